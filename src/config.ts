@@ -12,7 +12,9 @@ import {
   type Settings,
 } from './schema/settings.ts';
 
-/** The only reader of the environment. Precedence: flag, environment, gpd.toml, default (contract section 9). */
+/**
+ * The only reader of the environment. Precedence: flag, environment, gpd.toml, default (contract section 9).
+ */
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -20,7 +22,10 @@ export class ConfigError extends Error {
 
 /** Variables that the SDKs read with `fromEnv`; the server ignores them. */
 const SDK_VARIABLES = new Set(['GPD_CONSENT_URL', 'GPD_CONSENT_KEY']);
-/** The launcher /usr/bin/gpd opens credentials as root and passes descriptors, as in `master-key:3 database-url:4`. It is no setting. */
+/**
+ * The launcher /usr/bin/gpd opens credentials as root and passes
+ * descriptors, as in `master-key:3 database-url:4`. It is no setting.
+ */
 const CREDENTIAL_DESCRIPTORS = 'GPD_CREDENTIAL_FDS';
 const CONFIG_FILE = 'gpd.toml';
 
@@ -43,8 +48,8 @@ export function parseDescriptor(path: string): number | null {
 }
 
 /**
- * Reads a descriptor without opening it by its name: that would need the right to read the file, which only the process that
- * passed the descriptor has. @throws the errors of node:fs
+ * Reads a descriptor without opening it by its name: that would need the right to read the
+ * file, which only the process that passed the descriptor has. @throws {Error} the errors of node:fs
  */
 export function readSecretFile(path: string): Buffer {
   const descriptor = parseDescriptor(path);
@@ -175,8 +180,8 @@ export type ServiceManager = ReturnType<typeof readServiceManager>;
 const FIRST_SOCKET = 3;
 
 /**
- * Reads the variables of a service manager (sd_notify(3), sd_listen_fds(3)). Variables for another process are ignored, because a
- * parent may not have cleared its environment.
+ * Reads the variables of a service manager (sd_notify(3), sd_listen_fds(3)). Variables
+ * for another process are ignored, because a parent may not have cleared its environment.
  */
 export function readServiceManager(environment: Environment, pid: number) {
   const isOurs = (name: string): boolean => environment[name] === undefined || environment[name] === `${pid}`;
@@ -204,7 +209,10 @@ export function databaseLocation(config: Config): string {
   return config.database_url ?? sqliteFile(config);
 }
 
-/** The public origin, from which cookies, links and the log's origin are built: GPD_BASE_URL, or else the listening address. */
+/**
+ * The public origin, from which cookies, links and the log's
+ * origin are built: GPD_BASE_URL, or else the listening address.
+ */
 export function baseUrl(config: Config, port = config.port): string {
   if (config.base_url !== null) return config.base_url;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;

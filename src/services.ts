@@ -13,7 +13,9 @@ import { openStore, type Store } from './tenants/installation-files.ts';
 import { createKeyUseCounter, type KeyUseCounter } from './tenants/key-use-service.ts';
 import { readSnapshot } from './tenants/snapshot-store.ts';
 
-/** Builds the services of all features over one open database. The server, commands and tests start from here. */
+/**
+ * Builds the services of all features over one open database. The server, commands and tests start from here.
+ */
 
 export interface Services {
   readonly config: Config;

@@ -23,7 +23,7 @@ export function startNode(args: readonly string[], options: SpawnOptions): Child
   return spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** Resolves when the process has ended. @throws when its exit code is not 0 */
+/** Resolves when the process has ended. @throws {Error} when its exit code is not 0 */
 export async function runNode(args: readonly string[], options: SpawnOptions): Promise<Finished> {
   const startedAt = performance.now();
   const child = startNode(args, options);
@@ -34,7 +34,7 @@ export async function runNode(args: readonly string[], options: SpawnOptions): P
   return { stdout, wallSeconds: (performance.now() - startedAt) / 1000 };
 }
 
-/** @returns the first line that a server prints, which it does when it listens @throws when it ends before */
+/** @returns the first line that a server prints, which it does when it listens @throws {Error} when it ends before */
 export async function firstLine(child: ChildProcess): Promise<string> {
   let got = '';
   for await (const chunk of child.stdout ?? []) {

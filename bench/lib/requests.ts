@@ -83,7 +83,7 @@ async function load(port: number, options: Load): Promise<LoadResult> {
   return JSON.parse(stdout) as LoadResult;
 }
 
-/** @throws unless every answer has the expected status */
+/** @throws {Error} unless every answer has the expected status */
 export async function drive(port: number, options: Load & { readonly status: number }): Promise<LoadResult> {
   const { count, status } = options;
   const result = await load(port, options);

@@ -41,7 +41,7 @@ export interface Rig {
   /** Starts a program of `bench/floor`. */
   startFloor(program: string, ...args: readonly (string | number)[]): Promise<Running>;
   seal(count: number, seed: number): Promise<void>;
-  /** Sends bundles. @throws unless every answer is 200 */
+  /** Sends bundles. @throws {Error} unless every answer is 200 */
   load(port: number, skip: number, count: number): Promise<LoadResult>;
   remove(): void;
 }
@@ -66,7 +66,7 @@ const environment = (data: string): NodeJS.ProcessEnv =>
     GPD_MAX_CLOCK_SKEW: '86400',
   });
 
-/** @throws when gpd is not built */
+/** @throws {Error} when gpd is not built */
 export async function createRig(): Promise<Rig> {
   if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js')))
     throw new Error('gpd is not built: run `npm run build` first');

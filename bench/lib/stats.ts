@@ -1,4 +1,4 @@
-/** @throws for an empty list */
+/** @throws {Error} for an empty list */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const low = sorted[Math.floor((sorted.length - 1) / 2)];

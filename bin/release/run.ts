@@ -18,7 +18,7 @@ export interface Place {
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** @returns its standard output @throws with its whole output */
+/** @returns its standard output @throws {Error} with its whole output */
 export function run(cwd: string, env: Variables, file: string, ...args: readonly string[]): string {
   const options = { cwd, env: { ...process.env, ...env }, encoding: 'utf8', maxBuffer: 1 << 28 } as const;
   try {

@@ -9,7 +9,7 @@ import { withServer } from './smoke-server.ts';
 
 type Try = (place: Place, env: Variables) => string;
 
-/** @throws unless exactly one artefact has such a name */
+/** @throws {Error} unless exactly one artefact has such a name */
 function findArtefact({ out }: Place, pattern: RegExp): string {
   const [name = '', ...furtherNames] = readdirSync(out).filter((one) => pattern.test(one));
   if (name === '' || furtherNames.length > 0) throw new Error(`not one artefact is ${pattern}`);

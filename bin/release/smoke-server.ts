@@ -12,7 +12,7 @@ const LIMIT_MS = 120_000;
  * Starts a server on an empty data directory and ends it when `use` is done.
  * @param command `gpd serve` or `gpd demo` in one of its forms
  * @param use gets the line of JSON that the server printed, and the variables with which commands find the same installation
- * @throws when it does not start, or does not end with 0
+ * @throws {Error} when it does not start, or does not end with 0
  */
 export async function withServer<Started>(
   place: Place,

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// What every SDK's conformance runner starts: a throw-away gpd and the scripted stub. Prints one line of JSON (see
-// README.md) and ends with its standard input.
+// Starts a temporary gpd and the scripted stub for the conformance runners of all SDKs. Prints one line of JSON (see README.md),
+// and ends when its standard input ends.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ const run = promisify(execFile);
 
 const scratch = mkdtempSync(join(tmpdir(), 'gpd-conformance-'));
 
-/** The caller's GPD_* names must not reach the server. */
+/** Without the caller's GPD_* variables, which must not reach the server. */
 const environment = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GPD_'))),
   GPD_DATA_DIR: join(scratch, 'gpd-data'),
@@ -37,8 +37,8 @@ async function gpd(...args) {
 
 /** @param {string} scope @param {string} [name] */
 const createKey = async (scope, name = scope) => {
-  const made = await gpd('apikeys', 'create', KID, '--scope', scope, '--name', name);
-  return /** @type {{ id: string, key: string }} */ (made);
+  const created = await gpd('apikeys', 'create', KID, '--scope', scope, '--name', name);
+  return /** @type {{ id: string, key: string }} */ (created);
 };
 
 async function install() {
@@ -73,14 +73,14 @@ async function serve() {
   return {
     url: JSON.parse(first[0]).url,
     async stop() {
-      // Thrown away: nothing of it is worth the drain.
+      // Killed without a drain, because its data is deleted anyway.
       child.kill('SIGKILL');
       await exited;
     },
   };
 }
 
-/** One bundle of an empty browser: `unknown`, nobody identified, and a request id to ask for. @param {string} url */
+/** Sends a bundle without signals: the verdict is `unknown`, nobody is identified, and there is a request id to query. @param {string} url */
 async function ingest(url) {
   const plaintext = {
     v: 1,

@@ -1,11 +1,11 @@
-// A server that misbehaves by script, for the cases of kind `stub`. Every case has a base path of its own
-// (/c/ID), so that runners of several languages share one stub without seeing each other.
+// A server that misbehaves as scripted, for the cases of kind `stub`. Every case has a separate base path (/c/ID), so that the
+// runners of all languages can share one stub.
 import { createServer } from 'node:http';
 
 /**
- * One answer. The last one of a script is given for ever.
+ * One answer of a script. The last one is repeated.
  * @typedef {object} Action
- * @property {number} [status] 200 unless told
+ * @property {number} [status] by default 200
  * @property {Record<string, string>} [headers]
  * @property {unknown} [body] sent as JSON
  * @property {string} [text] sent as it is, in place of `body`
@@ -46,10 +46,10 @@ function flatHeaders(request) {
   );
 }
 
-/** @param {Case} one @param {unknown} socket */
-function connectionOf(one, socket) {
-  if (!one.sockets.includes(socket)) one.sockets.push(socket);
-  return one.sockets.indexOf(socket) + 1;
+/** @param {Case} testCase @param {unknown} socket */
+function connectionOf(testCase, socket) {
+  if (!testCase.sockets.includes(socket)) testCase.sockets.push(socket);
+  return testCase.sockets.indexOf(socket) + 1;
 }
 
 /** @param {import('node:http').ServerResponse} response @param {number} status @param {unknown} value */
@@ -62,9 +62,9 @@ function sendJson(response, status, value) {
  * @param {Action} action
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response
- * @param {WeakSet<object>} stale
+ * @param {WeakSet<object>} brokenSockets
  */
-function perform(action, request, response, stale) {
+function perform(action, request, response, brokenSockets) {
   const { socket } = request;
   if (action.hang === 'head') return;
   if (action.reset === 'head') {
@@ -78,31 +78,31 @@ function perform(action, request, response, stale) {
     'content-length': String(payload.length),
     ...action.headers,
   };
-  // Node would say Connection: close or Keep-Alive by itself: a pooled connection is what these cases are about.
+  // Set explicitly, because Node would choose Connection itself, and these cases are about pooled connections.
   response.writeHead(action.status ?? 200, { ...headers, connection: 'keep-alive' });
   if (action.hang === 'body' || action.reset === 'body') {
     const half = payload.subarray(0, Math.floor(payload.length / 2));
     response.write(half, () => {
-      // A moment, so that the head is read before the connection breaks.
+      // After a moment, so that the client reads the head before the connection breaks.
       if (action.reset === 'body') setTimeout(() => socket.resetAndDestroy(), 50);
     });
     return;
   }
-  if (action.after === 'stale') stale.add(socket);
+  if (action.after === 'stale') brokenSockets.add(socket);
   response.end(payload, () => {
     if (action.after === 'close') socket.end();
   });
 }
 
 /**
- * PUT /script/ID takes a list of actions, GET /requests/ID tells what came; everything under /c/ID/ is the case.
+ * PUT /script/ID takes a list of actions, GET /requests/ID returns the recorded requests, and /c/ID/… belongs to the case.
  * @returns {Promise<{ url: string, close(): Promise<void> }>}
  */
 export async function startStub() {
   /** @type {Map<string, Case>} */
   const cases = new Map();
   /** @type {WeakSet<object>} */
-  const stale = new WeakSet();
+  const brokenSockets = new WeakSet();
 
   /** @param {import('node:http').IncomingMessage} request @param {import('node:http').ServerResponse} response */
   async function answer(request, response) {
@@ -119,38 +119,38 @@ export async function startStub() {
       sendJson(response, 201, {});
       return;
     }
-    const one = cases.get(id);
-    if (!one) {
+    const testCase = cases.get(id);
+    if (!testCase) {
       sendJson(response, 500, { error: 'no-script' });
       return;
     }
     if (area === 'requests') {
-      sendJson(response, 200, one.requests);
+      sendJson(response, 200, testCase.requests);
       return;
     }
     const { socket } = request;
-    const dropped = stale.has(socket);
-    one.requests.push({
+    const isDropped = brokenSockets.has(socket);
+    testCase.requests.push({
       method: request.method ?? '',
       path: (request.url ?? '').slice(`/c/${id}`.length),
       headers: flatHeaders(request),
       body,
-      connection: connectionOf(one, socket),
-      atMs: Math.round(performance.now() - one.startedAt),
-      dropped,
+      connection: connectionOf(testCase, socket),
+      atMs: Math.round(performance.now() - testCase.startedAt),
+      dropped: isDropped,
     });
-    if (dropped) {
+    if (isDropped) {
       socket.destroy();
       return;
     }
-    const action = one.script[Math.min(one.next, one.script.length - 1)] ?? {};
-    one.next += 1;
+    const action = testCase.script[Math.min(testCase.next, testCase.script.length - 1)] ?? {};
+    testCase.next += 1;
     if (action.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, action.delayMs));
-    perform(action, request, response, stale);
+    perform(action, request, response, brokenSockets);
   }
 
   const server = createServer((request, response) => {
-    // A client that goes away in the middle is what many cases are about.
+    // Expected: in many cases the client closes the connection in the middle.
     answer(request, response).catch(() => request.socket.destroy());
   });
   server.keepAliveTimeout = 60_000;

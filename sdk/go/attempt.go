@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// One attempt of a call, and what its answer says.
+// One attempt of a call, and the error of its answer.
 
 const maxBody = 4 << 20
 
@@ -33,7 +33,7 @@ func (s *sender) headerOf(c call) http.Header {
 	return header
 }
 
-// A RoundTripper follows no redirect and keeps no cookie.
+// attempt uses a RoundTripper, which follows no redirect and keeps no cookie.
 func (s *sender) attempt(ctx context.Context, c call, header http.Header) (answer, *failure) {
 	var connections atomic.Int32
 	var hasBegun atomic.Bool
@@ -62,7 +62,7 @@ func (s *sender) attempt(ctx context.Context, c call, header http.Header) (answe
 
 func (s *sender) read(c call, response *http.Response) (answer, *failure) {
 	var body []byte
-	// After 101 the connection is another protocol's and has no end.
+	// After status 101 the connection belongs to another protocol and never ends.
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		var err error
 		if body, err = readBody(response); err != nil {
@@ -87,7 +87,7 @@ func (s *sender) read(c call, response *http.Response) (answer, *failure) {
 	return answer{}, &failure{err: err, isFinal: !isRetryable(response.StatusCode)}
 }
 
-// isCoded says that the body is in a coding nobody asked for, which not every language can read.
+// isCoded is true for a coded body, which the client did not ask for and not every language can decode.
 func isCoded(response *http.Response) bool {
 	coding := strings.ToLower(strings.TrimSpace(response.Header.Get("Content-Encoding")))
 	return response.Uncompressed || (coding != "" && coding != "identity")
@@ -131,7 +131,8 @@ func (s *sender) requestIDOf(c call, response *http.Response) string {
 	return ""
 }
 
-// tells: a proxy may echo what it was sent. A shorter secret stands in many an honest word.
+// tells is true if the text contains a secret of the call: a proxy may echo it. Short principal ids are compared as a whole, because
+// many words contain them.
 func (s *sender) tells(c call, text string) bool {
 	const minContained = 4
 	for _, secret := range append([]string{s.settings.key()}, c.principals...) {

@@ -11,9 +11,9 @@ import (
 	"gpd.dev/consent-go/internal/rules"
 )
 
-// Client of gpd's consent API. Make one, share it between goroutines, keep it as long as the process lives.
+// Client of gpd's consent API. Create one per process and share it between goroutines.
 type Client struct {
-	// Sessions makes tokens for people's browsers.
+	// Sessions creates tokens for people's browsers.
 	Sessions *Sessions
 	settings settings
 	sender   *sender
@@ -21,10 +21,10 @@ type Client struct {
 
 var _ Consent = (*Client)(nil)
 
-// New makes a client, or fails with kind config.
+// New returns a client, or fails with kind config.
 func New(options Options) (*Client, error) { return newClient("New", options) }
 
-// FromEnv reads GPD_CONSENT_URL and GPD_CONSENT_KEY; the other options are passed beside.
+// FromEnv reads GPD_CONSENT_URL and GPD_CONSENT_KEY; all other options come from options.
 func FromEnv(options Options) (*Client, error) {
 	complete, err := withEnv(options)
 	if err != nil {
@@ -43,27 +43,27 @@ func newClient(method string, options Options) (*Client, error) {
 	return client, nil
 }
 
-// Format never tells the key.
+// Format never prints the key.
 func (*Client) Format(state fmt.State, _ rune) { fmt.Fprint(state, "consent.Client") }
 
-// Close ends what is running and gives the connections back; later calls are refused.
+// Close cancels running calls and closes the connections; later calls are refused.
 func (c *Client) Close() error {
 	c.sender.shut()
 	return nil
 }
 
-// IsAllowed tells whether this processing may happen: true for nothing but a decision that says so.
+// IsAllowed returns true only if the server's decision allows this processing.
 func (c *Client) IsAllowed(ctx context.Context, check Check) (bool, error) {
 	decision, err := c.check(ctx, "IsAllowed", check)
 	return decision.Allowed, err
 }
 
-// CanProcess is the decision with its reason and proof.
+// CanProcess returns the decision with its reason and proof.
 func (c *Client) CanProcess(ctx context.Context, check Check) (Decision, error) {
 	return c.check(ctx, "CanProcess", check)
 }
 
-// CanProcessMany makes up to 100 decisions of one snapshot, in the order asked. A check with MinSeq is refused.
+// CanProcessMany returns up to 100 decisions of one snapshot, in the order of the checks. A check with MinSeq is refused.
 func (c *Client) CanProcessMany(ctx context.Context, checks []Check) ([]Decision, error) {
 	const name = "CanProcessMany"
 	if hint := batchHint(checks); hint != "" {
@@ -83,11 +83,11 @@ func (c *Client) CanProcessMany(ctx context.Context, checks []Check) ([]Decision
 		items[i] = item{strconv.Itoa(i), check}
 		principals[i] = check.PrincipalID
 	}
-	asked := c.post(name, "/v1/consent/can-process/batch", map[string]any{"checks": items}, principals...)
-	got, err := c.sender.send(ctx, asked)
+	request := c.post(name, "/v1/consent/can-process/batch", map[string]any{"checks": items}, principals...)
+	got, err := c.sender.send(ctx, request)
 	found, ok := readBatch(parseObject(got.body))
 	if err == nil && !ok {
-		err = malformed(asked, got)
+		err = malformed(request, got)
 	}
 	for i := range decisions {
 		decision := found[strconv.Itoa(i)]
@@ -97,7 +97,7 @@ func (c *Client) CanProcessMany(ctx context.Context, checks []Check) ([]Decision
 		}
 		cause := err
 		if cause == nil {
-			cause = malformed(asked, got)
+			cause = malformed(request, got)
 		}
 		if decisions[i], cause = c.undecided(cause); cause != nil {
 			return nil, cause
@@ -107,29 +107,29 @@ func (c *Client) CanProcessMany(ctx context.Context, checks []Check) ([]Decision
 }
 
 func batchHint(checks []Check) string {
-	asked := make([]rules.Asked, len(checks))
+	batch := make([]rules.Asked, len(checks))
 	for i, check := range checks {
-		asked[i] = rules.Asked{PrincipalID: check.PrincipalID, Purpose: check.Purpose, MinSeq: check.MinSeq}
+		batch[i] = rules.Asked{PrincipalID: check.PrincipalID, Purpose: check.Purpose, MinSeq: check.MinSeq}
 	}
-	return rules.Batch(asked)
+	return rules.Batch(batch)
 }
 
 func (c *Client) check(ctx context.Context, name string, check Check) (Decision, error) {
 	if hint := rules.Check(check.PrincipalID, check.Purpose, check.MinSeq); hint != "" {
 		return Decision{}, hinted(name, KindInvalidRequest, hint)
 	}
-	asked := c.post(name, "/v1/consent/can-process", check, check.PrincipalID)
-	got, err := c.sender.send(ctx, asked)
+	request := c.post(name, "/v1/consent/can-process", check, check.PrincipalID)
+	got, err := c.sender.send(ctx, request)
 	if err != nil {
 		return c.undecided(err)
 	}
 	if decision, ok := readDecision(parseObject(got.body)); ok {
 		return decision, nil
 	}
-	return c.undecided(malformed(asked, got))
+	return c.undecided(malformed(request, got))
 }
 
-// undecided is the one place where an error becomes a denial.
+// undecided is the only place where an error becomes a denial.
 func (c *Client) undecided(err error) (Decision, error) {
 	cause, isDenial := undecided(err)
 	if isDenial && c.settings.onUnavailable == DenyUnavailable {
@@ -149,7 +149,7 @@ func (c *Client) get(name, path string) call {
 }
 
 func (c *Client) post(name, path string, body any, principals ...string) call {
-	// Texts, integers and booleans: this cannot fail.
+	// Texts, integers and booleans cannot fail to encode.
 	text, _ := json.Marshal(body)
 	return call{
 		name: name, verb: http.MethodPost, path: path, body: text,
@@ -157,10 +157,10 @@ func (c *Client) post(name, path string, body any, principals ...string) call {
 	}
 }
 
-// fetch sends a call and reads its answer by shape.
-func fetch[T any](ctx context.Context, c *Client, asked call, shape func(*fields) T) (T, error) {
+// fetch sends a call and reads its answer with the reader shape.
+func fetch[T any](ctx context.Context, c *Client, request call, shape func(*fields) T) (T, error) {
 	var none T
-	got, err := c.sender.send(ctx, asked)
+	got, err := c.sender.send(ctx, request)
 	if err != nil {
 		return none, err
 	}
@@ -168,12 +168,12 @@ func fetch[T any](ctx context.Context, c *Client, asked call, shape func(*fields
 	f := &fields{of: object, bad: object == nil}
 	value := shape(f)
 	if f.bad {
-		return none, malformed(asked, got)
+		return none, malformed(request, got)
 	}
 	return value, nil
 }
 
-// newKey is a random UUID, version 4.
+// newKey returns a random UUID, version 4.
 func newKey() (string, error) {
 	var b [16]byte
 	if _, err := rand.Read(b[:]); err != nil {

@@ -229,7 +229,7 @@ func TestAVerdictIsOfTheRequestThatWasAskedFor(t *testing.T) {
 	}
 }
 
-// net/http itself replays what has an Idempotency-Key on a connection that it had kept: that is the one replay of the call.
+// net/http itself replays a request with an Idempotency-Key on a reused connection: that counts as the one replay of the call.
 func TestAWriteIsReplayedOnceAlsoByNetHTTP(t *testing.T) {
 	var requests int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -252,7 +252,7 @@ func TestAWriteIsReplayedOnceAlsoByNetHTTP(t *testing.T) {
 	}
 }
 
-// net/http keeps two idle connections a host unless told: of 40 goroutines all but two would connect anew in each round.
+// By default net/http keeps two idle connections per host: of 40 goroutines, 38 would connect again in each round.
 func TestManyGoroutinesKeepTheirConnections(t *testing.T) {
 	var connections int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -9,7 +9,7 @@ import (
 	consent "gpd.dev/consent-go"
 )
 
-// From the calls and arguments of a case to those of this package, and back.
+// Translates the calls and arguments of a case to those of this package, and back.
 
 func (r *run) configure(args object) error {
 	options := consent.Options{}
@@ -66,7 +66,7 @@ func (r *run) invoke(ctx context.Context, name string, args, options object) (an
 	return wire, nil
 }
 
-// verdictAsWire: all that was told, and the typed reading of what distinguished the device.
+// verdictAsWire returns all fields of the answer, with the typed value of Attested.
 func verdictAsWire(verdict consent.Verdict) object {
 	wire := object{}
 	for name, value := range verdict.Fields {
@@ -79,7 +79,7 @@ func verdictAsWire(verdict consent.Verdict) object {
 	return wire
 }
 
-// checkDenial: a denial of the SDK's own says why, and its error tells no more than one that is raised.
+// checkDenial checks a denial by the SDK: it has an error, which reveals no more than a returned one.
 func (r *run) checkDenial(decision consent.Decision) {
 	if (decision.Proof == nil) != (decision.Err != nil) {
 		panic(fmt.Sprintf("a decision without proof has an error, and no other: %v", decision.Err))
@@ -169,10 +169,10 @@ func verifyProof(args object) (any, error) {
 		options.Seq = &whole
 	}
 	asWire(args["witnesses"], &options.Witnesses)
-	if least, ok := args["minWitnesses"].(float64); ok {
-		options.MinWitnesses = int(least)
-		if least == 0 {
-			// Go's zero is "all": what a Go program can ask for at most in its place.
+	if minWitnesses, ok := args["minWitnesses"].(float64); ok {
+		options.MinWitnesses = int(minWitnesses)
+		if minWitnesses == 0 {
+			// In Go 0 means "all", so an invalid 0 of the case becomes -1.
 			options.MinWitnesses = -1
 		}
 	}

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Variables and comparison, as conformance/README.md says. A difference is told as text, no difference is empty.
+// Substitutes variables and compares results, as conformance/README.md says. A difference is a text; '' means none.
 
 var (
 	variable    = regexp.MustCompile(`\$\{(\w+)\}`)
 	oneVariable = regexp.MustCompile(`^\$\{(\w+)\}$`)
 )
 
-// substitute panics at an unknown name; the runner makes a failure of it.
+// substitute panics for an unknown name, which the runner turns into a failure.
 func substitute(value any, variables object) any {
 	lookup := func(name string) any {
 		found, isThere := variables[name]
@@ -85,7 +85,7 @@ func matchMatcher(actual any, name string, rule any, at string) string {
 	return fmt.Sprintf("%s: %s is not %s %s", at, show(actual), name, show(rule))
 }
 
-// difference; exact: no field of an object may be there that is not expected.
+// difference returns the first difference; with exact an object may have no unexpected field.
 func difference(actual, expected any, at string, exact bool) string {
 	switch of := expected.(type) {
 	case []any:
@@ -133,7 +133,7 @@ func differentFields(actual any, expected object, at string, exact bool) string 
 
 func within(value float64, bounds any) bool {
 	limits, _ := bounds.(object)
-	least, hasLeast := limits["min"].(float64)
-	most, hasMost := limits["max"].(float64)
-	return (!hasLeast || value >= least) && (!hasMost || value <= most)
+	lower, hasLeast := limits["min"].(float64)
+	upper, hasMost := limits["max"].(float64)
+	return (!hasLeast || value >= lower) && (!hasMost || value <= upper)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// checkRequests holds what the stub recorded against the case.
+// checkRequests compares the recorded requests with the case.
 func checkRequests(t *testing.T, requests []any, expected object) {
 	t.Helper()
 	connections := map[any]bool{}

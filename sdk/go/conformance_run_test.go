@@ -22,7 +22,7 @@ import (
 type run struct {
 	client    *consent.Client
 	variables object
-	// hidden is never to be in an error.
+	// hidden has texts that no error may contain.
 	hidden []string
 }
 
@@ -52,7 +52,7 @@ func (s servers) variables(one object, base string) object {
 	}
 }
 
-// talk to the stub, beside the client under test.
+// talk sends a request to the stub, without the client under test.
 func talk(t *testing.T, method, address string, body any) []any {
 	t.Helper()
 	request, err := http.NewRequest(method, address, strings.NewReader(show(body)))
@@ -69,7 +69,7 @@ func talk(t *testing.T, method, address string, body any) []any {
 		t.Fatalf("the stub answered %d, %v", response.StatusCode, err)
 	}
 	var list []any
-	// The answer to a script is an object: there is nothing to read in it.
+	// The answer to a script is an empty object, which is ignored.
 	_ = json.Unmarshal(told, &list)
 	return list
 }
@@ -225,7 +225,7 @@ func differentError(err error, expected object) string {
 	return difference(facts, expected, "error", false)
 }
 
-// asWire turns a result into what the wire would have, and JSON's values into a Go type.
+// asWire converts a result to the JSON of the wire, and decoded JSON to a Go type.
 func asWire(from, to any) {
 	text, err := json.Marshal(from)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// As much of JSON Schema as schema.json uses; a keyword that is not known here is a problem too.
+// Validates the part of JSON Schema that schema.json uses; an unknown keyword is a problem too.
 
 type object = map[string]any
 
@@ -147,7 +147,7 @@ func readShared(t *testing.T, name string) object {
 	return value
 }
 
-// problemsOf the whole file: what the schema does not describe, and two cases of one name.
+// problemsOf returns the violations of the schema in the whole file, and names that two cases share.
 func problemsOf(t *testing.T, file object) []string {
 	t.Helper()
 	schema := readShared(t, "schema.json")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What serve.mjs tells.
+// servers is the line that serve.mjs prints.
 type servers struct {
 	URL       string            `json:"url"`
 	Stub      string            `json:"stub"`
@@ -20,7 +20,7 @@ type servers struct {
 	Keys      map[string]string `json:"keys"`
 }
 
-// startServers, unless GPD_CONFORMANCE tells of ones that run.
+// startServers starts the servers, unless GPD_CONFORMANCE names running ones.
 func startServers(t *testing.T) servers {
 	t.Helper()
 	told := os.Getenv("GPD_CONFORMANCE")
@@ -70,7 +70,7 @@ func TestConformance(t *testing.T) {
 	report(t, fmt.Sprintf("gpd-conformance go %d/%d\n", passed, len(cases)))
 }
 
-// report is the one line that the root compares between the languages.
+// report writes the line that bin/sdks.mjs compares between the languages.
 func report(t *testing.T, line string) {
 	t.Helper()
 	fmt.Print(line)

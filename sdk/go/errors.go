@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Kind says what went wrong: the same strings in every language.
+// Kind is the kind of an error, with the same strings in every language.
 type Kind string
 
 const (
@@ -24,21 +24,21 @@ const (
 	KindProof            Kind = "proof"
 )
 
-// Error is the one error type of this package; get at it with errors.As. It holds no key, no principal id, and nothing that a
-// server wrote in words. A cancelled context is context.Canceled and no Error.
+// Error is the only error type of this package; get it with errors.As. It contains no key, no principal id and no text of a server.
+// For a cancelled context the error is context.Canceled instead.
 type Error struct {
-	// Method that was called.
+	// Method is the called method.
 	Method string
 	Kind   Kind
-	// Code of the server, "closed", why a proof fails, or the kind itself.
+	// Code is the server's error code, "closed", the reason why a proof fails, or else the kind.
 	Code string
-	// Status of HTTP, or 0.
+	// Status is the HTTP status, or 0.
 	Status int
-	// RequestID names the server's log line, or is empty.
+	// RequestID identifies the request in the server's log; may be empty.
 	RequestID string
-	// RetryAfterSeconds is nil when the server told none.
+	// RetryAfterSeconds is nil if the server sent none.
 	RetryAfterSeconds *int
-	// Hint says what to mend, in words that hold no value of the caller's.
+	// Hint is a remedy for the caller, without values of the call.
 	Hint string
 }
 
@@ -70,7 +70,7 @@ func coded(method string, kind Kind, code string) *Error {
 	return &Error{Method: method, Kind: kind, Code: code}
 }
 
-// Every 4xx that is not named here is the caller's request; what is neither 4xx nor 5xx is an odd answer.
+// Other 4xx mean an invalid request; a status that is neither 4xx nor 5xx means a malformed response.
 func kindOfStatus(status int) Kind {
 	switch status {
 	case http.StatusUnauthorized:
@@ -95,7 +95,7 @@ func kindOfStatus(status int) Kind {
 	return KindResponse
 }
 
-// undecided tells whether a check may become a denial, and of what: all that the caller has to mend is raised instead.
+// undecided is true if a check may become a denial. Errors that the caller has to fix are returned instead.
 func undecided(err error) (*Error, bool) {
 	var failure *Error
 	if !errors.As(err, &failure) {

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 )
 
-// RFC 6962 hashes, and RFC 9162 sections 2.1.3.2 and 2.1.4.2.
+// Verifies inclusion and consistency proofs: RFC 6962 hashes, RFC 9162 sections 2.1.3.2 and 2.1.4.2.
 
 func leafHash(entry []byte) []byte {
 	hash := sha256.New()
@@ -22,7 +22,7 @@ func nodeHash(left, right []byte) []byte {
 	return hash.Sum(nil)
 }
 
-// rootOf is the root that the path leads to; false when the path is not one of that index in a tree of that size.
+// rootOf returns the root that the path leads to; false if the path does not fit the index and the size.
 func rootOf(leaf []byte, index, size int64, path [][]byte) ([]byte, bool) {
 	if index >= size {
 		return nil, false
@@ -36,7 +36,7 @@ func rootOf(leaf []byte, index, size int64, path [][]byte) ([]byte, bool) {
 			hash = nodeHash(hash, sibling)
 		} else {
 			hash = nodeHash(sibling, hash)
-			// At the right edge a node without a sibling rises to where it has one.
+			// At the right edge, a node without a sibling moves up to a level where it has one.
 			for node&1 == 0 && node != 0 {
 				node, last = node>>1, last>>1
 			}
@@ -46,7 +46,7 @@ func rootOf(leaf []byte, index, size int64, path [][]byte) ([]byte, bool) {
 	return hash, last == 0
 }
 
-// isExtension tells whether the older tree, of one entry or more, is how the newer one began.
+// isExtension is true if the newer tree begins with all entries of the older one, which has at least one.
 func isExtension(oldSize int64, oldRoot []byte, newSize int64, newRoot []byte, proof [][]byte) bool {
 	if oldSize >= newSize {
 		return oldSize == newSize && len(proof) == 0 && bytes.Equal(oldRoot, newRoot)
@@ -56,7 +56,7 @@ func isExtension(oldSize int64, oldRoot []byte, newSize int64, newRoot []byte, p
 	}
 	start, rest := proof[0], proof[1:]
 	if oldSize&(oldSize-1) == 0 {
-		// A whole subtree is its own start, and is not sent.
+		// The proof leaves out the first hash if the older tree is a complete subtree: it is the older root.
 		start, rest = oldRoot, proof
 	}
 	node, last := oldSize-1, newSize-1

@@ -7,5 +7,5 @@ import (
 	"log/slog"
 )
 
-// LogValue is what Format prints: a handler that writes JSON would otherwise write the token.
+// LogValue returns the text of Format: a handler that writes JSON would otherwise write the token.
 func (s Session) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(s)) }

@@ -18,7 +18,7 @@ func (c *Client) Deny(ctx context.Context, write Write) (WriteResult, error) {
 	return c.write(ctx, "Deny", "/v1/consent/deny", write)
 }
 
-// Withdraw takes a grant back: once it returns, the very next check is denied, on every node.
+// Withdraw ends a grant: after it has returned, every further check is denied, on every node.
 func (c *Client) Withdraw(ctx context.Context, write Write) (WriteResult, error) {
 	return c.write(ctx, "Withdraw", "/v1/consent/withdraw", write)
 }
@@ -29,15 +29,15 @@ func (c *Client) write(ctx context.Context, name, path string, write Write) (Wri
 	}
 	key := write.IdempotencyKey
 	if key == "" {
-		made, err := newKey()
+		generated, err := newKey()
 		if err != nil {
 			return WriteResult{}, hinted(name, KindConfig, "the system has no source of chance")
 		}
-		key = made
+		key = generated
 	}
-	asked := c.post(name, path, write, write.PrincipalID)
-	asked.statuses, asked.timeout, asked.key = []int{http.StatusCreated}, c.settings.writeTimeout, key
-	return fetch(ctx, c, asked, readWriteResult)
+	request := c.post(name, path, write, write.PrincipalID)
+	request.statuses, request.timeout, request.key = []int{http.StatusCreated}, c.settings.writeTimeout, key
+	return fetch(ctx, c, request, readWriteResult)
 }
 
 type ofPrincipal struct {
@@ -46,16 +46,16 @@ type ofPrincipal struct {
 	Limit       int    `json:"limit,omitempty"`
 }
 
-// State is what a person said last, purpose by purpose.
+// State returns a person's latest choice for each purpose.
 func (c *Client) State(ctx context.Context, principalID string) (State, error) {
 	if hint := rules.Principal(principalID); hint != "" {
 		return State{}, hinted("State", KindInvalidRequest, hint)
 	}
-	asked := c.post("State", "/v1/consent/state", ofPrincipal{PrincipalID: principalID}, principalID)
-	return fetch(ctx, c, asked, readState)
+	request := c.post("State", "/v1/consent/state", ofPrincipal{PrincipalID: principalID}, principalID)
+	return fetch(ctx, c, request, readState)
 }
 
-// History is what a person said, newest first.
+// History returns a person's choices, newest first.
 func (c *Client) History(ctx context.Context, principalID string, page Page) (History, error) {
 	if hint := rules.Principal(principalID); hint != "" {
 		return History{}, hinted("History", KindInvalidRequest, hint)
@@ -64,20 +64,20 @@ func (c *Client) History(ctx context.Context, principalID string, page Page) (Hi
 	return fetch(ctx, c, c.post("History", "/v1/consent/history", body, principalID), readHistory)
 }
 
-// Sessions of a client.
+// Sessions creates tokens of a client.
 type Sessions struct{ client *Client }
 
-// Create makes a token for one person, for at most 15 minutes: hand it to that person's browser and to nobody else.
+// Create returns a token for one person, valid for at most 15 minutes. Give it only to that person's browser.
 func (s *Sessions) Create(ctx context.Context, principalID string) (Session, error) {
 	if hint := rules.Principal(principalID); hint != "" {
 		return Session{}, hinted("Sessions.Create", KindInvalidRequest, hint)
 	}
-	asked := s.client.post("Sessions.Create", "/v1/sessions", ofPrincipal{PrincipalID: principalID}, principalID)
-	asked.statuses, asked.timeout = []int{http.StatusCreated}, s.client.settings.writeTimeout
-	return fetch(ctx, s.client, asked, readSession)
+	request := s.client.post("Sessions.Create", "/v1/sessions", ofPrincipal{PrincipalID: principalID}, principalID)
+	request.statuses, request.timeout = []int{http.StatusCreated}, s.client.settings.writeTimeout
+	return fetch(ctx, s.client, request, readSession)
 }
 
-// Receipt is a signed copy of one entry, for the person it is about.
+// Receipt returns a signed copy of an entry, for the person it is about.
 func (c *Client) Receipt(ctx context.Context, seq int64) (Receipt, error) {
 	if hint := rules.Seq(seq); hint != "" {
 		return Receipt{}, hinted("Receipt", KindInvalidRequest, hint)
@@ -85,24 +85,24 @@ func (c *Client) Receipt(ctx context.Context, seq int64) (Receipt, error) {
 	return fetch(ctx, c, c.get("Receipt", "/v1/consent/receipts/"+strconv.FormatInt(seq, 10)), readReceipt)
 }
 
-// Proof of one entry as text, for VerifyProof or an auditor.
+// Proof returns the proof of an entry as text, for VerifyProof or an auditor.
 func (c *Client) Proof(ctx context.Context, seq int64) (string, error) {
 	if hint := rules.Seq(seq); hint != "" {
 		return "", hinted("Proof", KindInvalidRequest, hint)
 	}
-	asked := c.get("Proof", "/v1/consent/proofs/"+strconv.FormatInt(seq, 10))
-	asked.accept = "text/plain"
-	got, err := c.sender.send(ctx, asked)
+	request := c.get("Proof", "/v1/consent/proofs/"+strconv.FormatInt(seq, 10))
+	request.accept = "text/plain"
+	got, err := c.sender.send(ctx, request)
 	if err != nil {
 		return "", err
 	}
 	if got.body == nil {
-		return "", malformed(asked, got)
+		return "", malformed(request, got)
 	}
 	return string(got.body), nil
 }
 
-// Decision is the verdict of one ingest: a browser must not be the messenger of its own.
+// Decision returns the verdict of a visit. A browser must not deliver its own verdict.
 func (c *Client) Decision(ctx context.Context, requestID string) (Verdict, error) {
 	if hint := rules.RequestID(requestID); hint != "" {
 		return Verdict{}, hinted("Decision", KindInvalidRequest, hint)
@@ -114,24 +114,24 @@ func (c *Client) Decision(ctx context.Context, requestID string) (Verdict, error
 	})
 }
 
-// ReportOutcome says what became of a decision, once: the same again changes nothing, another is a conflict.
+// ReportOutcome reports the outcome of a decision once. Repeating it changes nothing; a different outcome is a conflict.
 func (c *Client) ReportOutcome(ctx context.Context, requestID string, report OutcomeReport) (ReportedOutcome, error) {
 	const name = "ReportOutcome"
 	if hint := rules.Report(requestID, report.Outcome); hint != "" {
 		return ReportedOutcome{}, hinted(name, KindInvalidRequest, hint)
 	}
-	asked := c.post(name, "/v1/decisions/"+requestID+"/outcome", report)
-	asked.statuses, asked.timeout = []int{http.StatusOK, http.StatusCreated}, c.settings.writeTimeout
-	return fetch(ctx, c, asked, func(f *fields) ReportedOutcome {
+	request := c.post(name, "/v1/decisions/"+requestID+"/outcome", report)
+	request.statuses, request.timeout = []int{http.StatusOK, http.StatusCreated}, c.settings.writeTimeout
+	return fetch(ctx, c, request, func(f *fields) ReportedOutcome {
 		stored := readOutcome(f)
 		f.require(stored.RequestID == requestID && stored.Outcome == report.Outcome)
 		return stored
 	})
 }
 
-// Ping tells whether the server answers; nothing about the key.
+// Ping succeeds if the server answers; the key is not checked.
 func (c *Client) Ping(ctx context.Context) (Health, error) {
-	asked := c.get("Ping", "/healthz")
-	asked.isOpen = true
-	return fetch(ctx, c, asked, readHealth)
+	request := c.get("Ping", "/healthz")
+	request.isOpen = true
+	return fetch(ctx, c, request, readHealth)
 }

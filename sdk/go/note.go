@@ -16,7 +16,7 @@ import (
 
 const (
 	algorithmEd25519 = 1
-	// algorithmCosignature is over a time and the note, by a witness.
+	// algorithmCosignature is the signature of a witness over a time and the note.
 	algorithmCosignature = 4
 	keyIDBytes           = 4
 	timeBytes            = 8
@@ -34,7 +34,7 @@ func isName(text string) bool {
 	return text != "" && utf8.ValidString(text) && strings.IndexFunc(text, isForeign) < 0
 }
 
-// parseVerifierKey reads name+hex(id)+base64(algorithm ‖ public key). Base64 has pluses of its own: the first two part it.
+// parseVerifierKey reads name+hex(id)+base64(algorithm ‖ public key). Base64 can contain + too, so only the first two separate the parts.
 func parseVerifierKey(text string, algorithm byte) (verifierKey, bool) {
 	parts := strings.SplitN(strings.TrimSpace(text), "+", 3)
 	if len(parts) != 3 || !isName(parts[0]) {
@@ -55,7 +55,7 @@ type noteSignature struct {
 }
 
 type signedNote struct {
-	// text with its last line end: what is signed.
+	// text is signed, including its last newline.
 	text       string
 	signatures []noteSignature
 }
@@ -69,7 +69,7 @@ func parseSignature(line string) (noteSignature, bool) {
 	return noteSignature{parts[1], decoded}, ok && len(decoded) > keyIDBytes
 }
 
-// parseNote: the text may hold empty lines, the last one parts it from the signatures.
+// parseNote reads a note. Its text may have empty lines: the last one separates it from the signatures.
 func parseNote(note string) (signedNote, bool) {
 	gap := strings.LastIndex(note, "\n\n")
 	isControl := func(r rune) bool { return r != '\n' && unicode.IsControl(r) }
@@ -92,7 +92,7 @@ func parseNote(note string) (signedNote, bool) {
 	return parsed, true
 }
 
-// linesOf is what the lines say that claim to be of this key, without its id.
+// linesOf returns the signatures of all lines with the name and id of this key.
 func (n signedNote) linesOf(key verifierKey) [][]byte {
 	var lines [][]byte
 	for _, signature := range n.signatures {
@@ -103,7 +103,7 @@ func (n signedNote) linesOf(key verifierKey) [][]byte {
 	return lines
 }
 
-// isBy: at least one signature is of this key, and each that claims to be is right.
+// isBy is true if the key has signed the note and all signatures under its name and id are valid.
 func (n signedNote) isBy(key verifierKey) bool {
 	lines := n.linesOf(key)
 	for _, signature := range lines {
@@ -114,7 +114,7 @@ func (n signedNote) isBy(key verifierKey) bool {
 	return len(lines) > 0
 }
 
-// cosignedAt is when this witness cosigned the note last, in epoch seconds; false unless it did, and each line of it is right.
+// cosignedAt returns the epoch seconds of this witness's latest cosignature; false if there is none or one is invalid.
 func (n signedNote) cosignedAt(key verifierKey) (int64, bool) {
 	latest, lines := int64(0), n.linesOf(key)
 	for _, line := range lines {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// OnUnavailable says what a check does that cannot be decided.
+// OnUnavailable is the result of a check that cannot be decided.
 type OnUnavailable string
 
 const (
-	// DenyUnavailable: a denial with reason "unavailable".
+	// DenyUnavailable returns a denial with reason "unavailable".
 	DenyUnavailable OnUnavailable = "deny"
-	// RaiseUnavailable: an error.
+	// RaiseUnavailable returns an error.
 	RaiseUnavailable OnUnavailable = "error"
 )
 
@@ -28,29 +28,29 @@ type Options struct {
 	URL string
 	// Key is an API key of the tenant, gpd_sk_….
 	Key string `json:"-"`
-	// Timeout is the whole time of a reading call, retries included; 2 s.
+	// Timeout is the total time of a reading call with its retries; by default 2 s.
 	Timeout time.Duration
-	// WriteTimeout is the same for a writing call; 10 s.
+	// WriteTimeout is the total time of a writing call; by default 10 s.
 	WriteTimeout time.Duration
-	// Retries are further attempts after the first; 2. Retries(0) for none.
+	// Retries are attempts after the first; by default 2. Use Retries(0) for none.
 	Retries *int
-	// OnUnavailable is DenyUnavailable unless told.
+	// OnUnavailable is DenyUnavailable by default.
 	OnUnavailable OnUnavailable
-	// Transport in place of the client's own, such as one through a proxy. Close leaves its connections alone.
+	// Transport replaces the client's transport, for instance to use a proxy. Close does not close its connections.
 	Transport http.RoundTripper
-	// Getenv is what FromEnv reads; os.Getenv by default.
+	// Getenv reads the variables for FromEnv; os.Getenv by default.
 	Getenv func(string) string
 }
 
-// Retries for Options.
+// Retries returns a value for Options.Retries.
 func Retries(count int) *int { return &count }
 
-// Format never tells the key.
+// Format never prints the key.
 func (Options) Format(state fmt.State, _ rune) { fmt.Fprint(state, "consent.Options") }
 
 type settings struct {
 	base string
-	// A function, because fmt reaches into what lies deeper, and no Format there is asked.
+	// A function, because fmt prints nested fields without calling their Format.
 	key           func() string
 	timeout       time.Duration
 	writeTimeout  time.Duration
@@ -72,13 +72,13 @@ func baseOf(method, text string) (string, *Error) {
 	parsed, err := url.Parse(text)
 	plain := err == nil && parsed.User == nil && parsed.Hostname() != "" && hasPort(parsed) && !strings.ContainsAny(text, "?#")
 	if !plain || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-		// Not the cause: it quotes the address.
+		// Without the cause, which quotes the address.
 		return "", refuse(method, "URL is an http or https address without user info, query and fragment")
 	}
 	return parsed.Scheme + "://" + parsed.Host + strings.TrimRight(parsed.EscapedPath(), "/"), nil
 }
 
-// hasPort is false for a port that no socket has; net/url takes any digits.
+// hasPort is false for an impossible port; net/url accepts any digits.
 func hasPort(of *url.URL) bool {
 	text := of.Port()
 	port, err := strconv.ParseUint(text, 10, 16)
@@ -87,8 +87,8 @@ func hasPort(of *url.URL) bool {
 
 type callTimeout struct{}
 
-// WithTimeout gives the calls that are made under the context a time of their own, in place of the client's Timeout and
-// WriteTimeout, shorter or longer: 1 ms to 1 min. A deadline of the context itself only ever ends a call earlier.
+// WithTimeout sets the timeout of calls with this context instead of the client's Timeout and WriteTimeout, shorter or longer: 1 ms to
+// 1 min. A deadline of the context can only end a call earlier.
 func WithTimeout(ctx context.Context, timeout time.Duration) context.Context {
 	return context.WithValue(ctx, callTimeout{}, timeout)
 }
@@ -149,7 +149,7 @@ func readOptions(method string, options Options) (settings, *Error) {
 	return settings{base, func() string { return key }, timeout, writeTimeout, retries, onUnavailable}, nil
 }
 
-// withEnv puts the two variables into the options.
+// withEnv copies the two variables into the options.
 func withEnv(options Options) (Options, *Error) {
 	getenv := options.Getenv
 	if getenv == nil {

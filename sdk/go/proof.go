@@ -9,48 +9,48 @@ import (
 	"unicode/utf8"
 )
 
-// ProofOptions say under which key a proof has to verify, and of what.
+// ProofOptions has the key under which a proof must verify, and the expected entry.
 type ProofOptions struct {
-	// VKey is the log's verifier key, got once by another way than the proof, and kept.
+	// VKey is the log's verifier key, which you got once independently of the proof, and store.
 	VKey string
-	// Seq and Hash are those of a decision's proof; without them a true proof of another entry passes.
+	// Seq and Hash are those of a decision's proof. Without them, a valid proof of another entry passes.
 	Seq  *int64
 	Hash string
-	// Type is such as "consent.granted"; not asked for when empty, like Hash and Purpose.
+	// Type is such as "consent.granted". An empty Type, Hash or Purpose is not compared.
 	Type    string
 	Purpose string
-	// Witnesses are verifier keys that you trust, pinned like VKey; nil asks for none.
+	// Witnesses are verifier keys that you trust, pinned like VKey; nil requires none.
 	Witnesses []string
-	// MinWitnesses is how many of them have to have cosigned; 0 is all.
+	// MinWitnesses is the required number of cosignatures; 0 means all.
 	MinWitnesses int
 }
 
 // Cosigner is a witness that cosigned a checkpoint.
 type Cosigner struct {
 	Name string `json:"name"`
-	// Time in epoch seconds at which it saw this tree as the longest of the log.
+	// Time is in epoch seconds: then it knew no larger tree of the log.
 	Time int64 `json:"time"`
 }
 
-// ProvenEntry is what a proof proves.
+// ProvenEntry is the entry that a proof proves.
 type ProvenEntry struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
-	// Entry as JSON tells it; subject and body of a personal one are commitments.
+	// Entry is the decoded JSON; subject and body of a personal entry are commitments.
 	Entry map[string]any `json:"entry"`
 	// Origin is the log's name.
 	Origin string `json:"origin"`
 	// Size and Root are those of the log that the checkpoint signs.
 	Size int64  `json:"size"`
 	Root string `json:"root"`
-	// Witnesses are those of ProofOptions.Witnesses that cosigned.
+	// Witnesses are those of ProofOptions.Witnesses that have cosigned.
 	Witnesses []Cosigner `json:"witnesses"`
 }
 
 const maxPath = 63
 
-// decodeBase64 takes the canonical padded spelling alone: two spellings of one value would let a proof be changed unnoticed. The
-// standard decoder also passes over line ends.
+// decodeBase64 accepts only canonical padded base64: with two spellings of one value, a proof could be changed unnoticed. The
+// standard decoder also ignores newlines.
 func decodeBase64(text string) ([]byte, bool) {
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	return decoded, err == nil && base64.StdEncoding.EncodeToString(decoded) == text
@@ -61,7 +61,7 @@ func decodeHash(text string) ([]byte, bool) {
 	return decoded, ok && len(decoded) == 32
 }
 
-// parseDecimal takes no sign, no leading zero and at most 2^53-1.
+// parseDecimal accepts no sign, no leading zero and at most 2^53-1.
 func parseDecimal(text string) (int64, bool) {
 	value, err := strconv.ParseInt(text, 10, 64)
 	return value, err == nil && value <= maxSafeInteger && value >= 0 && strconv.FormatInt(value, 10) == text
@@ -127,28 +127,28 @@ func (found ProvenEntry) is(expected ProofOptions) bool {
 		(expected.Purpose == "" || expected.Purpose == found.Entry["purpose"])
 }
 
-// VerifyProof checks a c2sp.org/tlog-proof@v1 with its entry, offline (SPEC.md section 6). It fails with kind proof; the Code says
-// which check failed.
+// VerifyProof checks a c2sp.org/tlog-proof@v1 with its entry, offline (SPEC.md section 6). It fails with kind proof; the Code names
+// the failed check.
 func VerifyProof(text string, options ProofOptions) (ProvenEntry, error) {
-	least := options.MinWitnesses
-	if least == 0 {
-		least = len(options.Witnesses)
+	minWitnesses := options.MinWitnesses
+	if minWitnesses == 0 {
+		minWitnesses = len(options.Witnesses)
 	}
-	asked := options.Witnesses != nil || options.MinWitnesses != 0
-	if asked && (least < 1 || least > len(options.Witnesses)) {
+	requiresWitnesses := options.Witnesses != nil || options.MinWitnesses != 0
+	if requiresWitnesses && (minWitnesses < 1 || minWitnesses > len(options.Witnesses)) {
 		return ProvenEntry{}, hinted("VerifyProof", KindConfig, "MinWitnesses is 1 to the number of Witnesses")
 	}
-	found, code := verifyProof(text, options, least)
+	found, code := verifyProof(text, options, minWitnesses)
 	if code != "" {
 		return ProvenEntry{}, coded("VerifyProof", KindProof, code)
 	}
 	return found, nil
 }
 
-// witnessKeys: one that is there twice would count twice, and the log's own is no witness of it.
-func witnessKeys(own verifierKey, texts []string) ([]verifierKey, bool) {
+// witnessKeys refuses a key that appears twice, because it would count twice, and the log's own key, which is no witness.
+func witnessKeys(logKey verifierKey, texts []string) ([]verifierKey, bool) {
 	keys := []verifierKey{}
-	seen := map[string]bool{string(own.public): true}
+	seen := map[string]bool{string(logKey.public): true}
 	for _, text := range texts {
 		key, ok := parseVerifierKey(text, algorithmCosignature)
 		if !ok || seen[string(key.public)] {
@@ -170,7 +170,7 @@ func cosignersOf(note signedNote, keys []verifierKey) []Cosigner {
 	return cosigners
 }
 
-func verifyProof(text string, options ProofOptions, least int) (ProvenEntry, string) {
+func verifyProof(text string, options ProofOptions, minWitnesses int) (ProvenEntry, string) {
 	key, ok := parseVerifierKey(options.VKey, algorithmEd25519)
 	if !ok {
 		return ProvenEntry{}, "malformed-key"
@@ -198,7 +198,7 @@ func verifyProof(text string, options ProofOptions, least int) (ProvenEntry, str
 		return ProvenEntry{}, "other-log"
 	}
 	cosigners := cosignersOf(signed, witnesses)
-	if len(cosigners) < least {
+	if len(cosigners) < minWitnesses {
 		return ProvenEntry{}, "not-witnessed"
 	}
 	leaf := leafHash(proof.entry)
@@ -226,7 +226,7 @@ func decodeHex(text string) ([]byte, bool) {
 	return decoded, err == nil && len(decoded) == 32 && hex.EncodeToString(decoded) == text
 }
 
-// VerifyConsistency: a log of newSize entries begins with all of one of oldSize, as two checkpoints tell them (RFC 9162 section
+// VerifyConsistency verifies that a log of newSize entries begins with all oldSize entries of an earlier checkpoint (RFC 9162 section
 // 2.1.4.2). All hashes are lower-case hex. It fails with kind proof and the Code "malformed-proof" or "not-consistent".
 func VerifyConsistency(oldSize int64, oldRoot string, newSize int64, newRoot string, proof []string) error {
 	before, isOld := decodeHex(oldRoot)

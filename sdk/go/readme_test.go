@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The README, followed word for word in an empty folder.
+// Follows the README word by word in an empty folder.
 
 var block = regexp.MustCompile("(?ms)^```(sh|go)\n(.*?)^```$")
 
@@ -114,7 +114,7 @@ func TestReadmeWordForWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// blocks[1] is for gpd: test/sdks.test.ts of the repository runs it.
+	// blocks[1] has gpd commands, which test/sdks.test.ts of the repository runs.
 	install, ask, why, failures, writes, proofs, webhooks, fakes := blocks[0], blocks[2], blocks[3], blocks[4],
 		blocks[5], blocks[6], blocks[7], blocks[8]
 	f := newFollower(t, startServers(t))

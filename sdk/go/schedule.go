@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// When the next attempt starts (SPEC.md section 4).
+// Computes when the next attempt starts (SPEC.md section 4).
 
 const (
 	jitterBase = 100 * time.Millisecond
@@ -25,7 +25,7 @@ func isRetryable(status int) bool {
 	return false
 }
 
-// jitter is full: retry is 1 for the first, random in [0, 1).
+// jitter returns full jitter; retry is 1 for the first, random is in [0, 1).
 func jitter(retry int, random float64) time.Duration {
 	bound := jitterCap
 	if retry <= 4 {
@@ -36,7 +36,7 @@ func jitter(retry int, random float64) time.Duration {
 
 var wholeSeconds = regexp.MustCompile(`^\d{1,9}$`)
 
-// retryAfter is in seconds from now, or nil for a header that is none.
+// retryAfter returns seconds from now, or nil for an invalid header.
 func retryAfter(value string, now time.Time) *int {
 	value = strings.TrimSpace(value)
 	if wholeSeconds.MatchString(value) {
@@ -54,7 +54,7 @@ func retryAfter(value string, now time.Time) *int {
 	return &seconds
 }
 
-// waitBefore tells how long to wait; false when that would reach the deadline.
+// waitBefore returns the time to wait; false if that would reach the deadline.
 func waitBefore(retry int, seconds *int, remaining time.Duration, random float64) (time.Duration, bool) {
 	wait := jitter(retry, random)
 	if seconds != nil {
@@ -63,7 +63,7 @@ func waitBefore(retry int, seconds *int, remaining time.Duration, random float64
 	return wait, wait < remaining
 }
 
-// chance is of the system: before Go 1.20 math/rand begins alike in every process.
+// chance uses the system's random numbers: before Go 1.20 math/rand starts with the same seed in every process.
 func chance() float64 {
 	var bytes [8]byte
 	if _, err := rand.Read(bytes[:]); err != nil {

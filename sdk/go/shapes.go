@@ -1,6 +1,6 @@
 package consent
 
-// What an answer has to be before it is believed. Each reader answers false for everything else.
+// Checks the shape of answers. Each reader returns false for a malformed answer.
 
 func (f *fields) decision() Decision {
 	given := "unknown"
@@ -26,7 +26,7 @@ func readDecision(of map[string]any) (Decision, bool) {
 	return decision, !f.bad
 }
 
-// readBatch is by id; an id that is there twice, or whose decision is none, has nil.
+// readBatch returns decisions by id; nil for an id that appears twice or whose decision is malformed.
 func readBatch(of map[string]any) (map[string]*Decision, bool) {
 	results, ok := of["results"].([]any)
 	if !ok {

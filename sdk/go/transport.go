@@ -11,7 +11,7 @@ import (
 // One call: a deadline, attempts and waits inside it, and a body or an error at the end (SPEC.md sections 3 to 5).
 
 type call struct {
-	// name of the method, for errors.
+	// name is the method, for errors.
 	name   string
 	verb   string
 	path   string
@@ -19,34 +19,34 @@ type call struct {
 	accept string
 	key    string
 	isOpen bool
-	// statuses are the only ones that are an answer.
+	// statuses of a successful answer.
 	statuses []int
 	timeout  time.Duration
-	// principals of the call must not be in an error.
+	// principals are ids that no error may contain.
 	principals []string
 }
 
 type answer struct {
 	status int
-	// body is nil when it was coded or larger than maxBody.
+	// body is nil if it was coded or larger than maxBody.
 	body      []byte
 	requestID string
 }
 
-// failure of an attempt, and what may follow it.
+// failure is the error of an attempt, and how it may be repeated.
 type failure struct {
 	err     *Error
 	isFinal bool
-	// isStale: the connection ended before a byte of an answer came.
+	// isStale means that the connection was closed before the first byte of an answer.
 	isStale bool
-	// wasReplayed: net/http already did by itself what is due once a call.
+	// wasReplayed means that net/http has already used the one replay of the call.
 	wasReplayed bool
 }
 
 type sender struct {
 	settings settings
 	http     http.RoundTripper
-	// close gives back the connections that are the sender's own.
+	// close closes the connections if they belong to the sender.
 	close func()
 
 	mutex   sync.Mutex
@@ -64,8 +64,8 @@ func newSender(of settings, custom http.RoundTripper) *sender {
 	return s
 }
 
-// No proxy of the environment, and idle connections enough for many goroutines: net/http keeps 2 a host. A dialer of one's own keeps
-// to HTTP/1.1.
+// newTransport ignores proxy variables and keeps enough idle connections for many goroutines (net/http keeps 2 per host). With a
+// custom dialer it uses HTTP/1.1.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -77,7 +77,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// begin registers a call for shut; false when the client is closed.
+// begin registers a call for shut; false if the client is closed.
 func (s *sender) begin(cancel context.CancelFunc) (int, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -101,7 +101,7 @@ func (s *sender) isClosed() bool {
 	return s.closed
 }
 
-// shut ends what is running.
+// shut cancels running calls.
 func (s *sender) shut() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -112,7 +112,7 @@ func (s *sender) shut() {
 	s.close()
 }
 
-// send answers, or fails with an *Error or with context.Canceled.
+// send returns the answer, or fails with an *Error or with context.Canceled.
 func (s *sender) send(parent context.Context, c call) (answer, error) {
 	timeout, refused := timeoutOf(parent, c)
 	if refused != nil {
@@ -138,7 +138,7 @@ func (s *sender) send(parent context.Context, c call) (answer, error) {
 	return answer{}, err
 }
 
-// ended says why the context of a call is over.
+// ended returns the reason why the context of a call has ended.
 func (s *sender) ended(parent context.Context, c call) error {
 	if parent.Err() == context.Canceled {
 		return context.Canceled
@@ -180,7 +180,7 @@ func (s *sender) attempts(ctx context.Context, c call) (answer, *Error) {
 	}
 }
 
-// sleep is false when the context ended it.
+// sleep returns false if the context ended it.
 func sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -21,33 +21,33 @@ type Check struct {
 	MinSeq *int64 `json:"minSeq,omitempty"`
 }
 
-// Decision with its reason and its proof.
+// Decision is a decision with its reason and its proof.
 type Decision struct {
 	Allowed bool `json:"allowed"`
-	// Reason is one of the known ones, or that of a later server.
+	// Reason is a known reason, or one of a newer server.
 	Reason string `json:"reason"`
-	// Proof is nil only when nothing could be decided.
+	// Proof is nil only if the check could not be decided.
 	Proof         *ProofRef `json:"proof"`
 	PolicyVersion *int64    `json:"policyVersion"`
 	// ExpiresAt is an ISO time, or nil for never.
 	ExpiresAt *string `json:"expiresAt"`
-	// Given says who gave the grant that it rests on: person, agent, automation or unknown.
+	// Given is the origin of the grant behind the decision: person, agent, automation or unknown.
 	Given string `json:"given"`
-	// Err says why nothing could be decided, so that it can be logged; nil for a decision of the server.
+	// Err is the reason why the check could not be decided, for logs; nil for a decision of the server.
 	Err error `json:"-"`
 }
 
-// Write is what a person says about purposes.
+// Write is a person's choice about purposes.
 type Write struct {
 	PrincipalID string   `json:"principalId"`
 	Purposes    []string `json:"purposes"`
-	// PolicyVersion of the text that was shown; the current one when nil.
+	// PolicyVersion is the version of the text that was shown; nil means the current one.
 	PolicyVersion *int64 `json:"policyVersion,omitempty"`
-	// GPC true opts out of every purpose that heeds it; false ends that for the purposes of this grant alone; nil changes nothing.
+	// GPC true opts out of every purpose that honours it; false ends that for the purposes of this grant only; nil changes nothing.
 	GPC *bool `json:"gpc,omitempty"`
-	// OverGPC is a specific yes over the signal, for Grant alone, with GPC true and one purpose whose policy is ask.
+	// OverGPC is a specific consent despite the signal, only for Grant, with GPC true and one purpose whose policy is ask.
 	OverGPC bool `json:"overGpc,omitempty"`
-	// IdempotencyKey names a write to be able to repeat it later; else each call gets one of its own.
+	// IdempotencyKey allows you to repeat the write later; by default each call gets a random one.
 	IdempotencyKey string `json:"-"`
 }
 
@@ -57,13 +57,13 @@ type WrittenEntry struct {
 	ProofRef
 }
 
-// WriteResult has one entry a purpose; Seq and Hash beside are the last one's.
+// WriteResult has one entry per purpose. Its Seq and Hash are those of the last entry.
 type WriteResult struct {
 	Entries []WrittenEntry `json:"entries"`
 	ProofRef
 }
 
-// PurposeState is a decision and what the person said.
+// PurposeState is a decision and the person's choice.
 type PurposeState struct {
 	Purpose string  `json:"purpose"`
 	Choice  *string `json:"choice"`
@@ -71,20 +71,20 @@ type PurposeState struct {
 	Decision
 }
 
-// State is what a person said last, purpose by purpose.
+// State is a person's latest choice for each purpose.
 type State struct {
 	PrincipalID string         `json:"principalId"`
 	Purposes    []PurposeState `json:"purposes"`
 }
 
-// Page of a history.
+// Page selects a page of a history.
 type Page struct {
 	Cursor string
-	// Limit is the server's default when 0.
+	// Limit 0 means the server's default.
 	Limit int
 }
 
-// Event is one thing that a person said.
+// Event is one choice of a person.
 type Event struct {
 	Seq           int64   `json:"seq"`
 	Type          string  `json:"type"`
@@ -94,7 +94,7 @@ type Event struct {
 	GPC           bool    `json:"gpc"`
 	Source        string  `json:"source"`
 	ExpiresAt     *string `json:"expiresAt"`
-	// OverGPC: the person overruled the signal.
+	// OverGPC is true if the person agreed despite the signal.
 	OverGPC bool `json:"overGpc,omitempty"`
 }
 
@@ -102,7 +102,7 @@ type Event struct {
 type History struct {
 	PrincipalID string  `json:"principalId"`
 	Events      []Event `json:"events"`
-	// NextCursor is for the next page; nil on the last.
+	// NextCursor requests the next page; nil on the last.
 	NextCursor *string `json:"nextCursor"`
 }
 
@@ -113,12 +113,12 @@ type Session struct {
 	ExpiresAt   string `json:"expiresAt"`
 }
 
-// Format prints what a log may have: not the token, and not the id of the person. The JSON has both, for the browser it is meant for.
+// Format prints neither the token nor the id of the person, so that logs are safe. The JSON has both, for the person's browser.
 func (s Session) Format(state fmt.State, _ rune) {
 	fmt.Fprintf(state, "consent.Session{ExpiresAt: %q}", s.ExpiresAt)
 }
 
-// Receipt is a signed copy of one entry, for the person it is about.
+// Receipt is a signed copy of an entry, for the person it is about.
 type Receipt struct {
 	Receipt map[string]any `json:"receipt"`
 	// JWS is compact, EdDSA under the key of the tenant's log.
@@ -126,7 +126,7 @@ type Receipt struct {
 	JWK map[string]any `json:"jwk"`
 }
 
-// Verdict of one ingest.
+// Verdict is the verdict of a visit.
 type Verdict struct {
 	RequestID    string
 	Class        string
@@ -135,11 +135,11 @@ type Verdict struct {
 	Confidence   float64
 	DecidedAt    string
 	SuspectScore *float64
-	// Restricted: a contest is open, do not act on this verdict.
+	// Restricted means that a contest is open: do not act on this verdict.
 	Restricted bool
-	// Attested is nil where only signals identified the device.
+	// Attested is nil if only signals identified the device.
 	Attested *Attested
-	// Fields is all that the server told, in the names of the wire.
+	// Fields is the whole answer of the server, with the names of the wire.
 	Fields map[string]any
 }
 
@@ -149,28 +149,28 @@ type Attested struct {
 	DeviceBound bool
 }
 
-// OutcomeReport says what became of a decision.
+// OutcomeReport is the outcome of a decision, to be reported.
 type OutcomeReport struct {
 	// Outcome is fraud, chargeback, passed-step-up, false-alarm or other.
 	Outcome string `json:"outcome"`
-	// At is when it became known, in RFC 3339; when the report comes in, if empty.
+	// At is the time when it became known (RFC 3339); empty means the time of the report.
 	At string `json:"at,omitempty"`
 }
 
-// ReportedOutcome is what is stored of a decision.
+// ReportedOutcome is the stored outcome of a decision.
 type ReportedOutcome struct {
 	RequestID string `json:"requestId"`
 	Outcome   string `json:"outcome"`
 	At        string `json:"at"`
 }
 
-// Health of the server; says nothing about the key.
+// Health is the answer of a running server; the key is not checked.
 type Health struct {
 	Status  string `json:"status"`
 	Version string `json:"version"`
 }
 
-// Consent is what a Client and the fake of package consenttest have in common.
+// Consent is the interface of a Client and of the fake in package consenttest.
 type Consent interface {
 	IsAllowed(ctx context.Context, check Check) (bool, error)
 	CanProcess(ctx context.Context, check Check) (Decision, error)

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// WebhookOptions for VerifyWebhook.
+// WebhookOptions are the options of VerifyWebhook.
 type WebhookOptions struct {
-	// Secrets are whsec_… as `gpd webhooks add` printed them; several during a change of secret.
+	// Secrets are whsec_… as `gpd webhooks add` printed them; several while a secret is replaced.
 	Secrets []string `json:"-"`
-	// Tolerance is how far the time of a delivery may be off; 5 minutes when 0.
+	// Tolerance is the allowed difference of a delivery's time; 0 means 5 minutes.
 	Tolerance time.Duration
-	// Now is today's time when zero.
+	// Now replaces the present time unless zero.
 	Now time.Time
 }
 
 // Format never prints the secrets.
 func (WebhookOptions) Format(state fmt.State, _ rune) { fmt.Fprint(state, "consent.WebhookOptions") }
 
-// WebhookEvent is a delivery of gpd that is true.
+// WebhookEvent is a verified delivery of gpd.
 type WebhookEvent struct {
-	// ID is the same for every delivery of one event.
+	// ID is equal for every delivery of one event.
 	ID        string         `json:"id"`
 	Type      string         `json:"type"`
 	Timestamp string         `json:"timestamp"`
@@ -48,7 +48,7 @@ func readSecrets(secrets []string) ([][]byte, bool) {
 	return keys, len(keys) > 0
 }
 
-// headerOnce has to be there, once, and not empty.
+// headerOnce returns a header that must occur exactly once and must not be empty.
 func headerOnce(header http.Header, name string) (string, bool) {
 	var values []string
 	for key, found := range header {
@@ -87,8 +87,8 @@ func readEvent(id string, body []byte) (WebhookEvent, bool) {
 
 var webhookTime = regexp.MustCompile(`^\d{1,15}$`)
 
-// VerifyWebhook checks a delivery, signed after Standard Webhooks (SPEC.md section 7). The body is the raw bytes as they came: parse
-// nothing before. It fails with kind proof and a Code that says which check failed, or with kind config for a secret that is none.
+// VerifyWebhook verifies a delivery, signed as in Standard Webhooks (SPEC.md section 7). The body is the raw bytes of the request,
+// unparsed. It fails with kind proof and a Code that names the failed check, or with kind config for an invalid secret.
 func VerifyWebhook(body []byte, header http.Header, options WebhookOptions) (WebhookEvent, error) {
 	keys, ok := readSecrets(options.Secrets)
 	if !ok {
@@ -136,7 +136,7 @@ func (o WebhookOptions) isFresh(timestamp string) bool {
 	if now.IsZero() {
 		now = time.Now()
 	}
-	// At most 15 digits.
+	// Cannot fail: it has at most 15 digits.
 	seconds, _ := strconv.ParseInt(timestamp, 10, 64)
 	off := now.Unix() - seconds
 	if off < 0 {

@@ -6,14 +6,14 @@ import (
 	"regexp"
 )
 
-// An answer becomes a tree of maps and not a struct right away: encoding/json fills a struct's field from a key of another case, and
-// takes null for what is absent, so that {"Allowed": true} would allow.
+// Answers are decoded into maps and not into structs: encoding/json ignores the case of keys and treats null as absent, so that
+// {"Allowed": true} would allow.
 
 const maxSafeInteger = 1<<53 - 1
 
 var hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// parseObject is nil for what is no JSON object; Unmarshal refuses what follows the first value.
+// parseObject returns nil unless the body is one JSON object; Unmarshal refuses text after the first value.
 func parseObject(body []byte) map[string]any {
 	var value any
 	if json.Unmarshal(body, &value) != nil {
@@ -23,13 +23,13 @@ func parseObject(body []byte) map[string]any {
 	return object
 }
 
-// fields reads an object of the wire; the first field that is not what it must be makes it bad for good.
+// fields reads an object of the wire; the first invalid field marks it as bad.
 type fields struct {
 	of  map[string]any
 	bad bool
 }
 
-// inside is for what lies deeper: its badness is the whole's.
+// inside reads a nested object, whose invalid fields make the whole bad.
 func (f *fields) inside(value any) *fields {
 	object, ok := value.(map[string]any)
 	return &fields{of: object, bad: f.bad || !ok}
@@ -47,7 +47,7 @@ func (f *fields) text(name string) string {
 	return value
 }
 
-// optionalText may be null or absent.
+// optionalText reads a field that may be null or absent.
 func (f *fields) optionalText(name string) *string {
 	if f.of[name] == nil {
 		return nil
@@ -56,7 +56,7 @@ func (f *fields) optionalText(name string) *string {
 	return &value
 }
 
-// textOrNull has to be there.
+// textOrNull reads a field that must be present.
 func (f *fields) textOrNull(name string) *string {
 	_, isThere := f.of[name]
 	f.require(isThere)

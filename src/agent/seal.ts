@@ -36,7 +36,7 @@ export async function sealWith(
 
 /**
  * Seals bytes to a tenant's public key; this browser cannot open the result.
- * @throws when `recipient.publicKey` is not a point of P-256
+ * @throws {Error} when `recipient.publicKey` is not a point of P-256
  */
 export async function sealBundle(
   recipient: Recipient,

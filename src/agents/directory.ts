@@ -95,7 +95,7 @@ export async function readJwks(document: unknown, refused: ReadonlySet<string> =
   return keys;
 }
 
-/** @throws when OpenSSL refuses the point */
+/** @throws {Error} when OpenSSL refuses the point */
 export function importAgentKey(key: AgentKey): KeyObject {
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: key.x }, format: 'jwk' });
 }

@@ -66,7 +66,7 @@ async function look(poll: Poll): Promise<void> {
   poll.lookedAt = startedAt;
 }
 
-/** Loads all tenants once, then what changed. @throws when the first load fails */
+/** Loads all tenants once, then what changed. @throws {Error} when the first load fails */
 export async function startPolling(database: Database, directory: TenantDirectory, options: PollOptions) {
   const poll: Poll = { database, directory, options, revision: -1, lookedAt: 0, writable: true };
   await look(poll);

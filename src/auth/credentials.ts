@@ -4,8 +4,8 @@ import type { KeyScope } from '../schema/route.ts';
 import type { Claims } from './tokens.ts';
 
 /**
- * Credentials that gpd issues: API keys, principal sessions and console sessions. The types of a sign-in, which egress and the
- * console share, are here too. Pure: stores are in consent, console and tenants.
+ * Credentials that gpd issues: API keys, principal sessions and console sessions. The types of a sign-in,
+ * which egress and the console share, are here too. Pure: stores are in consent, console and tenants.
  */
 
 /** Consent API keys (contract section 7): 32 random bytes behind a prefix that names the scope. */
@@ -84,7 +84,10 @@ export function isSessionToken(token: string): boolean {
   return token.startsWith(SESSION_PREFIX);
 }
 
-/** A console session of staff is stored by the server and can be revoked. It ends after half an hour without a request. */
+/**
+ * A console session of staff is stored by the server and can
+ * be revoked. It ends after half an hour without a request.
+ */
 const CONSOLE_IDLE_MS = 30 * MINUTE;
 /** A console session ends after this time even if it is in use. */
 export const CONSOLE_ABSOLUTE_MS = 8 * HOUR;
@@ -113,14 +116,20 @@ export function createConsoleToken(random: Random): string {
   return random(32).toString('base64url');
 }
 
-/** A session from the future counts as invalid: it began while a clock was ahead, and would live that much longer. */
+/**
+ * A session from the future counts as invalid: it began
+ * while a clock was ahead, and would live that much longer.
+ */
 export function isLiveSession(session: ConsoleSession, now: number): boolean {
   const { createdAt, seenAt, expiresAt } = session;
   if (Math.max(createdAt, seenAt) > now + MINUTE) return false;
   return now < expiresAt && now < seenAt + CONSOLE_IDLE_MS;
 }
 
-/** The role with the most rights. A dpo may do all that a reviewer may; an operator sees only pages that name nobody. */
+/**
+ * The role with the most rights. A dpo may do all that a
+ * reviewer may; an operator sees only pages that name nobody.
+ */
 export function roleOf({ roles }: Pick<ConsoleSession, 'roles'>): StaffRole {
   if (roles.includes('dpo')) return 'dpo';
   return roles.includes('reviewer') ? 'reviewer' : 'operator';
@@ -133,7 +142,10 @@ export function mayOpen(role: StaffRole, page: PageRole): boolean {
   return page === 'staff' || page === role || (page === 'reviewer' && role === 'dpo');
 }
 
-/** A console cookie from a passkey sign-in begins with this. It is refused once an identity provider is configured. */
+/**
+ * A console cookie from a passkey sign-in begins with this.
+ * It is refused once an identity provider is configured.
+ */
 const PASSKEY_PREFIX = 'gpd_pk.';
 export const createPasskeyToken = (random: Random): string => PASSKEY_PREFIX + createConsoleToken(random);
 export const isPasskeyToken = (token: string): boolean => token.startsWith(PASSKEY_PREFIX);
@@ -165,7 +177,10 @@ export interface LoginChallenge {
   readonly verifier: string;
 }
 
-/** Values of `prompt` (OIDC core section 3.1.2.1). Every provider supports `login`, but only some `select_account`. */
+/**
+ * Values of `prompt` (OIDC core section 3.1.2.1). Every
+ * provider supports `login`, but only some `select_account`.
+ */
 export type SignInPrompt = 'select_account' | 'login';
 
 export interface VerifiedLogin {

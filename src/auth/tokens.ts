@@ -9,8 +9,9 @@ import { principalIdSchema } from '../schema/bundle.ts';
 import type { Settings } from '../schema/settings.ts';
 
 /**
- * Bearer tokens of an OIDC identity provider (contract section 6.1): parse the JWS strictly, check its signature and
- * registered claims, and read who the caller is. `http` calls verifyBearer for the /privacy routes.
+ * Bearer tokens of an OIDC identity provider (contract section 6.1): parse
+ * the JWS strictly, check its signature and registered claims, and read
+ * who the caller is. `http` calls verifyBearer for the /privacy routes.
  */
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -26,7 +27,10 @@ export const MAX_TOKEN_LENGTH = 8192;
 
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const TYPES = new Set(['jwt', 'at+jwt']);
-/** These let the sender pick the key, require an extension, or change how the payload is encoded (RFC 7515, RFC 7797). */
+/**
+ * These let the sender pick the key, require an extension,
+ * or change how the payload is encoded (RFC 7515, RFC 7797).
+ */
 const FORBIDDEN_MEMBERS = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'enc', 'zip'];
 
 const headerSchema = z.looseObject({
@@ -54,13 +58,13 @@ export function readClaims(bytes: Buffer): Claims | null {
 export type JwsFault = 'malformed' | 'header' | 'algorithm';
 
 /**
- * Accepts exactly three canonical base64url parts (RFC 7515 section 2: no padding, no white space, no unused bits) and a header
- * without members that would change how the other parts are read.
+ * Accepts exactly three canonical base64url parts (RFC 7515 section 2: no padding, no white space,
+ * no unused bits) and a header without members that would change how the other parts are read.
  */
 export function readJws(token: string): UnverifiedJws | JwsFault {
   if (token.length > MAX_TOKEN_LENGTH || !COMPACT.test(token)) return 'malformed';
-  const [head, payload, signature] = token.split('.').map((part) => decodeBase64Url(part));
-  const header = head ? readClaims(head) : null;
+  const [headerBytes, payload, signature] = token.split('.').map((part) => decodeBase64Url(part));
+  const header = headerBytes ? readClaims(headerBytes) : null;
   if (!header || !payload || !signature) return 'malformed';
   const parsed = headerSchema.safeParse(header);
   if (!parsed.success || FORBIDDEN_MEMBERS.some((name) => Object.hasOwn(header, name))) return 'header';
@@ -68,7 +72,10 @@ export function readJws(token: string): UnverifiedJws | JwsFault {
   return (SIGNING_ALGORITHMS as readonly string[]).includes(alg) ? { kid, payload } : 'algorithm';
 }
 
-/** gpd accepts two kinds of keys in an identity provider's JWKS (RFC 7517): P-256, and RSA of at least 2048 bits. */
+/**
+ * gpd accepts two kinds of keys in an identity provider's
+ * JWKS (RFC 7517): P-256, and RSA of at least 2048 bits.
+ */
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const;
 const MAX_KEYS = 100;
 const MIN_RSA_BITS = 2048;
@@ -195,7 +202,8 @@ function checkRegisteredClaims(claims: Claims, rules: OidcRules, nowSeconds: num
   if (![aud].flat().includes(rules.audience)) throw new ClaimRefused('The token is for another audience.');
   if (exp <= nowSeconds - CLOCK_TOLERANCE_SECONDS) throw new ClaimRefused('The token has expired.');
   if (!hasBegun(claims, nowSeconds)) throw new ClaimRefused('The token is not valid yet.');
-  // RFC 7800: only someone who proves possession of that key may use the token, and gpd does not read such proofs.
+  // RFC 7800: only someone who proves possession of that key
+  // may use the token, and gpd does not read such proofs.
   if (Object.hasOwn(claims, 'cnf'))
     throw new ClaimRefused('The token is bound to a key; send one that is not.');
 }
@@ -219,7 +227,10 @@ function findClaim(claims: Claims, name: string): unknown {
 /** Accepts only texts that are valid principal ids, because a database or a log could choke on others. */
 const readText = (value: unknown): string | null => principalIdSchema.safeParse(value).data ?? null;
 
-/** Absent, null and empty mean "no restriction". Any other non-text is refused, so that no restriction is ever dropped. */
+/**
+ * Absent, null and empty mean "no restriction". Any other
+ * non-text is refused, so that no restriction is ever dropped.
+ */
 function optionalText(claims: Claims, name: string): string | null {
   const value = findClaim(claims, name) ?? '';
   if (value === '') return null;
@@ -256,8 +267,8 @@ export function readClaimant(claims: Claims, rules: OidcRules): Claimant {
 export interface BearerDeps {
   readonly rules: OidcRules;
   /**
-   * Finds the key that a header names. An unknown kid makes it fetch the provider's keys again, with a limit on how often;
-   * keys already fetched are used while the provider is unreachable.
+   * Finds the key that a header names. An unknown kid makes it fetch the provider's keys again,
+   * with a limit on how often; keys already fetched are used while the provider is unreachable.
    * @throws {Unavailable} when no keys were ever fetched and the provider is unreachable
    */
   readonly keys: JWTVerifyGetKey;

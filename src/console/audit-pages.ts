@@ -12,8 +12,8 @@ import { exportAudit, readAudit } from './insight-service.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
 
 /**
- * The audit log and the register of requests, as pages for a dpo and as CSV files. Actors and objects are keyed references;
- * the filters are in the address.
+ * The audit log and the register of requests, as pages for a dpo and as CSV
+ * files. Actors and objects are keyed references; the filters are in the address.
  */
 
 const PAGE = 50;

@@ -2,7 +2,7 @@ import { isReconciled } from '../ingest/decisions-service.ts';
 import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
-import { askSubject, type CaseView, extendCase, keepTyped, readCase, resolveCase } from './cases-service.ts';
+import { askSubject, type CaseView, extendCase, readCase, resolveCase, saveTyped } from './cases-service.ts';
 import { appendTemplate, matchParameter, readField, readTypedTexts, type TypedByKind } from './form.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
 import type { Draft } from './session-store.ts';
@@ -53,22 +53,25 @@ const CONTEST_ID = /^con_[0-9A-HJKMNP-TV-Z]{26}$/;
 const linkTo = ({ contest }: CaseView): string => `/console/contests/${contest.contestId}`;
 
 /** With `review.fourEyes`: the ruling that a colleague proposed, and this reviewer can confirm. */
-function findColleaguesProposal({ contest, fourEyes }: CaseView, me: string): Contest['proposal'] {
+function findColleaguesProposal({ contest, fourEyes }: CaseView, myRef: string): Contest['proposal'] {
   const { proposal, status } = contest;
-  return status === 'open' && fourEyes && proposal !== null && proposal.by !== me ? proposal : null;
+  return status === 'open' && fourEyes && proposal !== null && proposal.by !== myRef ? proposal : null;
 }
 
-/** The form of the ruling starts with the proposal, so that a colleague can confirm it and its author can change it. */
+/**
+ * The form of the ruling starts with the proposal, so that
+ * a colleague can confirm it and its author can change it.
+ */
 function createDraftFromProposal({ contest: { proposal, status } }: CaseView): Draft | null {
   if (status !== 'open' || proposal === null) return null;
   return { kind: 'resolve', text: proposal.reason, outcome: proposal.outcome };
 }
 
 /** @returns the key of the sentence in WORDS.caseDone */
-function chooseResultKey(after: Contest, before: Contest, me: string): string {
+function chooseResultKey(after: Contest, before: Contest, myRef: string): string {
   if (after.status === 'resolved') return 'resolved';
   if (after.version === before.version) return 'unchanged';
-  return before.proposal?.by === me ? 'changed' : 'proposed';
+  return before.proposal?.by === myRef ? 'changed' : 'proposed';
 }
 
 async function requireCase({ context, request, staff }: ConsoleVisit): Promise<CaseView> {
@@ -78,10 +81,10 @@ async function requireCase({ context, request, staff }: ConsoleVisit): Promise<C
   return view;
 }
 
-function show(
+function renderCase(
   { context, staff, now, response }: ConsoleVisit,
   view: CaseView,
-  { status = 200, ...extraValues }: { readonly status?: number; readonly [name: string]: unknown },
+  { status = 200, ...extraValues }: { readonly status?: number; readonly [namyRef: string]: unknown },
 ): void {
   const { contest } = view;
   const claim = activeClaim(contest, now);
@@ -90,15 +93,15 @@ function show(
     view,
     cap: view.cap,
     claim,
-    holds: claim?.by === staff.ref,
+    isClaimant: claim?.by === staff.ref,
     isOwn: contest.filedBy === staff.ref,
-    ownProposal: view.fourEyes && contest.status === 'open' && contest.proposal?.by === staff.ref,
-    confirms: findColleaguesProposal(view, staff.ref),
+    hasOwnProposal: view.fourEyes && contest.status === 'open' && contest.proposal?.by === staff.ref,
+    colleaguesProposal: findColleaguesProposal(view, staff.ref),
     templates: TEMPLATES,
-    stays: !isReconciled(contest.class),
+    classStays: !isReconciled(contest.class),
     done: null,
     problem: null,
-    kept: false,
+    hasDrafts: false,
     ...extraValues,
   };
   context.render(response, 'case', values, status);
@@ -128,44 +131,53 @@ function saveDrafts(
   typed: readonly (Draft | null)[],
 ): Promise<boolean> {
   const ownTexts = typed.map((one) => (one?.text === proposal?.reason ? null : one));
-  return keepTyped(context, staff, contestId, ownTexts);
+  return saveTyped(context, staff, contestId, ownTexts);
 }
 
-/** Shows the page again with the problem. The typed texts are also saved as drafts, for the next button the person presses. */
+/**
+ * Shows the page again with the problem. The typed texts are
+ * also saved as drafts, for the next button the person presses.
+ */
 async function refuse(
-  posted: FormVisit,
+  visit: FormVisit,
   view: CaseView,
   { problem, status = 400 }: { readonly problem: string; readonly status?: number },
 ): Promise<void> {
-  const typed = readTyped(posted);
-  await saveDrafts(posted, view, Object.values(typed));
-  show(posted, view, { problem, typed, status });
+  const typed = readTyped(visit);
+  await saveDrafts(visit, view, Object.values(typed));
+  renderCase(visit, view, { problem, typed, status });
 }
 
-/** The problem that a form had; or the sentence to show, the texts to keep as drafts, and the address to go to. */
+/**
+ * The problem that a form had; or the sentence to show,
+ * the texts to keep as drafts, and the address to go to.
+ */
 type ActResult =
   | { readonly problem: string }
   | { readonly done: string; readonly keep?: readonly (Draft | null)[]; readonly to?: string };
 
-type CaseAct = (posted: FormVisit, view: CaseView, typed: TypedByKind) => Promise<ActResult> | ActResult;
+type CaseAct = (visit: FormVisit, view: CaseView, typed: TypedByKind) => Promise<ActResult> | ActResult;
 
-/** Runs the act of a form. If a colleague was faster, the page shows the current case, who claimed it, and the typed texts. */
-function handleAct(act: CaseAct): (posted: FormVisit) => Promise<void> {
-  return async (posted) => {
-    const view = await requireCase(posted);
+/**
+ * Runs the act of a form. If a colleague was faster, the page
+ * shows the current case, who claimed it, and the typed texts.
+ */
+function handleAct(act: CaseAct): (visit: FormVisit) => Promise<void> {
+  return async (visit) => {
+    const view = await requireCase(visit);
     try {
-      const result = await act(posted, view, readTyped(posted));
+      const result = await act(visit, view, readTyped(visit));
       if ('problem' in result) {
-        await refuse(posted, view, result);
+        await refuse(visit, view, result);
         return;
       }
       const { done, keep: drafts = [], to = `${linkTo(view)}?done=${done}` } = result;
-      await saveDrafts(posted, view, drafts);
-      posted.response.redirect(303, to);
+      await saveDrafts(visit, view, drafts);
+      visit.response.redirect(303, to);
     } catch (error) {
       if (!(error instanceof Refusal) || !CONFLICTS.includes(error.code)) throw error;
-      const current = await requireCase(posted);
-      await refuse(posted, current, { problem: error.code, status: error.status });
+      const current = await requireCase(visit);
+      await refuse(visit, current, { problem: error.code, status: error.status });
     }
   };
 }
@@ -178,15 +190,15 @@ async function showCase(visit: ConsoleVisit): Promise<void> {
   const resolve = startFromTemplate(draft('resolve') ?? createDraftFromProposal(view), query['template']);
   const typed: TypedByKind = { resolve, ask: draft('ask'), extend: draft('extend') };
   const hasDrafts = view.drafts.length > 0 && view.contest.status === 'open' && word !== 'started';
-  show(visit, view, { done: word, typed, kept: hasDrafts });
+  renderCase(visit, view, { done: word, typed, hasDrafts });
 }
 
-const claim: CaseAct = async ({ context, staff }, { contest }, typed) => {
+const claimCase: CaseAct = async ({ context, staff }, { contest }, typed) => {
   await context.rights.contests.claim(staff, contest.contestId, staff.label);
   return { done: 'claimed', keep: Object.values(typed) };
 };
 
-const release: CaseAct = async ({ context, staff, form }, { contest }, typed) => {
+const releaseCase: CaseAct = async ({ context, staff, form }, { contest }, typed) => {
   await context.rights.contests.release(staff, contest.contestId);
   const result = { done: 'released', keep: Object.values(typed) };
   return form.get('from') === 'queue' ? { ...result, to: '/console/queue?done=released' } : result;
@@ -198,14 +210,14 @@ const startTemplate: CaseAct = ({ form }, view, { resolve, ...otherTexts }) => {
   return { done: 'started', keep: [draft, ...Object.values(otherTexts)], to };
 };
 
-const ask: CaseAct = async ({ context, staff }, { contest }, typed) => {
+const askQuestion: CaseAct = async ({ context, staff }, { contest }, typed) => {
   const text = typed.ask?.text ?? '';
   if (findTextProblem(text) !== null) return { problem: 'question' };
   await askSubject(context, staff, contest.contestId, text.trim());
   return { done: 'asked', keep: [typed.resolve, typed.extend] };
 };
 
-const extend: CaseAct = async ({ context, staff, form, now }, { contest, extendDays }, typed) => {
+const extendDueDate: CaseAct = async ({ context, staff, form, now }, { contest, extendDays }, typed) => {
   const typedExtension = { days: readField(form, 'days'), reason: typed.extend?.text.trim() };
   const extension = extensionSchema.safeParse(typedExtension).data;
   if (!extension || extension.days > extendDays || contest.dueAt < now) return { problem: 'extension' };
@@ -213,7 +225,7 @@ const extend: CaseAct = async ({ context, staff, form, now }, { contest, extendD
   return { done: 'extended', keep: [typed.resolve, typed.ask] };
 };
 
-const resolve: CaseAct = async ({ context, form, staff }, view) => {
+const ruleOnCase: CaseAct = async ({ context, form, staff }, view) => {
   const text = form.get('text') ?? '';
   const reason = text.trim();
   const outcome = OUTCOMES.find((name) => name === readField(form, 'outcome')) ?? null;
@@ -227,7 +239,8 @@ const resolve: CaseAct = async ({ context, form, staff }, view) => {
   const { contestId } = view.contest;
   const ruling = { contestId, outcome, reason, version: Number(version) };
   const after = await resolveCase(context, staff, ruling);
-  // A colleague resolved it with the same outcome: this reason was not recorded, so the reviewer must hear of it.
+  // A colleague resolved it with the same outcome: this
+  // reason was not recorded, so the reviewer must hear of it.
   if (after.resolvedBy !== null && after.resolvedBy.ref !== staff.ref) throw new Refusal('already-resolved');
   return { done: chooseResultKey(after, view.contest, staff.ref) };
 };
@@ -235,11 +248,11 @@ const resolve: CaseAct = async ({ context, form, staff }, view) => {
 export const casePages: PageTable = {
   pages: { '/contests/:id': ['reviewer', showCase] },
   forms: {
-    '/contests/:id/claim': ['reviewer', handleAct(claim)],
-    '/contests/:id/release': ['reviewer', handleAct(release)],
+    '/contests/:id/claim': ['reviewer', handleAct(claimCase)],
+    '/contests/:id/release': ['reviewer', handleAct(releaseCase)],
     '/contests/:id/template': ['reviewer', handleAct(startTemplate)],
-    '/contests/:id/ask': ['reviewer', handleAct(ask)],
-    '/contests/:id/extend': ['reviewer', handleAct(extend)],
-    '/contests/:id/resolve': ['reviewer', handleAct(resolve)],
+    '/contests/:id/ask': ['reviewer', handleAct(askQuestion)],
+    '/contests/:id/extend': ['reviewer', handleAct(extendDueDate)],
+    '/contests/:id/resolve': ['reviewer', handleAct(ruleOnCase)],
   },
 };

@@ -20,7 +20,10 @@ import type { Extension, Ruling } from '../schema/rights.ts';
 import type { Context, Staff } from './context.ts';
 import { type Draft, deleteDrafts, listDrafts, saveDraft } from './session-store.ts';
 
-/** Reads cases and the queue for the pages, and calls the contest service for what reviewers do. Keeps their unsent texts. */
+/**
+ * Reads cases and the queue for the pages, and calls the contest
+ * service for what reviewers do. Keeps their unsent texts.
+ */
 
 const TRAIL_ROWS = 20;
 const AUDIT_ROWS = 50;
@@ -100,14 +103,17 @@ export const extendCase = (context: Context, staff: Staff, contestId: string, ex
 export const resolveCase = (context: Context, staff: Staff, ruling: Ruling) =>
   applyChange(context, staff, ['resolve', 'ask', 'extend'], (contests) => contests.resolve(staff, ruling));
 
-/** Drafts are texts that staff typed and did not send. They are encrypted like the texts of their contest, and kept for a day. */
+/**
+ * Drafts are texts that staff typed and did not send. They are
+ * encrypted like the texts of their contest, and kept for a day.
+ */
 type Author = Pick<Staff, 'kid' | 'ref'>;
 
 /** Characters; four times the longest reason. */
 const MAX_DRAFT_LENGTH = 16_000;
 
 /** An empty text deletes the draft. @returns true if the draft was saved; false for an unknown contest */
-async function keepDraft(context: Context, by: Author, contestId: string, draft: Draft) {
+async function saveOrDeleteDraft(context: Context, by: Author, contestId: string, draft: Draft) {
   const { database, contestTexts, clock } = context;
   const { kid, ref } = by;
   const { kind, outcome, text } = draft;
@@ -120,7 +126,7 @@ async function keepDraft(context: Context, by: Author, contestId: string, draft:
 }
 
 /** @returns false if one of the texts was too long or could not be saved */
-export async function keepTyped(
+export async function saveTyped(
   context: Context,
   by: Author,
   contestId: string,
@@ -129,13 +135,17 @@ export async function keepTyped(
   let isAllSaved = true;
   for (const draft of typed) {
     if (draft === null) continue;
-    const isSaved = draft.text.length <= MAX_DRAFT_LENGTH && (await keepDraft(context, by, contestId, draft));
+    const isSaved =
+      draft.text.length <= MAX_DRAFT_LENGTH && (await saveOrDeleteDraft(context, by, contestId, draft));
     if (!isSaved && draft.text !== '') isAllSaved = false;
   }
   return isAllSaved;
 }
 
-/** Skips drafts that cannot be decrypted, for example because the tenant's key changed: a draft lives for a day at most. */
+/**
+ * Skips drafts that cannot be decrypted, for example because
+ * the tenant's key changed: a draft lives for a day at most.
+ */
 async function readDrafts({ database, contestTexts }: Context, { kid, ref }: Author, contestId: string) {
   const drafts = await listDrafts(database, kid, ref, contestId);
   return drafts.flatMap((draft) => {

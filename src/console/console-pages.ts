@@ -10,7 +10,10 @@ import { queuePages } from './queue-pages.ts';
 import { createErrorPage, type PageTable, registerPages } from './session-guard.ts';
 import { subjectPages } from './subject-pages.ts';
 
-/** Puts the tables of all console pages together under /console. console-routes.ts loads this file on the first visit. */
+/**
+ * Puts the tables of all console pages together under /console.
+ * console-routes.ts loads this file on the first visit.
+ */
 
 export const TABLES: readonly PageTable[] = [
   sessionPages,
@@ -21,7 +24,10 @@ export const TABLES: readonly PageTable[] = [
   insightPages,
 ];
 
-/** Answers 405 to every other method of a known path. The methods are read from the routes, so that none is forgotten. */
+/**
+ * Answers 405 to every other method of a known path. The
+ * methods are read from the routes, so that none is forgotten.
+ */
 function refuseOtherMethods(pages: Router): void {
   const methodsByPath = new Map<string, Set<string>>();
   for (const { route } of pages.stack) {

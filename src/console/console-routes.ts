@@ -2,7 +2,10 @@ import type { RequestHandler, Router } from 'express';
 import { exactRouter } from '../http/register.ts';
 import type { ConsoleNeeds } from './context.ts';
 
-/** Loads the console when it is first opened, so that an appliance which only ingests saves its memory and start time. */
+/**
+ * Loads the console when it is first opened, so that an
+ * appliance which only ingests saves its memory and start time.
+ */
 
 export function createConsole(needs: ConsoleNeeds): Router {
   let loading: Promise<Router> | null = null;

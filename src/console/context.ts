@@ -20,7 +20,10 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { createRender } from './render.ts';
 import { hasStaff } from './staff-store.ts';
 
-/** The services that the console's pages work with. The app builds ConsoleNeeds; createContext derives the rest. */
+/**
+ * The services that the console's pages work with. The app
+ * builds ConsoleNeeds; createContext derives the rest.
+ */
 
 export interface SignInLimits {
   /** Limits the requests of one client. */
@@ -101,7 +104,10 @@ function createProviderLoader({
 /** The services of every console page. */
 export type Context = ReturnType<typeof createContext>;
 
-/** Picks each service by name, so that pages get keys that are derived from the server's secret and never the secret. */
+/**
+ * Picks each service by name, so that pages get keys that
+ * are derived from the server's secret and never the secret.
+ */
 export function createContext(needs: ConsoleNeeds) {
   const { config, database, serverSecret, book, log, tenantOf, clock, random, origin, views } = needs;
   const { api: rights, eraser, contestTexts } = needs.rights;

@@ -5,9 +5,9 @@ import type { Random } from '../lib/crypto.ts';
 import { decryptText, encryptText } from '../lib/crypto.ts';
 
 /**
- * The cookies of the console, and the values that are encrypted for them. Over https they have the prefix `__Host-` (RFC 6265bis
- * section 4.1.3.2), so that no sibling host can set them. Plain http is only allowed on this machine; browsers refuse the
- * prefix there, because it requires Secure.
+ * The cookies of the console, and the values that are encrypted for them. Over https they have the
+ * prefix `__Host-` (RFC 6265bis section 4.1.3.2), so that no sibling host can set them. Plain http
+ * is only allowed on this machine; browsers refuse the prefix there, because it requires Secure.
  */
 
 export const LOGIN_MS = 10 * MINUTE;
@@ -38,17 +38,19 @@ export function formatCookie(name: string, value: string, maxAgeMs: number, secu
 export interface PendingLogin extends LoginChallenge {
   /** The console address that the person first asked for. */
   readonly back: string;
-  readonly switching: SignInPrompt | null;
+  readonly prompt: SignInPrompt | null;
 }
 
 const LOGIN_PURPOSE = 'gpd/console-login/v1';
-const switchingSchema = z.enum(['select_account', 'login']).nullable();
-const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(), switchingSchema]);
+const promptSchema = z.enum(['select_account', 'login']).nullable();
+const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(), promptSchema]);
 
-/** A pending sign-in is in an encrypted cookie and not in the database, so that strangers cannot fill a table. */
+/**
+ * A pending sign-in is in an encrypted cookie and not in the database, so that strangers cannot fill a table.
+ */
 export function encryptLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
-  const { state, nonce, verifier, back, switching } = login;
-  const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS, switching]);
+  const { state, nonce, verifier, back, prompt } = login;
+  const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS, prompt]);
   return encryptText(key, random, LOGIN_PURPOSE, text);
 }
 
@@ -58,8 +60,8 @@ export function decryptLogin(key: Uint8Array, value: string, now: number) {
   if (plain === null) return null;
   const read = pendingSchema.safeParse(JSON.parse(plain));
   if (!read.success) return null;
-  const [state, nonce, verifier, back, expiresAt, switching] = read.data;
-  return now < expiresAt ? { state, nonce, verifier, back, switching, expiresAt } : null;
+  const [state, nonce, verifier, back, expiresAt, prompt] = read.data;
+  return now < expiresAt ? { state, nonce, verifier, back, prompt, expiresAt } : null;
 }
 
 /** Accepts only addresses within the console, because phishers use open redirects. */

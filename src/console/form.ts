@@ -5,7 +5,10 @@ import { Refusal } from '../lib/errors.ts';
 import { OUTCOMES } from '../schema/rights.ts';
 import type { Draft } from './session-store.ts';
 
-/** Reads the forms that the console's pages post, and the parameters of their addresses. Pages work without JavaScript. */
+/**
+ * Reads the forms that the console's pages post, and the
+ * parameters of their addresses. Pages work without JavaScript.
+ */
 
 export type Form = ReadonlyMap<string, string>;
 
@@ -33,8 +36,8 @@ export async function readForm(request: IncomingMessage): Promise<Form> {
 }
 
 /**
- * Checks Sec-Fetch-Site (Fetch metadata) and Origin (RFC 6454), which a page cannot forge. At least one must be present:
- * every current browser sends Origin with a POST.
+ * Checks Sec-Fetch-Site (Fetch metadata) and Origin (RFC 6454), which a page cannot
+ * forge. At least one must be present: every current browser sends Origin with a POST.
  */
 export function isSameOrigin(request: IncomingMessage, origin: string): boolean {
   const site = request.headers['sec-fetch-site'];
@@ -65,7 +68,10 @@ export function buildAddress(path: string, parameters: Readonly<Record<string, s
   return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries).toString()}`;
 }
 
-/** The texts on the page of a case. All are in one form, and each button sends all of them, so that no text is lost. */
+/**
+ * The texts on the page of a case. All are in one form, and
+ * each button sends all of them, so that no text is lost.
+ */
 export type TypedByKind = Readonly<Record<Draft['kind'], Draft | null>>;
 
 const CASE_FORM_PATH = /^\/contests\/(con_\w+)\/(?:claim|release|ask|extend|resolve|template)$/;

@@ -16,7 +16,10 @@ import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 
-/** Lists, places and releases legal holds (GDPR articles 17(3) and 18(2)) for a dpo. Pages name a device by its keyed reference. */
+/**
+ * Lists, places and releases legal holds (GDPR articles 17(3) and
+ * 18(2)) for a dpo. Pages name a device by its keyed reference.
+ */
 
 type HoldContext = Pick<Context, 'database' | 'eraser' | 'tenantOf' | 'clock' | 'outside'>;
 
@@ -47,7 +50,10 @@ const findLimitedReceipts = (
       erasedAt >= createdAt && excludedRefs?.includes(referenceOf(tenant, durable)),
   );
 
-/** Lists the oldest first. @param after the last device of the previous page; if its hold was released, the list starts again */
+/**
+ * Lists the oldest first.
+ * @param after the last device of the previous page; if its hold was released, the list starts again
+ */
 export async function readHolds(context: HoldContext, staff: Staff, after: string | null) {
   const { database } = context;
   const tenant = requireTenant(context, staff);
@@ -64,7 +70,10 @@ export async function readHolds(context: HoldContext, staff: Staff, after: strin
   return { holds, more: found.length > PAGE };
 }
 
-/** The change is committed already. If the line cannot be written now, the sweep writes it later and reports its failures. */
+/**
+ * The change is committed already. If the line cannot be written
+ * now, the sweep writes it later and reports its failures.
+ */
 const recordOrLeave = ({ outside, clock }: HoldContext): Promise<void> =>
   recordEnded(outside, clock()).catch(() => {});
 
@@ -85,7 +94,10 @@ export async function placeHoldOn(
   await recordOrLeave(context);
 }
 
-/** A receipt has only references. This finds the ids that the legal hold of the device had excluded from the erasure. */
+/**
+ * A receipt has only references. This finds the ids that the
+ * legal hold of the device had excluded from the erasure.
+ */
 async function findExcludedTarget(
   { database }: HoldContext,
   tenant: Tenant,

@@ -21,7 +21,10 @@ import {
 import { usualPolicy } from './render.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
 
-/** The pages that show figures and change nothing: overview, ledger, keys, purposes, and a preview of the banner. */
+/**
+ * The pages that show figures and change nothing: overview,
+ * ledger, keys, purposes, and a preview of the banner.
+ */
 
 const CLASSES = visitorClassSchema.options;
 const CHOICES = ['granted', 'withdrawn', 'denied', 'gpc-opt-out'];
@@ -118,8 +121,8 @@ async function showTerms({ context, request, response, staff }: ConsoleVisit): P
 const PREVIEW_FILES = ['preview.js', 'preview.css'] as const;
 
 /**
- * The preview shows the real banner in a sandbox: without cookies, storage or connections, and with a stub of the server in
- * the page. A button that is pressed there sends nothing.
+ * The preview shows the real banner in a sandbox: without cookies, storage or connections,
+ * and with a stub of the server in the page. A button that is pressed there sends nothing.
  */
 const policy = (nonce: string): string =>
   [

@@ -134,8 +134,8 @@ export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, r
   const { languages } = await embed.manifest();
   if (!tenant) throw new Refusal('not-found');
   const language = languages.includes(requestedLanguage) ? requestedLanguage : 'en';
-  const words: unknown = JSON.parse((await embed.files(`${language}.json`)).body.toString());
-  return { language, words, banner: bannerAnswer(tenant, { language, gpc: false }) };
+  const bannerWords: unknown = JSON.parse((await embed.files(`${language}.json`)).body.toString());
+  return { language, bannerWords, banner: bannerAnswer(tenant, { language, gpc: false }) };
 }
 
 /** Audit rows per read of an export. */
@@ -145,7 +145,10 @@ export function readAudit({ database }: Context, { kid }: Staff, filter: AuditFi
   return listAudit(database, kid, filter, limit);
 }
 
-/** Audits the export first, so that the exported rows include it. @returns the rows that match, page by page */
+/**
+ * Audits the export first, so that the exported rows include it.
+ * @returns the rows that match, page by page
+ */
 export async function exportAudit(context: Context, staff: Staff, filter: AuditFilter) {
   const { action = null, from = null, to = null } = filter;
   await recordAudit(context.database, {

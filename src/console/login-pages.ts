@@ -19,7 +19,10 @@ import { type ConsoleVisit, type FormVisit, isSignedIn, type PageTable } from '.
 import { endSession, listSessions, revokeSession } from './sessions-service.ts';
 import { finishSignIn, signOutAddress } from './sign-in-service.ts';
 
-/** Sign-in with an identity provider, sign-out, and the list of sessions. Each failure has a page that says what to do. */
+/**
+ * Sign-in with an identity provider, sign-out, and the list
+ * of sessions. Each failure has a page that says what to do.
+ */
 
 /** Pending sign-ins per browser. */
 const MAX_PENDING = 8;
@@ -33,26 +36,27 @@ const readPrompt = (value: unknown): SignInPrompt | null =>
   value === 'select_account' || value === 'login' ? value : null;
 
 /**
- * The provider sends everyone back to the public origin, so the cookie must be set there. `here=1` allows one such redirect
- * only, because a proxy that changes Host would cause a loop.
+ * The provider sends everyone back to the public origin, so the cookie must be set there.
+ * `here=1` allows one such redirect only, because a proxy that changes Host would cause a loop.
  * @returns the address of the sign-in at the public origin; null if the browser is there already
  */
 function findPublicSignIn(publicOrigin: string, { headers, query }: Request): string | null {
   const { host, origin } = new URL(publicOrigin);
   if (headers.host === host || query['here'] !== undefined) return null;
   const back = encodeURIComponent(sanitiseBack(query['back']));
-  const switching = readPrompt(query['switch']);
-  const switchParameter = switching === null ? '' : `&switch=${switching}`;
+  const prompt = readPrompt(query['switch']);
+  const switchParameter = prompt === null ? '' : `&switch=${prompt}`;
   return `${origin}/console/login?here=1&back=${back}${switchParameter}`;
 }
 
 async function goToProvider(context: Context, request: Request, response: Response): Promise<void> {
-  const switching = readPrompt(request.query['switch']);
-  const { url, ...challenge } = await (await context.provider()).begin(switching);
+  const prompt = readPrompt(request.query['switch']);
+  const { url, ...challenge } = await (await context.provider()).begin(prompt);
   const names = cookieNames(context.origin());
-  const pending = { ...challenge, switching, back: sanitiseBack(request.query['back']) };
+  const pending = { ...challenge, prompt, back: sanitiseBack(request.query['back']) };
   const cookie = encryptLogin(context.keys.login, context.random, pending, context.clock());
-  // Another site can make this browser begin many sign-ins: their cookies must not exceed the size limit of headers.
+  // Another site can make this browser begin many sign-ins:
+  // their cookies must not exceed the size limit of headers.
   for (const name of listCookiesToClear(sentNames(request.headers.cookie), names.login('')))
     response.append('set-cookie', formatCookie(name, '', 0, names.secure));
   response.append('set-cookie', formatCookie(names.login(challenge.state), cookie, LOGIN_MS, names.secure));
@@ -80,7 +84,10 @@ async function signIn(context: Context, request: Request, response: Response): P
   }
 }
 
-/** @returns the sign-in that this browser began, whose cookie is deleted @throws {LoginRefused} `not-yours` */
+/**
+ * @returns the sign-in that this browser began, whose cookie is deleted
+ * @throws {LoginRefused} `not-yours`
+ */
 async function takePending(context: Context, request: Request, response: Response): Promise<PendingLogin> {
   const names = cookieNames(context.origin());
   const { state } = request.query;
@@ -97,13 +104,14 @@ async function takePending(context: Context, request: Request, response: Respons
 }
 
 async function finishCallback(context: Context, request: Request, response: Response): Promise<void> {
-  const { back, switching, ...challenge } = await takePending(context, request, response);
-  // Only the query is taken from the request, because a request line may name any host (RFC 9112 section 3.2.2).
+  const { back, prompt, ...challenge } = await takePending(context, request, response);
+  // Only the query is taken from the request, because a
+  // request line may name any host (RFC 9112 section 3.2.2).
   const callback = new URL('/console/callback', context.origin());
   callback.search = /\?.*$/s.exec(request.originalUrl)?.[0] ?? '';
   const signedIn = await finishSignIn(context, callback, challenge).catch((error: unknown) => {
     const refused = error instanceof LoginRefused && error.fault === 'provider-refused';
-    if (refused && switching === 'select_account') return null;
+    if (refused && prompt === 'select_account') return null;
     throw error;
   });
   // Some providers do not support select_account, but all support login.
@@ -138,8 +146,9 @@ async function signOut({ context, response, session }: FormVisit): Promise<void>
   const names = cookieNames(context.origin());
   response.append('set-cookie', formatCookie(names.session, '', 0, names.secure));
   response.locals['staff'] = null;
-  // The page has a link instead of redirecting: `form-action` forbids a form to redirect to another origin (CSP level 3), and a
-  // provider without the return address shows an error page to a person who only wanted to sign out here.
+  // The page has a link instead of redirecting: `form-action` forbids a form to
+  // redirect to another origin (CSP level 3), and a provider without the return
+  // address shows an error page to a person who only wanted to sign out here.
   context.render(response, 'signed-out', { provider: await signOutAddress(context, session) });
 }
 

@@ -14,7 +14,10 @@ import { joinByPasskey, offerPasskey, signInByPasskey } from './passkey-service.
 
 const PASSKEY_STATE = 'passkey';
 
-/** The cookie binds the answer to this browser. An existing cookie is used again, so that two tabs do not disturb each other. */
+/**
+ * The cookie binds the answer to this browser. An existing cookie
+ * is used again, so that two tabs do not disturb each other.
+ */
 export function showPasskey(
   context: Context,
   request: Request,
@@ -30,7 +33,10 @@ export function showPasskey(
   context.render(response, 'passkey', { offer, back, origin: context.origin() }, offer ? 200 : 503);
 }
 
-/** @returns true if it showed a page with the reason @throws {Refusal} `not-found` if an identity provider is configured */
+/**
+ * @returns true if it showed a page with the reason
+ * @throws {Refusal} `not-found` if an identity provider is configured
+ */
 async function refusePasskeys(context: Context, response: Response): Promise<boolean> {
   const usesPasskeys = await takesPasskeys(context);
   if (showUnconfigured(context, response, usesPasskeys)) return true;

@@ -26,7 +26,10 @@ import {
   type StaffMember,
 } from './staff-store.ts';
 
-/** Signs staff in without an identity provider: an invitation registers a passkey, which then signs in (contract-2 section 21). */
+/**
+ * Signs staff in without an identity provider: an invitation
+ * registers a passkey, which then signs in (contract-2 section 21).
+ */
 
 const INVITE_MS = DAY;
 /** A used challenge is remembered for longer than a challenge is valid. */
@@ -42,13 +45,18 @@ export function createInvitation(random: Random, now: number) {
 export const staffRef = (rightsKey: Uint8Array, { id }: Pick<StaffMember, 'id'>): string =>
   actorRef(rightsKey, 'gpd staff', id);
 
-/** @returns the domain of the passkeys; null if the origin is an IP address, for which there are no passkeys */
+/**
+ * @returns the domain of the passkeys; null if the origin is an IP address, for which there are no passkeys
+ */
 const findRpId = ({ origin }: Context): string | null => relyingPartyOf(origin(), '');
 
 const createBinding = (cookie: string, ceremony: Ceremony, rpId: string) =>
   ({ token: cookie, kid: '', ceremony, rpId }) as const;
 
-/** @param cookie of this browser: an answer from another browser is refused @returns the WebAuthn options for the page */
+/**
+ * @param cookie of this browser: an answer from another browser is refused
+ * @returns the WebAuthn options for the page
+ */
 export function offerPasskey(context: Context, cookie: string, ceremony: Ceremony) {
   const rpId = findRpId(context);
   if (rpId === null) return null;

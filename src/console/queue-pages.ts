@@ -12,7 +12,9 @@ import { findCase, readQueue } from './cases-service.ts';
 import { buildAddress, matchParameter } from './form.ts';
 import type { ConsoleVisit, PageTable } from './session-guard.ts';
 
-/** The page of the review queue. All filters are in the address, so that a view can be bookmarked and sent. */
+/**
+ * The page of the review queue. All filters are in the address, so that a view can be bookmarked and sent.
+ */
 
 const PAGE = 25;
 const AGES = ['7', '14', '21', '28'];

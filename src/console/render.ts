@@ -16,7 +16,10 @@ export type Render = (
 /** Builds a Content-Security-Policy from the nonce of the answer. */
 export type Policy = (nonce: string) => string;
 
-/** Only scripts and styles with the nonce of this answer run; pages cannot be framed, and forms stay within the origin. */
+/**
+ * Only scripts and styles with the nonce of this answer run;
+ * pages cannot be framed, and forms stay within the origin.
+ */
 export function usualPolicy(nonce: string): string {
   return [
     "default-src 'none'",

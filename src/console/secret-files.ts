@@ -1,6 +1,9 @@
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
 
-/** The server reads it before it starts, so that a wrong path stops the start instead of failing a sign-in. @throws {ConfigError} */
+/**
+ * The server reads it before it starts, so that a wrong path stops the start instead of failing a sign-in.
+ * @throws {ConfigError}
+ */
 export function readClientSecret(config: Config): string | null {
   const file = config.console_client_secret_file;
   if (file === null) return null;

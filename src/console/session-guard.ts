@@ -3,7 +3,7 @@ import { type ConsoleSession, isLiveSession, mayOpen, type PageRole } from '../a
 import { toRefusal } from '../http/reply.ts';
 import { cookieValues, hasLeft } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
-import { keepTyped } from './cases-service.ts';
+import { saveTyped } from './cases-service.ts';
 import type { Context, Staff } from './context.ts';
 import { cookieNames } from './cookies.ts';
 import {
@@ -17,7 +17,10 @@ import {
 } from './form.ts';
 import { enterSession, findSession } from './sessions-service.ts';
 
-/** Admits a request to a page or a form: it needs a live session and a role that may open the page. Shows the error page. */
+/**
+ * Admits a request to a page or a form: it needs a live session
+ * and a role that may open the page. Shows the error page.
+ */
 
 export interface ConsoleVisit {
   readonly context: Context;
@@ -77,23 +80,27 @@ function guardPage(context: Context, role: PageRole, show: (visit: ConsoleVisit)
   };
 }
 
-/** Saves the texts of a form whose session has expired. The form must carry the CSRF token of that session. */
+/**
+ * Saves the texts of a form whose session has expired. The form must carry the CSRF token of that session.
+ */
 async function keepText(context: Context, session: ConsoleSession | null, request: Request, form: Form) {
   const contestId = contestOfPath(request.path);
   if (!session || contestId === null) return false;
   if (!isSameToken(readField(form, 'csrf') ?? '', session.csrf)) return false;
   const typed = Object.values(readTypedTexts(form, request.path));
-  return keepTyped(context, { kid: session.kid, ref: session.actor }, contestId, typed);
+  return saveTyped(context, { kid: session.kid, ref: session.actor }, contestId, typed);
 }
 
 /** Collects the typed texts, which the page shows so that the person can copy them. */
 function expiredValues({ path }: Request, form: Form, isKept: boolean) {
   const back = /^\/contests\/con_\w+/.exec(path)?.[0] ?? '';
   const text = ['text', 'question', 'basis'].flatMap((name) => form.get(name) || []).join('\n\n');
-  return { kept: isKept, text, back: `/console${back}` };
+  return { isKept, text, back: `/console${back}` };
 }
 
-/** Guards a POST. It checks origin, session, CSRF token and role, in this order, before anything is looked up. */
+/**
+ * Guards a POST. It checks origin, session, CSRF token and role, in this order, before anything is looked up.
+ */
 function guardForm(context: Context, role: PageRole, act: (posted: FormVisit) => unknown): RequestHandler {
   return async (request, response) => {
     if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
@@ -131,7 +138,9 @@ export function createErrorPage({ render, onFault }: Context): ErrorRequestHandl
   };
 }
 
-/** Another tenant's object is answered as not found, so that an id does not reveal whether it exists there. */
+/**
+ * Another tenant's object is answered as not found, so that an id does not reveal whether it exists there.
+ */
 function toPageRefusal(error: unknown): Refusal | null {
   const refusal = toRefusal(error);
   return refusal?.code === 'cross-tenant-denied' ? new Refusal('not-found') : refusal;

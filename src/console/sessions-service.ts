@@ -23,7 +23,10 @@ const MAX_SESSIONS = 100;
 /** The time of last use is written at most once in this time, to save a write per page view. */
 const TOUCH_MS = MINUTE;
 
-/** The session may have expired. A session from a passkey is not found once an identity provider is configured. */
+/**
+ * The session may have expired. A session from a passkey
+ * is not found once an identity provider is configured.
+ */
 export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {
   if (isPasskeyToken(token) && context.config.oidc_issuer !== null) return null;
   const session = await findConsoleSession(context.database, hashSecret(token));

@@ -18,7 +18,10 @@ import type { Context } from './context.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
 import { type ConsoleTransaction, insertConsoleSession } from './session-store.ts';
 
-/** Signs staff in: reads role, tenant and name from the claims of the identity provider, and creates an audited session. */
+/**
+ * Signs staff in: reads role, tenant and name from the claims
+ * of the identity provider, and creates an audited session.
+ */
 
 /** @returns one sentence per missing setting, which `gpd doctor` shows too */
 export function missingConsoleSettings(config: Config): readonly string[] {
@@ -113,7 +116,10 @@ export async function openSession(
 
 const refuse = (reason: 'no-role' | 'no-tenant' | 'unknown-tenant') => ({ ok: false, reason }) as const;
 
-/** @returns the token of the new session, or the reason why this person is no staff @throws {LoginRefused}, {Unavailable} */
+/**
+ * @returns the token of the new session, or the reason why this person is no staff
+ * @throws {LoginRefused}, {Unavailable}
+ */
 export async function finishSignIn(context: Context, callback: URL, challenge: LoginChallenge) {
   const login = await (await context.provider()).finish(callback, challenge);
   const { claimant, claims } = await identify(context, login);

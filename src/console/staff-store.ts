@@ -6,7 +6,10 @@ import { tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 
-/** Stores the staff who sign in with a passkey: invites, registers and removes them. Names are unique across all tenants. */
+/**
+ * Stores the staff who sign in with a passkey: invites, registers
+ * and removes them. Names are unique across all tenants.
+ */
 
 export interface StaffMember {
   readonly kid: string;
@@ -53,7 +56,10 @@ export async function listStaff({ read }: Database): Promise<readonly StaffMembe
   return (rows as Row[]).map(rowToMember);
 }
 
-/** A new invitation replaces an unused one. @returns false if another person has the name, or the tenant was removed */
+/**
+ * A new invitation replaces an unused one.
+ * @returns false if another person has the name, or the tenant was removed
+ */
 export function inviteStaff(database: Database, member: StaffMember, by: Act): Promise<boolean> {
   const { kid, id, name, role } = member;
   return database.transaction(async (tx) => {
@@ -67,7 +73,11 @@ export function inviteStaff(database: Database, member: StaffMember, by: Act): P
   });
 }
 
-/** The sessions of the person end too. @param ref keyed reference of the person @returns false if they were already removed */
+/**
+ * The sessions of the person end too.
+ * @param ref keyed reference of the person
+ * @returns false if they were already removed
+ */
 export function removeStaff(
   database: Database,
   { kid, id, role }: StaffMember,

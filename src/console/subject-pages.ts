@@ -15,8 +15,8 @@ import {
 } from './subjects-service.ts';
 
 /**
- * The pages on which a dpo searches for a subject, exports or erases their data, and places legal holds. Ids are only in the
- * bodies of forms, because addresses end up in logs and histories.
+ * The pages on which a dpo searches for a subject, exports or erases their data, and places legal
+ * holds. Ids are only in the bodies of forms, because addresses end up in logs and histories.
  */
 
 const KINDS = ['visitor', 'request', 'principal'] as const;

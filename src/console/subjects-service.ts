@@ -17,7 +17,9 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 import { placeHoldOn } from './holds-service.ts';
 
-/** Finds, exports and erases the data of one subject for a dpo. Every step is audited with a keyed reference. */
+/**
+ * Finds, exports and erases the data of one subject for a dpo. Every step is audited with a keyed reference.
+ */
 
 /** The id by which a dpo searches for a subject. */
 export interface SubjectKey {

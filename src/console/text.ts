@@ -1,6 +1,12 @@
-/** Makes texts of strangers safe to show: characters that control a terminal, change the direction or are invisible are spelled out. */
+/**
+ * Makes texts of strangers safe to show: characters that control a
+ * terminal, change the direction or are invisible are spelled out.
+ */
 
-/** Directional marks, embeddings, overrides and isolates (https://www.unicode.org/reports/tr9/), and invisible characters. */
+/**
+ * Directional marks, embeddings, overrides and isolates
+ * (https://www.unicode.org/reports/tr9/), and invisible characters.
+ */
 const STEERING = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
 /** All control characters except line feed and tab. */
 const CONTROL = /(?![\n\t])\p{Cc}/gu;

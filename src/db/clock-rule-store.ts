@@ -70,7 +70,7 @@ export type ClockEvent = 'clock-ahead' | 'clock-behind' | 'clock-right';
 
 export type ClockRule = Awaited<ReturnType<typeof followClock>>;
 
-/** The rule on a server, which learns once a minute what other nodes committed. @throws when the database cannot be read */
+/** The rule on a server, which learns once a minute what other nodes committed. @throws {Error} when the database cannot be read */
 export async function followClock(database: Database, clock: Clock, skewMs: number) {
   let newest = await readNewestTime(database);
   const isBehind = (): boolean => newest !== null && clock() < newest - skewMs;

@@ -91,7 +91,7 @@ export function syncPath(path: string): void {
   }
 }
 
-/** Gives a finished temporary file its name. @throws EEXIST rather than overwrite */
+/** Gives a finished temporary file its name. @throws {Error} EEXIST rather than overwrite */
 export function publishFile(temporary: string, path: string): void {
   linkSync(temporary, path);
   unlinkSync(temporary);
@@ -350,7 +350,7 @@ export type Release = () => Promise<void>;
 
 /**
  * Null: another process has the lock.
- * @throws the driver's error when the file cannot be opened or is not empty
+ * @throws {Error} the driver's error when the file cannot be opened or is not empty
  */
 export async function lockFile(path: string, mode: keyof typeof LOCK_SQL): Promise<Release | null> {
   requireSqlite();

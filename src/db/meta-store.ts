@@ -145,7 +145,7 @@ const AS_A_WRITE = `DO $$ BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN RAISE SQLSTATE '${READ_ONLY}'; END IF;
 END $$`;
 
-/** False on a standby, which the pool may reach after a failover. @throws any other error */
+/** False on a standby, which the pool may reach after a failover. @throws {Error} any other error */
 export async function isWritable({ kind, read }: Database): Promise<boolean> {
   if (kind === 'sqlite') return true;
   try {

@@ -153,7 +153,7 @@ type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Pr
 /**
  * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one round trip, so a
  * tenant's log is locked for less time (a third more grants a second); on SQLite the event loop is woken less often.
- * @throws the first error, once none of them runs any more: a statement after the ROLLBACK would commit alone
+ * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would commit alone
  */
 export async function sendTogether<T extends readonly unknown[]>(...queries: Queries<T>): Promise<T> {
   const outcomes = await Promise.allSettled(queries.map((ask) => ask()));

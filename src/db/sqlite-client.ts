@@ -100,7 +100,7 @@ export function immediateSqliteClient(): typeof Knex.Client {
 /**
  * One raw statement, without knex's builder and formatter, which cost more than SQLite does; inside a transaction it runs on
  * the transaction's connection. `sql` is one of few constant texts: it stays prepared, which saves 7 % of an ingest.
- * @throws when the transaction has ended: its connection may already be another's
+ * @throws {Error} when the transaction has ended: its connection may already be another's
  */
 export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
   if (knex.isTransaction === true && (knex as Knex.Transaction).isCompleted()) {

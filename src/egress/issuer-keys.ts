@@ -27,7 +27,7 @@ export interface IssuerKeysOptions {
    * for longer.
    */
   readonly monotonic?: (() => number) | undefined;
-  /** @throws when the keys cannot be read */
+  /** @throws {Error} when the keys cannot be read */
   readonly fetchKeys: () => Promise<readonly JWK[]>;
   /** Called once when fetching begins to fail, and when its reason changes. */
   readonly onFault: (error: unknown) => void;

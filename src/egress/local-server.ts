@@ -56,7 +56,7 @@ const named = (error: NodeJS.ErrnoException): Error =>
 
 /**
  * With GPD_TLS_CERT the server must present exactly that certificate.
- * @throws like node:https: no answer, an expired certificate, or another one
+ * @throws {Error} as node:https does: no answer, an expired certificate, or another one
  */
 export async function askLocalServer(listener: Listener, path: string, timeoutMs = TIMEOUT_MS) {
   const { port, tls_cert: cert } = listener;

@@ -138,13 +138,10 @@ async function configuration(login: Login): Promise<Configuration> {
 
 /**
  * The URL to which the browser is sent.
- * @param switching the person wants to sign in as someone else, so the provider must not reuse its session
+ * @param prompt the person wants to sign in as someone else, so the provider must not reuse its session
  * @throws {Unavailable} when the provider cannot be read
  */
-async function begin(
-  login: Login,
-  switching: SignInPrompt | null,
-): Promise<LoginChallenge & { url: string }> {
+async function begin(login: Login, prompt: SignInPrompt | null): Promise<LoginChallenge & { url: string }> {
   const { random, redirectUri } = login.options;
   const config = await configuration(login);
   // RFC 7636 section 4.1: 32 bytes make a verifier of 43 characters.
@@ -157,7 +154,7 @@ async function begin(
     nonce: loginState.nonce,
     code_challenge: await calculatePKCECodeChallenge(loginState.verifier),
     code_challenge_method: 'S256',
-    ...(switching === null ? {} : { prompt: promptOf(config, switching) }),
+    ...(prompt === null ? {} : { prompt: promptOf(config, prompt) }),
   });
   return { ...loginState, url: url.href };
 }
@@ -236,7 +233,7 @@ export function createLoginProvider(options: LoginOptions) {
   const { monotonic = () => performance.now() } = options;
   const login: Login = { options, monotonic, known: null, failedAt: Number.NEGATIVE_INFINITY };
   return {
-    begin: (switching: SignInPrompt | null) => begin(login, switching),
+    begin: (prompt: SignInPrompt | null) => begin(login, prompt),
     finish: (callback: URL, loginState: LoginChallenge) => finish(login, callback, loginState),
     endSession: (idToken: string | null) => endSession(login, idToken),
   };

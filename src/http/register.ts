@@ -358,7 +358,7 @@ function register(router: Router, deps: RegisterDeps, { row, handler }: ServedRo
   });
 }
 
-/** Every row without a lane with its handler, in order. @throws when a row has no handler or two */
+/** Every row without a lane with its handler, in order. @throws {Error} when a row has no handler or two */
 function orderRoutes(served: readonly ServedRoute[]): readonly ServedRoute[] {
   return ALL_ROUTES.filter(({ lane }) => lane !== true).map((row) => {
     const [route, second] = served.filter((one) => one.row === row);

@@ -46,7 +46,7 @@ export async function openNetworkTypes(file: string) {
     client === null ? null : readHosting(reader.get(client.toString()));
   return {
     isHosting,
-    /** Reads a file that was replaced. @throws when it cannot be read: the one before stays in use */
+    /** Reads a file that was replaced. @throws {Error} when it cannot be read: the one before stays in use */
     refresh: async (): Promise<void> => {
       const now = await versionOf(file);
       if (now === version) return;

@@ -4,11 +4,13 @@ import { tryOr } from '../lib/errors.ts';
 import type { MasterKey } from './master-key.ts';
 
 /**
- * The format of a backup file, gpd-backup/1, without any file access: ops writes and reads the files. A file has the magic
- * line, the u32 length of a JSON header, the header, and chunks of AES-256-GCM under a key from the master key and a salt.
+ * The format of a backup file, gpd-backup/1, without any file access: ops writes
+ * and reads the files. A file has the magic line, the u32 length of a JSON header,
+ * the header, and chunks of AES-256-GCM under a key from the master key and a salt.
  *
- * The IV of a chunk contains its number and whether it is the last (STREAM, https://eprint.iacr.org/2015/189); its
- * additional data is the hash of everything before the first chunk. So every change, move, cut or addition is detected.
+ * The IV of a chunk contains its number and whether it is the last (STREAM,
+ * https://eprint.iacr.org/2015/189); its additional data is the hash of everything
+ * before the first chunk. So every change, move, cut or addition is detected.
  */
 
 const BACKUP_MAGIC = Buffer.from('gpd-backup/1\n');

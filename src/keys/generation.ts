@@ -2,8 +2,8 @@ import { createECDH } from 'node:crypto';
 import type { MasterKey, WrapContext } from './master-key.ts';
 
 /**
- * Generations of a tenant's seal key, and the plan of each change (contract section 5). Pure: tenants/seal-keys.ts stores
- * the rows, and `gpd keys` and housekeeping ask for the plans.
+ * Generations of a tenant's seal key, and the plan of each change (contract section 5). Pure:
+ * tenants/seal-keys.ts stores the rows, and `gpd keys` and housekeeping ask for the plans.
  */
 
 /** One generation of a tenant's P-256 seal key: staged → published → retiring → destroyed. */
@@ -26,14 +26,20 @@ export function wrapContext(kid: string, generation: number): WrapContext {
   return { table: 'seal_keys', tenant: kid, purpose: 'seal', generation };
 }
 
-/** Browsers get a public key that was computed from the private key: a row of the database could have been exchanged. */
+/**
+ * Browsers get a public key that was computed from the private
+ * key: a row of the database could have been exchanged.
+ */
 export function publicKeyOf(privateKey: Uint8Array): string {
   const pair = createECDH('prime256v1');
   pair.setPrivateKey(privateKey);
   return pair.getPublicKey('base64');
 }
 
-/** False if the public key of a row was exchanged. A destroyed row has nothing to compare. @throws {WrongMasterKey} */
+/**
+ * False if the public key of a row was exchanged. A destroyed row has nothing to compare.
+ * @throws {WrongMasterKey}
+ */
 export function isOwnPublicKey(masterKey: MasterKey, key: Generation): boolean {
   if (key.wrappedPrivate === null) return key.state === 'destroyed';
   const privateKey = masterKey.unwrap(key.wrappedPrivate, wrapContext(key.kid, key.generation));
@@ -113,7 +119,9 @@ function nextNumber(keys: readonly Generation[]): number {
   return keys.reduce((highest, key) => Math.max(highest, key.generation), 0) + 1;
 }
 
-/** Stages a generation, which the next rotation publishes. Only one may be staged: two would have no order. */
+/**
+ * Stages a generation, which the next rotation publishes. Only one may be staged: two would have no order.
+ */
 export function planGenerate(keys: readonly Generation[], make: CreateGeneration): KeyPlan {
   if (keys.some((key) => key.state === 'staged')) return { ok: false, reason: 'already-staged' };
   const result = make(nextNumber(keys), 'staged');
@@ -128,7 +136,10 @@ export interface RotateOptions {
   readonly force: boolean;
 }
 
-/** Publishes the staged generation, or a new one, and retires the previous one with a grace period (contract section 5). */
+/**
+ * Publishes the staged generation, or a new one, and retires
+ * the previous one with a grace period (contract section 5).
+ */
 export function planRotate(
   keys: readonly Generation[],
   make: CreateGeneration,
@@ -151,7 +162,10 @@ export function planRotate(
   return { ok: true, changed: [...destroyed, ...retired, result], result };
 }
 
-/** The published generation cannot be destroyed, because browsers seal to it now. Destroying twice is no error. */
+/**
+ * The published generation cannot be destroyed, because
+ * browsers seal to it now. Destroying twice is no error.
+ */
 export function planDestroy(keys: readonly Generation[], generation: number, now: number): KeyPlan {
   const key = keys.find((candidate) => candidate.generation === generation);
   if (!key) return { ok: false, reason: 'no-such-generation' };

@@ -8,12 +8,17 @@ import {
   type Random,
 } from '../lib/crypto.ts';
 
-/** Wraps secrets for the database with the master key (contract section 5), and derives the keys of a tenant from its root. */
+/**
+ * Wraps secrets for the database with the master key (contract
+ * section 5), and derives the keys of a tenant from its root.
+ */
 
 const VERSION = 'gpd-wrap/1';
 const KEY_BYTES = 32;
 
-/** Additional data of the encryption: a secret that was moved to another tenant or column cannot be unwrapped. */
+/**
+ * Additional data of the encryption: a secret that was moved to another tenant or column cannot be unwrapped.
+ */
 export interface WrapContext {
   readonly table: string;
   readonly tenant: string;
@@ -110,7 +115,10 @@ export const principalIdContext = createContextOf('consent_openings');
 
 export const sessionContext = createContextOf('principal_sessions');
 
-/** All keys of a tenant except its seal keys derive from one wrapped root, so that destroying the root destroys them all. */
+/**
+ * All keys of a tenant except its seal keys derive from one
+ * wrapped root, so that destroying the root destroys them all.
+ */
 export function deriveTenantKeys(root: Uint8Array) {
   const epochRoot = hmacSha256(root, 'gpd/epoch/v1');
   return {

@@ -2,8 +2,9 @@ import { bech32m } from '@scure/base';
 import { tryOr } from '../lib/errors.ts';
 
 /**
- * A master key printed on paper: bech32m (BIP 350) of its 32 bytes, in groups. The checksum detects any error in up to four
- * characters, and a search finds the place of a single one. `gpd master-key` prints and reads it.
+ * A master key printed on paper: bech32m (BIP 350) of its 32 bytes, in groups.
+ * The checksum detects any error in up to four characters, and a search finds
+ * the place of a single one. `gpd master-key` prints and reads it.
  */
 
 const PREFIX = 'gpdkey';
@@ -47,7 +48,10 @@ function findFault(group: string, number: number): string | null {
   return isValid ? null : 'has a character that recovery keys do not use';
 }
 
-/** Tries each character in each place. @returns the group of a single wrong character; null if more are wrong */
+/**
+ * Tries each character in each place.
+ * @returns the group of a single wrong character; null if more are wrong
+ */
 function misprintedGroup(text: string): number | null {
   for (let position = BEGIN.length; position < text.length; position += 1) {
     for (const letter of ALPHABET) {

@@ -18,7 +18,7 @@ export function parseAddress(text: string): Address | null {
 /**
  * Parses a CIDR, or a single address as a range. An IPv4-mapped range becomes IPv4. Abbreviated and octal
  * spellings are refused, because parsers disagree about them.
- * @throws when it is neither
+ * @throws {Error} when it is neither
  */
 export function parseRange(text: string): AddressRange {
   const [base = '', bits, ...rest] = text.split('/');

@@ -167,7 +167,7 @@ export function every(task: () => Promise<void>, { ms, timer, onFault, onRecover
   return {
     /**
      * Starts a run after this call and after a run in progress; simultaneous callers share it.
-     * @throws the task's error
+     * @throws {Error} the task's error
      */
     runNow,
     /** Resolves when nothing runs any longer. */

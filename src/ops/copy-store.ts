@@ -100,7 +100,7 @@ export async function copyMeta(from: Knex, tx: Knex.Transaction): Promise<void> 
   await tx('meta').insert(rows);
 }
 
-/** @param tables parents first, as in COPIED. @throws by PostgreSQL where this role may not truncate */
+/** @param tables parents first, as in COPIED. @throws {Error} by PostgreSQL where this role may not truncate */
 export async function emptyTables(tx: Knex.Transaction, tables: readonly TableName[]): Promise<void> {
   if (hasRowLocks(tx)) await tx.raw(`TRUNCATE ${tables.map(() => '??').join()}`, [...tables]);
   else for (const table of [...tables].reverse()) await tx(table).delete();

@@ -16,7 +16,7 @@ function encrypt(secret: Uint8Array, context: SealContext, plaintext: Uint8Array
  * Seals to a tenant's public key.
  * @param recipient 65 bytes, uncompressed
  * @param random 32 bytes for the ephemeral key, then 12 for the IV
- * @throws when `recipient` is not a point of P-256
+ * @throws {Error} when `recipient` is not a point of P-256
  */
 export function sealTo(
   kid: string,

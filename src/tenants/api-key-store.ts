@@ -7,8 +7,8 @@ import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 
 /**
- * The API keys of tenants (contract section 7). Each change is audited and raises the revision that running servers poll.
- * Revocation is final.
+ * The API keys of tenants (contract section 7). Each change is audited
+ * and raises the revision that running servers poll. Revocation is final.
  */
 
 export type ApiKeyRow = Columns<ApiKey>;

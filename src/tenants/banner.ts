@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { isOneLine, parseUrl } from '../lib/text.ts';
 
 /**
- * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner. The labels of the buttons are
- * fixed, and are in src/banner.
+ * Schemas of the `banner.*` settings: the texts that a tenant may set in its
+ * consent banner. The labels of the buttons are fixed, and are in src/banner.
  */
 
 const text = (max: number) =>

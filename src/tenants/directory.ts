@@ -6,7 +6,10 @@ import type { OnOpened } from './key-use-service.ts';
 import type { DamagedTenant, SnapshotPage } from './snapshot-store.ts';
 import { createTenant, type SealKeys, type Tenant, type TenantDeps } from './tenant.ts';
 
-/** All tenants and API keys, in the memory of this process. A poll keeps it at most a few seconds behind the database. */
+/**
+ * All tenants and API keys, in the memory of this process. A
+ * poll keeps it at most a few seconds behind the database.
+ */
 export type TenantDirectory = ReturnType<typeof createDirectory>;
 
 export interface DirectoryOptions {
@@ -83,9 +86,10 @@ export function createDirectory(options: DirectoryOptions) {
     },
     hasWebhooks: (): boolean => hasWebhooks,
     /**
-     * Applies the changes of a poll. A damaged tenant is no longer served: its unreadable row may revoke a key.
-     * @param rightKey the master key, known to be right because it unwrapped the server's secret: a tenant's secret that it
-     *   cannot unwrap is damaged
+     * Applies the changes of a poll. A damaged tenant is no
+     * longer served: its unreadable row may revoke a key.
+     * @param rightKey the master key, known to be right because it unwrapped
+     *   the server's secret: a tenant's secret that it cannot unwrap is damaged
      * @returns the damaged tenants among those that changed
      * @throws {WrongMasterKey} without `rightKey`, if a secret cannot be unwrapped; then nothing is changed
      */

@@ -38,13 +38,13 @@ import {
 } from './master-key-files.ts';
 
 /**
- * Creates and opens an installation: data directory, master key and database. Commands and the server call openStore,
- * `gpd init` calls initialiseStore, and a restore calls withExclusiveData.
+ * Creates and opens an installation: data directory, master key and database. Commands and the
+ * server call openStore, `gpd init` calls initialiseStore, and a restore calls withExclusiveData.
  */
 
 /**
- * Everyone who opens the SQLite database has a shared lock on this file, and a restore an exclusive one. The file is never
- * deleted: two processes could otherwise lock two files with the same name.
+ * Everyone who opens the SQLite database has a shared lock on this file, and a restore an exclusive
+ * one. The file is never deleted: two processes could otherwise lock two files with the same name.
  */
 const lockPath = (config: Config): string => join(config.data_dir, 'gpd.lock');
 
@@ -73,7 +73,10 @@ const canWrite = (path: string): boolean => succeeds(() => accessSync(path, cons
 
 const releaseNothing: Release = () => Promise.resolve();
 
-/** A process that cannot write the database, as on a read-only disk, needs no lock: it has nothing a restore could lose. */
+/**
+ * A process that cannot write the database, as on a read-only
+ * disk, needs no lock: it has nothing a restore could lose.
+ */
 async function lockShared(config: Config): Promise<Release> {
   requireSqlite();
   const release = await lockData(config, 'shared').catch((error: unknown) => {
@@ -86,7 +89,10 @@ async function lockShared(config: Config): Promise<Release> {
   return release;
 }
 
-/** Opens the configured database. On SQLite no restore can replace it until it is closed. @throws {Unavailable} */
+/**
+ * Opens the configured database. On SQLite no restore can replace it until it is closed.
+ * @throws {Unavailable}
+ */
 export async function openData(
   config: Config,
   options: Omit<DatabaseOptions, 'location'> = {},
@@ -112,7 +118,10 @@ export async function openData(
 /** SQLSTATE insufficient_privilege (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const NOT_PERMITTED = '42501';
 
-/** Migrates with the role of GPD_MIGRATE_DATABASE_URL if it is set, for servers whose role may not change tables. */
+/**
+ * Migrates with the role of GPD_MIGRATE_DATABASE_URL if it
+ * is set, for servers whose role may not change tables.
+ */
 export async function migrateData({ migrate_database_url: owner }: Config, database: Database) {
   try {
     return await (owner === null
@@ -126,7 +135,10 @@ export async function migrateData({ migrate_database_url: owner }: Config, datab
   }
 }
 
-/** Runs `work` while no other process can open the data. @throws the error of `inUse` if another process has it open */
+/**
+ * Runs `work` while no other process can open the data.
+ * @throws {Error} the error of `inUse` if another process has it open
+ */
 export async function withExclusiveData<T>(config: Config, work: () => Promise<T>, inUse: () => Error) {
   const release = await lockData(config, 'exclusive').catch((error: unknown) => {
     throw explainLockError(config, error);
@@ -143,7 +155,9 @@ export async function withExclusiveData<T>(config: Config, work: () => Promise<T
 export interface Store {
   readonly database: Database;
   readonly masterKey: MasterKey;
-  /** The root of the installation's keys that belong to no tenant, such as those of tokens and rate limits. */
+  /**
+   * The root of the installation's keys that belong to no tenant, such as those of tokens and rate limits.
+   */
   readonly serverSecret: Buffer;
 }
 
@@ -163,7 +177,10 @@ export async function readServerSecret(database: Database, masterKey: MasterKey)
 
 type Unlocked = Pick<Store, 'masterKey' | 'serverSecret'>;
 
-/** Finishes a `keys rewrap` that died between its two writes: the database is already wrapped with the new key. */
+/**
+ * Finishes a `keys rewrap` that died between its two
+ * writes: the database is already wrapped with the new key.
+ */
 async function finishRewrap(database: Database, path: string): Promise<Unlocked | null> {
   if (!existsSync(pendingKeyPath(path))) return null;
   const key = parseMasterKey(readFileSync(pendingKeyPath(path)));
@@ -192,7 +209,10 @@ async function unlockDatabase(database: Database, config: Config): Promise<Unloc
   }
 }
 
-/** @throws {ConfigError} if the data was moved to another database, or an interrupted move left this one incomplete */
+/**
+ * @throws {ConfigError} if the data was moved to another
+ *   database, or an interrupted move left this one incomplete
+ */
 async function refuseMoved(database: Database): Promise<void> {
   const to = await readMeta(database, MOVED);
   if (to !== null)
@@ -278,8 +298,8 @@ const WAL_OFFSET = 18;
 const WAL = Buffer.from([2, 2]);
 
 /**
- * An interrupted `gpd init` leaves an empty file, or gpd's schema without the server's secret. A database in another mode than
- * WAL belongs to another program, and opening it would change it.
+ * An interrupted `gpd init` leaves an empty file, or gpd's schema without the server's secret. A
+ * database in another mode than WAL belongs to another program, and opening it would change it.
  */
 async function isUnfinished(config: Config, file: string): Promise<boolean> {
   if (!statSync(file).isFile())
@@ -310,8 +330,8 @@ function createMasterKeyFile(path: string): void {
 }
 
 /**
- * Creates the data directory, master key and database of a new installation, or finishes an interrupted one. It uses a master
- * key that the operator provides, and creates a key only at DATA_DIR/master.key.
+ * Creates the data directory, master key and database of a new installation, or finishes an interrupted
+ * one. It uses a master key that the operator provides, and creates a key only at DATA_DIR/master.key.
  * @throws {AlreadyInitialised} instead of overwriting anything
  */
 export async function initialiseStore(config: Config): Promise<Store> {

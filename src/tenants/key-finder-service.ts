@@ -8,9 +8,9 @@ import { createRecent } from '../lib/collections.ts';
 import { createApiKeyStore } from './api-key-store.ts';
 
 /**
- * Finds API keys. Another process may have just created a key that this one does not know, so the database is read again
- * before a key is refused (contract 2, section 12). To keep guessing cheap, each client causes at most one read per second;
- * its other unknown keys wait for the next read and share it.
+ * Finds API keys. Another process may have just created a key that this one does not know, so the
+ * database is read again before a key is refused (contract 2, section 12). To keep guessing cheap, each
+ * client causes at most one read per second; its other unknown keys wait for the next read and share it.
  */
 
 const PAUSE_MS = SECOND;
@@ -104,8 +104,8 @@ export function createUnknownKeys(deps: UnknownKeysDeps) {
 }
 
 /**
- * Finds a key by its secret, and writes the day of its last use once a day. The request does not wait for that write; if it
- * fails, the next call tries again.
+ * Finds a key by its secret, and writes the day of its last use once a day. The
+ * request does not wait for that write; if it fails, the next call tries again.
  */
 export function createKeyFinder(
   database: Database,

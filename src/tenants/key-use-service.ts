@@ -3,8 +3,8 @@ import type { Clock } from '../lib/clock.ts';
 import { addKeyTraffic, type KeyUse, type Visit } from './seal-keys.ts';
 
 /**
- * Counts how often each seal key generation decrypts a bundle, and how often the banner is requested. An operator sees from
- * it when a generation can be destroyed.
+ * Counts how often each seal key generation decrypts a bundle, and how often the
+ * banner is requested. An operator sees from it when a generation can be destroyed.
  */
 
 /** Called with the generation that decrypted a bundle. */
@@ -19,7 +19,9 @@ type Counts = Map<string, { -readonly [Name in keyof KeyUse]: KeyUse[Name] }>;
 const counterKey = ({ kid, since, generation, visit }: KeyUse): string =>
   `${kid}|${since}|${visit ?? generation}`;
 
-/** Counts in memory and writes the sums when housekeeping calls `flush`, so that no request waits for a write. */
+/**
+ * Counts in memory and writes the sums when housekeeping calls `flush`, so that no request waits for a write.
+ */
 export function createKeyUseCounter(database: Database, clock: Clock) {
   let counts: Counts = new Map();
   function addUse(use: KeyUse): void {

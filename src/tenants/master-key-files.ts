@@ -5,9 +5,15 @@ import { syncPath, writePrivate } from '../db/files.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
 
-/** Finds, reads and writes the file of the master key. Commands and the server open it through installation-files.ts. */
+/**
+ * Finds, reads and writes the file of the master key. Commands
+ * and the server open it through installation-files.ts.
+ */
 
-/** The file that the operator provides, by GPD_MASTER_KEY_FILE or a systemd credential; null if gpd creates the key. */
+/**
+ * The file that the operator provides, by GPD_MASTER_KEY_FILE
+ * or a systemd credential; null if gpd creates the key.
+ */
 export function providedKeyPath({ master_key_file, credentials }: Config): string | null {
   return master_key_file ?? credentials['master-key'] ?? null;
 }
@@ -21,7 +27,9 @@ export function pendingKeyPath(path: string): string {
   return `${path}.new`;
 }
 
-/** Folders of the systemd units; a later one overrides an earlier one. /usr/bin/gpd looks in the same places. */
+/**
+ * Folders of the systemd units; a later one overrides an earlier one. /usr/bin/gpd looks in the same places.
+ */
 const SHIPPED = '/usr/lib/systemd/system';
 const LOCAL = '/etc/systemd/system';
 const UNITS = ['gpd.service', 'gpd@.service'];
@@ -73,7 +81,7 @@ export function readMasterKeyFile(path: string): Buffer {
   return key;
 }
 
-/** @throws if the file already exists */
+/** @throws {Error} if the file already exists */
 export function writeMasterKeyFile(path: string, key: Uint8Array): void {
   writePrivate(path, formatMasterKey(key), (temporary) => linkSync(temporary, path));
 }

@@ -5,7 +5,10 @@ import { Refusal } from '../lib/errors.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import { ROUTES } from '../schema/routes.ts';
 
-/** GET /_fp/pubkey?kid=KID answers the seal key of a tenant: the same bytes for everyone, cacheable for five minutes (contract section 5). */
+/**
+ * GET /_fp/pubkey?kid=KID answers the seal key of a tenant: the same
+ * bytes for everyone, cacheable for five minutes (contract section 5).
+ */
 export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): readonly ServedRoute[] {
   return [
     json(ROUTES.getSealKey, ({ query: { kid } }, response) => {

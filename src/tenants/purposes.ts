@@ -30,7 +30,10 @@ export function createFirstPurpose(): Purpose {
   };
 }
 
-/** Every tenant has this purpose. A tenant that asks people for it can define it in its log with a text for them. */
+/**
+ * Every tenant has this purpose. A tenant that asks people
+ * for it can define it in its log with a text for them.
+ */
 export const attestationPurpose: Purpose = {
   ...createFirstPurpose(),
   id: DEVICE_ATTESTATION,

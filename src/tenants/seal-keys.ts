@@ -24,8 +24,9 @@ export function createSealKeyStore(database: Database) {
       return rows.map((row: SealKeyRow) => fromColumns<Generation>(row));
     },
     /**
-     * Reads the generations of a tenant, calls the pure plan and writes its changes with their audit rows, in one transaction
-     * that excludes other writers of the tenant. A refused plan writes nothing. Running servers see a change within 5 s.
+     * Reads the generations of a tenant, calls the pure plan and writes its changes
+     * with their audit rows, in one transaction that excludes other writers of the
+     * tenant. A refused plan writes nothing. Running servers see a change within 5 s.
      * @returns null for an unknown tenant
      */
     change: (kid: string, plan: (keys: readonly Generation[]) => KeyPlan, by: Act): Promise<KeyPlan | null> =>
@@ -53,7 +54,8 @@ interface Rotation extends Pick<RotateOptions, 'graceMs' | 'force'> {
 }
 
 /**
- * Publishes the staged generation, or a new one, and retires the previous one (contract section 5). A dry run only plans.
+ * Publishes the staged generation, or a new one, and retires
+ * the previous one (contract section 5). A dry run only plans.
  * @returns null for an unknown tenant
  */
 export async function rotateSealKey(
@@ -70,8 +72,9 @@ export async function rotateSealKey(
 }
 
 /**
- * The kinds of visits that are counted. `all` are requests for the banner, and `gpc` those with Global Privacy Control: no
- * other table knows of a visit that the signal refused. `judged` are bundles, `workerless` those without a worker's answers.
+ * The kinds of visits that are counted. `all` are requests for the banner, and `gpc`
+ * those with Global Privacy Control: no other table knows of a visit that the signal
+ * refused. `judged` are bundles, `workerless` those without a worker's answers.
  */
 export type Visit = 'all' | 'gpc' | 'judged' | 'workerless';
 

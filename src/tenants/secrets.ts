@@ -6,7 +6,10 @@ import { cellOf } from '../db/sql.ts';
 import { deriveTenantKeys, type MasterKey, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 
-/** Stores the wrapped secrets of tenants. The operator's reference in audit rows is computed here because it needs one. */
+/**
+ * Stores the wrapped secrets of tenants. The operator's
+ * reference in audit rows is computed here because it needs one.
+ */
 
 /** Replaces the wrapped secret of this purpose. @returns false for an unknown tenant */
 export function saveTenantSecret(database: Database, kid: string, purpose: string, wrapped: string, by: Act) {
@@ -29,7 +32,10 @@ export async function readTenantSecret(database: Database, kid: string, purpose:
   return (await cellOf<string>(database.read('tenant_secrets').where({ kid, purpose }), 'wrapped')) ?? null;
 }
 
-/** @returns a function that gives the reference by which a tenant's audit rows name the person at the command line */
+/**
+ * @returns a function that gives the reference by which a
+ *   tenant's audit rows name the person at the command line
+ */
 export async function createOperatorLookup(
   { database, masterKey }: { readonly database: Database; readonly masterKey: MasterKey },
   account: string,

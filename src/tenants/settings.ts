@@ -4,9 +4,15 @@ import { canonicalJson, type Json } from '../lib/json.ts';
 import { parseUrl } from '../lib/text.ts';
 import { bannerShape } from './banner.ts';
 
-/** The settings of a tenant (contract section 9), which `gpd tenants set KID key=value` changes, with their defaults. */
+/**
+ * The settings of a tenant (contract section 9), which `gpd
+ * tenants set KID key=value` changes, with their defaults.
+ */
 
-/** Normalises an origin as browsers send it: scheme, host and a non-default port. A trailing slash and capitals are accepted. */
+/**
+ * Normalises an origin as browsers send it: scheme, host and a
+ * non-default port. A trailing slash and capitals are accepted.
+ */
 export const originSchema = z.string().transform((text, context) => {
   const url = parseUrl(text);
   const isBareOrigin = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
@@ -16,7 +22,10 @@ export const originSchema = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** A wildcard never matches, because browsers send the whole host. New ones are refused; stored ones can still be read. */
+/**
+ * A wildcard never matches, because browsers send the whole
+ * host. New ones are refused; stored ones can still be read.
+ */
 export const isWildcard = (origin: string): boolean => origin.includes('*');
 
 const booleanWord = z.union(

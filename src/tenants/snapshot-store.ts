@@ -19,7 +19,10 @@ import {
   type WebhookRow,
 } from './tenant-store.ts';
 
-/** Reads all tenants, or those that changed, for the directory in memory. Every server polls this once a second. */
+/**
+ * Reads all tenants, or those that changed, for the directory
+ * in memory. Every server polls this once a second.
+ */
 
 /** A tenant with a row that cannot be read or unwrapped; it is not served. */
 export interface DamagedTenant {
@@ -32,9 +35,9 @@ export type SnapshotPage = Awaited<ReturnType<typeof readChanged>>;
 const MAX_KIDS = 500;
 
 /**
- * Reads the tenants that changed after the revision `since`; this is one keyed read if none did. The revision is read first, so
- * that a change committed meanwhile is read again by the next poll and never missed. The rest is one snapshot, because the MAC
- * of the terms must match the purposes.
+ * Reads the tenants that changed after the revision `since`; this is one keyed read if none did.
+ * The revision is read first, so that a change committed meanwhile is read again by the next poll
+ * and never missed. The rest is one snapshot, because the MAC of the terms must match the purposes.
  */
 export async function readSnapshot(database: Database, since: number): Promise<SnapshotPage> {
   const revision = await readRevision(database, 'tenants');
@@ -85,7 +88,9 @@ async function readChanged(read: Knex, revision: number, since: number) {
       damaged.push({ kid: row.kid as string, error });
     }
   }
-  /** All kids, so that the directory notices removed tenants; readSnapshot returns null if nothing changed. */
+  /**
+   * All kids, so that the directory notices removed tenants; readSnapshot returns null if nothing changed.
+   */
   const allKids = new Set(tenants.map((row) => row.kid as string)) as ReadonlySet<string> | null;
   return { revision, changed, damaged, kids: allKids };
 }

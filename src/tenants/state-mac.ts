@@ -3,9 +3,9 @@ import type { ConsentChoice, Given } from '../schema/consent.ts';
 import type { ConsentPolicy, Purpose } from './purposes.ts';
 
 /**
- * Rows from which a consent check is answered have a MAC under the tenant's key, so that a writer of the database without that
- * key cannot forge a yes (ADR 0042). The MAC is over lines of text in a fixed order. No field contains a line break, so two
- * different rows never have the same text.
+ * Rows from which a consent check is answered have a MAC under the tenant's key, so that a writer
+ * of the database without that key cannot forge a yes (ADR 0042). The MAC is over lines of text in
+ * a fixed order. No field contains a line break, so two different rows never have the same text.
  */
 
 /** The last choice of a person about one purpose. */
@@ -48,10 +48,10 @@ export function createStateMac(kid: string, key: Uint8Array) {
     ofState: (
       principal: string,
       purpose: string,
-      { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq }: StateRow,
+      { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given: givenBy, doubtSeq }: StateRow,
     ) =>
       computeMac(
-        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}\n${overGpc}\n${given}\n${doubtSeq}`,
+        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}\n${overGpc}\n${givenBy}\n${doubtSeq}`,
       ),
     ofPrincipal: (principal: string, { gpc, except, erasedAt }: PrincipalRow) =>
       computeMac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
@@ -73,6 +73,9 @@ export function createStateMac(kid: string, key: Uint8Array) {
   };
 }
 
-/** Compares in constant time, because a writer of the database could time guesses. A row without a MAC is never valid. */
+/**
+ * Compares in constant time, because a writer of the database
+ * could time guesses. A row without a MAC is never valid.
+ */
 export const isMacValid = (stored: unknown, computed: string): boolean =>
   typeof stored === 'string' && equalBytes(Buffer.from(stored, 'latin1'), Buffer.from(computed, 'latin1'));

@@ -114,8 +114,8 @@ export async function insertTenant(tx: Knex.Transaction, newTenant: NewTenant): 
 }
 
 /**
- * Every change raises the revision that running servers poll, in the same transaction. For an unknown kid these return null or
- * false; they do not throw.
+ * Every change raises the revision that running servers poll, in the same
+ * transaction. For an unknown kid these return null or false; they do not throw.
  */
 export function createTenantStore(database: Database) {
   const { read } = database;
@@ -126,7 +126,7 @@ export function createTenantStore(database: Database) {
       // A damaged row is skipped, so that it does not hide the others.
       return rows.flatMap((row) => tryOr(() => [rowToTenant(row)], []));
     },
-    /** @throws if the row is damaged */
+    /** @throws {Error} if the row is damaged */
     async get(kid: string): Promise<StoredTenant | null> {
       const row = await read<TenantRow>('tenants').where({ kid }).first();
       return row ? rowToTenant(row) : null;

@@ -27,8 +27,8 @@ import { createStateMac, isMacValid, type StateMac } from './state-mac.ts';
 import type { TenantPolicies, Webhook } from './tenant-store.ts';
 
 /**
- * Turns the stored rows of a tenant into the value that requests work with: keys unwrapped, settings parsed, openers ready.
- * The directory calls createTenant for each tenant that changed.
+ * Turns the stored rows of a tenant into the value that requests work with: keys unwrapped,
+ * settings parsed, openers ready. The directory calls createTenant for each tenant that changed.
  */
 
 /** The rules of consent that the tenant has defined. */
@@ -71,7 +71,10 @@ export interface TenantSnapshot {
   readonly policies: TenantPolicies;
 }
 
-/** A tenant with its keys unwrapped, for all rooms of gpd. It stays in memory, at most 5 s behind the database. */
+/**
+ * A tenant with its keys unwrapped, for all rooms of gpd.
+ * It stays in memory, at most 5 s behind the database.
+ */
 export interface Tenant {
   readonly kid: string;
   /** The creation time: a later tenant with the same kid is another one. */
@@ -98,7 +101,10 @@ export interface Tenant {
   readonly identityKey: Uint8Array;
   readonly durableKey: Uint8Array;
   readonly epochKey: (epoch: number) => Uint8Array;
-  /** With `transparency.retain = "summary"`, values of signals are counted under this key. Null: nothing of signals is stored. */
+  /**
+   * With `transparency.retain = "summary"`, values of signals are
+   * counted under this key. Null: nothing of signals is stored.
+   */
   readonly populationKey: Uint8Array | null;
   /** The tenant's changes to the table of rules; null if it has none. */
   readonly policy: TenantPolicy | null;
@@ -117,7 +123,10 @@ export interface Tenant {
   /** The effect of a GPC signal on a purpose; an unknown purpose is `opt-out`. */
   readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly rules: ConsentRules;
-  /** False if the MAC of purposes and policies does not match: then nothing is granted, and no check is answered. */
+  /**
+   * False if the MAC of purposes and policies does not match:
+   * then nothing is granted, and no check is answered.
+   */
   readonly areTermsAuthentic: boolean;
   readonly principalKey: Uint8Array;
   /** Computes the keyed reference of a principal. */
@@ -136,8 +145,9 @@ export interface Tenant {
 }
 
 /**
- * Computes the keyed reference under which a principal is stored; without the tenant's key it identifies nobody. The id is
- * normalised to NFC here too, so that all spellings of it have one reference, however it came in.
+ * Computes the keyed reference under which a principal is stored; without
+ * the tenant's key it identifies nobody. The id is normalised to NFC here
+ * too, so that all spellings of it have one reference, however it came in.
  */
 export function principalRef(principalKey: Uint8Array, principalId: string): string {
   return hmacSha256(principalKey, principalId.normalize('NFC')).toString('base64url');
@@ -174,7 +184,10 @@ function unwrapGenerations({ kid, keys }: TenantSnapshot, { masterKey, clock }: 
 
 type LiveKeys = ReturnType<typeof unwrapGenerations>;
 
-/** Computes the public key from the private one, because the public key in the row could have been replaced by an attacker's. */
+/**
+ * Computes the public key from the private one, because the public
+ * key in the row could have been replaced by an attacker's.
+ */
 function readPublishedKey({ kid, keys }: TenantSnapshot, live: LiveKeys): PubKeyResponse | null {
   const published = keys.find((key) => key.state === 'published');
   if (!published) return null;
@@ -287,7 +300,10 @@ export function createTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant
   };
 }
 
-/** @returns a function that recognises a monitor by its Web Bot Auth agent or its address @throws if a range is invalid */
+/**
+ * @returns a function that recognises a monitor by its Web Bot Auth agent or its address
+ * @throws {Error} if a range is invalid
+ */
 export function createMonitorMatcher(
   monitors: TenantPolicy['monitors'],
 ): (agentId: string | null, client: Address | null) => boolean {

@@ -14,12 +14,12 @@ describe('createApiKeySecret', () => {
   });
 
   it('asks for 32 bytes, no fewer', () => {
-    const asked: number[] = [];
+    const sizes: number[] = [];
     createApiKeySecret('secret', (size) => {
-      asked.push(size);
+      sizes.push(size);
       return Buffer.alloc(size);
     });
-    expect(asked).toEqual([32]);
+    expect(sizes).toEqual([32]);
   });
 });
 

@@ -8,7 +8,7 @@ import {
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings } from './support.ts';
 
-/** The authenticator against a real identity provider, by its own tokens. */
+/** Runs the authenticator with tokens of a real identity provider. */
 
 let idp: Idp;
 beforeAll(async () => {
@@ -17,8 +17,8 @@ beforeAll(async () => {
 afterAll(() => idp.stop());
 
 const faults: unknown[] = [];
-const authenticator = (more: Partial<OidcSettings> = {}): Authenticate =>
-  createAuthenticator(oidcSettings(idp, more), Date.now, (error) => faults.push(error));
+const authenticator = (settings: Partial<OidcSettings> = {}): Authenticate =>
+  createAuthenticator(oidcSettings(idp, settings), Date.now, (error) => faults.push(error));
 
 describe('a token of the provider', () => {
   it.each(['ES256', 'RS256'] as const)('is a caller when it is signed by %s', async (alg) => {
@@ -40,8 +40,8 @@ describe('without a configuration', () => {
     ['nothing', {}, ['GPD_OIDC_ISSUER', 'GPD_OIDC_AUDIENCE']],
     ['no audience', { oidc_issuer: 'http://127.0.0.1:1' }, ['GPD_OIDC_AUDIENCE']],
     ['no issuer', { oidc_audience: AUDIENCE }, ['GPD_OIDC_ISSUER']],
-  ])('%s: 401, and what to set', async (_name, given, named) => {
-    const unset = { ...oidcSettings(idp), oidc_issuer: null, oidc_audience: null, ...given };
+  ])('%s: 401, and what to set', async (_name, changes, missingNames) => {
+    const unset = { ...oidcSettings(idp), oidc_issuer: null, oidc_audience: null, ...changes };
     const token = await idp.token({ gpd_role: 'dpo', gpd_tenant: 'acme' });
     const answer = await answerTo(
       createAuthenticator(unset, Date.now, () => {}),
@@ -49,7 +49,7 @@ describe('without a configuration', () => {
     );
     expect(answer).toMatchObject({ status: 401, code: 'unauthenticated', challenge: 'Bearer' });
     expect(answer.details).toEqual(missingOidcSettings(unset));
-    expect(answer.details).toHaveLength(named.length);
-    for (const [i, name] of named.entries()) expect(answer.details[i]).toContain(name);
+    expect(answer.details).toHaveLength(missingNames.length);
+    for (const [i, name] of missingNames.entries()) expect(answer.details[i]).toContain(name);
   });
 });

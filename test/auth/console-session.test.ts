@@ -36,7 +36,7 @@ describe('a session of staff', () => {
   it('of a clock that was an hour ahead is none, whenever it was begun or seen', () => {
     expect(isLiveSession(session, NOW - HOUR)).toBe(false);
     expect(isLiveSession({ ...session, createdAt: NOW - 2 * HOUR }, NOW - HOUR)).toBe(false);
-    // Nodes differ by a little.
+    // The clocks of nodes differ slightly.
     expect(isLiveSession(session, NOW - MINUTE)).toBe(true);
     expect(isLiveSession(session, NOW - MINUTE - 1)).toBe(false);
   });

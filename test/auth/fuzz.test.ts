@@ -4,7 +4,7 @@ import { type Idp, startIdp } from '../support/oidc.ts';
 import { fc } from '../support/property.ts';
 import { answerTo, oidcSettings } from './support.ts';
 
-/** Whatever is sent is a caller or one of the two refusals: answerTo throws anything else on. */
+/** Random tokens are accepted or get one of the two refusals; answerTo throws any other error. */
 
 let idp: Idp;
 let authenticate: Authenticate;
@@ -38,21 +38,21 @@ it('any text for a header is 401', async () => {
 });
 
 it('any value for a member, signed by the provider, is 401 unless the rest is as it has to be', async () => {
-  const odd = fc.oneof(fc.jsonValue(), fc.constant(undefined));
-  const must = ['iss', 'aud', 'exp', 'sub', 'gpd_role'] as const;
+  const anyValue = fc.oneof(fc.jsonValue(), fc.constant(undefined));
+  const requiredMembers = ['iss', 'aud', 'exp', 'sub', 'gpd_role'] as const;
   const claims = fc.dictionary(
-    fc.constantFrom(...must, 'nbf', 'iat', 'gpd_tenant', 'gpd_visitor', 'cnf', 'jti', '__proto__'),
-    odd,
+    fc.constantFrom(...requiredMembers, 'nbf', 'iat', 'gpd_tenant', 'gpd_visitor', 'cnf', 'jti', '__proto__'),
+    anyValue,
   );
-  const header = fc.dictionary(fc.constantFrom('typ', 'crit', 'b64', 'jwk', 'x5c', 'cty', 'x5t'), odd);
-  let taken = 0;
+  const header = fc.dictionary(fc.constantFrom('typ', 'crit', 'b64', 'jwk', 'x5c', 'cty', 'x5t'), anyValue);
+  let acceptedCount = 0;
   await fc.assert(
-    fc.asyncProperty(claims, header, async (more, extra) => {
-      const all = idp.claims(more);
+    fc.asyncProperty(claims, header, async (changes, extra) => {
+      const all = idp.claims(changes);
       const status = await statusOf(`Bearer ${idp.forge(all, extra)}`);
       expect([200, 401]).toContain(status);
       if (status === 401) return;
-      taken += 1;
+      acceptedCount += 1;
       expect(all['iss']).toBe(idp.issuer);
       expect([all['aud']].flat()).toContain(idp.audience);
       expect(all['exp']).toBeGreaterThan(Date.now() / 1000 - 30);
@@ -62,5 +62,5 @@ it('any value for a member, signed by the provider, is 401 unless the rest is as
     }),
     { numRuns: 1000 },
   );
-  expect(taken).toBeGreaterThan(20);
+  expect(acceptedCount).toBeGreaterThan(20);
 });

@@ -7,7 +7,7 @@ import { ask, openWire } from '../support/http.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings } from './support.ts';
 
-/** The Authorization header as it comes over the wire. */
+/** The Authorization header, sent over a real connection. */
 
 let idp: Idp;
 let server: Server;

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Claimant } from '../../src/auth/tokens.ts';
 import { createAuthenticator, type OidcSettings } from '../../src/rights/oidc.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
-import { answerTo, oidcSettings, WHY } from './support.ts';
+import { answerTo, oidcSettings, REASONS } from './support.ts';
 
-/** Tokens that the provider's own key signed: what they may say. */
+/** Checks of the claims in tokens with a valid signature of the provider. */
 
 const NOW = 1_800_000_000;
 let idp: Idp;
@@ -15,22 +15,26 @@ beforeAll(async () => {
 });
 afterAll(() => idp.stop());
 
-type More = Readonly<Record<string, unknown>>;
+type Changes = Readonly<Record<string, unknown>>;
 const authenticator = (settings: Partial<OidcSettings> = {}) =>
   createAuthenticator(
     oidcSettings(idp, settings),
     () => NOW * 1000,
     () => {},
   );
-const callerOf = (more: More, settings?: Partial<OidcSettings>): Promise<Claimant> =>
-  authenticator(settings)(`Bearer ${idp.forge({ ...base, ...more })}`);
+const callerOf = (changes: Changes, settings?: Partial<OidcSettings>): Promise<Claimant> =>
+  authenticator(settings)(`Bearer ${idp.forge({ ...base, ...changes })}`);
 
-async function refused(more: More | string, why: RegExp, settings?: Partial<OidcSettings>): Promise<void> {
-  const claims = typeof more === 'string' ? more : { ...base, ...more };
+async function expectRefused(
+  changes: Changes | string,
+  reason: RegExp,
+  settings?: Partial<OidcSettings>,
+): Promise<void> {
+  const claims = typeof changes === 'string' ? changes : { ...base, ...changes };
   const answer = await answerTo(authenticator(settings), `Bearer ${idp.forge(claims)}`);
   expect(answer).toMatchObject({ status: 401, code: 'unauthenticated' });
   expect(answer.details).toHaveLength(1);
-  expect(answer.details[0]).toMatch(why);
+  expect(answer.details[0]).toMatch(reason);
 }
 
 it('the control is taken', async () => {
@@ -47,11 +51,11 @@ describe('iss', () => {
     ['by https', () => idp.issuer.replace('http:', 'https:')],
     ['another one', () => 'https://id.evil.example'],
     ['empty', () => ''],
-  ])('%s', async (_name, iss) => refused({ iss: iss() }, WHY.issuer));
+  ])('%s', async (_name, iss) => expectRefused({ iss: iss() }, REASONS.issuer));
 
   it('of another type', async () => {
     for (const iss of [undefined, null, 5, [idp.issuer], { iss: idp.issuer }])
-      await refused({ iss }, WHY.misshapen);
+      await expectRefused({ iss }, REASONS.misshapen);
   });
 });
 
@@ -72,11 +76,11 @@ describe('aud', () => {
     [''],
     [[]],
     [['https://other.example']],
-  ])('not %j', async (aud) => refused({ aud }, WHY.audience));
+  ])('not %j', async (aud) => expectRefused({ aud }, REASONS.audience));
 
   it.each([[undefined], [null], [5], [{ [AUDIENCE]: true }], [[AUDIENCE, 5]], [[[AUDIENCE]]]])(
     'of another type: %j',
-    async (aud) => refused({ aud }, WHY.misshapen),
+    async (aud) => expectRefused({ aud }, REASONS.misshapen),
   );
 });
 
@@ -96,15 +100,15 @@ describe('exp, nbf and iat', () => {
   });
 
   it.each([
-    ['exp', NOW - 30, WHY.expired],
-    ['exp', NOW - 31, WHY.expired],
-    ['exp', 0, WHY.expired],
-    ['exp', 1, WHY.expired],
-    ['nbf', NOW + 31, WHY.early],
-    ['nbf', NOW * 1000, WHY.early],
-    ['iat', NOW + 31, WHY.early],
-    ['iat', NOW * 1000, WHY.early],
-  ])('%s may not be %s', async (name, value, why) => refused({ [name]: value }, why));
+    ['exp', NOW - 30, REASONS.expired],
+    ['exp', NOW - 31, REASONS.expired],
+    ['exp', 0, REASONS.expired],
+    ['exp', 1, REASONS.expired],
+    ['nbf', NOW + 31, REASONS.early],
+    ['nbf', NOW * 1000, REASONS.early],
+    ['iat', NOW + 31, REASONS.early],
+    ['iat', NOW * 1000, REASONS.early],
+  ])('%s may not be %s', async (name, value, reason) => expectRefused({ [name]: value }, reason));
 
   it.each([
     ['exp', undefined],
@@ -120,11 +124,11 @@ describe('exp, nbf and iat', () => {
     ['iat', null],
     ['iat', new Date(NOW * 1000).toISOString()],
     ['iat', []],
-  ])('%s of another type: %j', async (name, value) => refused({ [name]: value }, WHY.misshapen));
+  ])('%s of another type: %j', async (name, value) => expectRefused({ [name]: value }, REASONS.misshapen));
 
   it('exp larger than any number', async () => {
     const { exp: _, ...rest } = base;
-    await refused(`${JSON.stringify(rest).slice(0, -1)},"exp":1e999}`, WHY.misshapen);
+    await expectRefused(`${JSON.stringify(rest).slice(0, -1)},"exp":1e999}`, REASONS.misshapen);
   });
 });
 
@@ -142,7 +146,7 @@ describe('sub', () => {
     ['user\u0000-1'],
     ['user\n1'],
     ['\ud800'],
-  ])('may not be %j', async (sub) => refused({ sub }, WHY.sub));
+  ])('may not be %j', async (sub) => expectRefused({ sub }, REASONS.sub));
 
   it.each(['a', 'auth0|5f7c8ec7c33c6c004bbafe82', 'Zoë 王', 'x'.repeat(512)])('may be %s', async (sub) => {
     expect(await callerOf({ sub })).toMatchObject({ sub, principal: sub });
@@ -186,7 +190,7 @@ describe('the roles', () => {
     [{ 0: 'dpo', length: 1 }],
     [true],
     [2],
-  ])('%j are none: 401', async (gpd_role) => refused({ gpd_role }, WHY.roles));
+  ])('%j are none: 401', async (gpd_role) => expectRefused({ gpd_role }, REASONS.roles));
 });
 
 describe('tenant, visitor and principal', () => {
@@ -204,10 +208,10 @@ describe('tenant, visitor and principal', () => {
       expect(await callerOf({ [claim]: value })).toMatchObject({ [name]: null });
   });
 
-  // As if it were absent would drop the restriction that it was meant to be.
+  // Ignoring the claim would drop a restriction that the provider intended.
   it.each(claims)('%s of another type: 401, and which claim', async (claim) => {
     for (const value of [5, 0, true, false, ['acme'], [], {}, 'a\u0000b', '\udfff', 'x'.repeat(513)])
-      await refused({ [claim]: value }, new RegExp(`^The claim ${claim} must be a string`));
+      await expectRefused({ [claim]: value }, new RegExp(`^The claim ${claim} must be a string`));
   });
 
   it('the principal may be another claim than sub', async () => {
@@ -217,12 +221,12 @@ describe('tenant, visitor and principal', () => {
       principal: 'c-7',
     });
     expect(await callerOf({}, settings)).toMatchObject({ sub: 'user-1', principal: null });
-    await refused({ customer_no: 7 }, /^The claim customer_no must be a string/, settings);
+    await expectRefused({ customer_no: 7 }, /^The claim customer_no must be a string/, settings);
   });
 });
 
 describe('names of claims', () => {
-  const roles = async (name: string, claims: More): Promise<unknown> => [
+  const roles = async (name: string, claims: Changes): Promise<unknown> => [
     ...(await callerOf({ gpd_role: undefined, ...claims }, { oidc_role_claim: name })).roles,
   ];
 
@@ -249,12 +253,12 @@ describe('names of claims', () => {
     ['/__proto__/constructor/name', {}],
     ['/gpd_tenant/length', { gpd_tenant: 'acme' }],
   ])('%s finds nothing in %j', async (name, claims) =>
-    refused({ gpd_role: undefined, ...claims }, WHY.roles, { oidc_role_claim: name }),
+    expectRefused({ gpd_role: undefined, ...claims }, REASONS.roles, { oidc_role_claim: name }),
   );
 });
 
 describe('a token that is bound to a key', () => {
   it.each([[{ jkt: 'x' }], [{ 'x5t#S256': 'x' }], [null]])('is no bearer token: cnf %j', async (cnf) =>
-    refused({ cnf }, WHY.bound),
+    expectRefused({ cnf }, REASONS.bound),
   );
 });

@@ -7,9 +7,11 @@ import { MAX_TOKEN_LENGTH } from '../../src/auth/tokens.ts';
 import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
 import { createKey, encodePart, macJws, publicJwk, signJws } from '../support/jws.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
-import { answerTo, movableClock, oidcSettings, WHY } from './support.ts';
+import { answerTo, movableClock, oidcSettings, REASONS } from './support.ts';
 
-/** Tokens whose header tries to choose how, or by which key, they are verified. Each differs from a good one in that alone. */
+/**
+ * Tokens whose header tries to choose the algorithm or the key. Each differs from a valid token only in that.
+ */
 
 let idp: Idp;
 let authenticate: Authenticate;
@@ -24,35 +26,35 @@ afterAll(async () => {
   await idp.stop();
   expect(faults).toEqual([]);
 });
-// So that no case waits for the cool-down of another one.
+// The provider is read at most once a second, so each case starts a second later.
 beforeEach(() => clock.advance(1000));
 
-async function refused(token: string, why: RegExp): Promise<void> {
+async function expectRefused(token: string, reason: RegExp): Promise<void> {
   const answer = await answerTo(authenticate, `Bearer ${token}`);
   expect(answer).toMatchObject({ status: 401, code: 'unauthenticated' });
   expect(answer.challenge).toBe('Bearer error="invalid_token"');
   expect(answer.details).toHaveLength(1);
-  expect(answer.details[0]).toMatch(why);
+  expect(answer.details[0]).toMatch(reason);
   expect(JSON.stringify(answer)).not.toContain(token.slice(0, 20));
 }
-const taken = async (token: string): Promise<void> => {
+const expectAccepted = async (token: string): Promise<void> => {
   expect(await answerTo(authenticate, `Bearer ${token}`)).toMatchObject({ status: 200 });
 };
 
 describe('the control', () => {
   it.each(['ES256', 'RS256'] as const)('a token made by hand with the %s key is taken', async (alg) => {
-    await taken(idp.forge(idp.claims(), {}, alg));
+    await expectAccepted(idp.forge(idp.claims(), {}, alg));
   });
 
   it('so is one without a kid: each algorithm has one key', async () => {
-    await taken(idp.forge(idp.claims(), { kid: undefined }));
+    await expectAccepted(idp.forge(idp.claims(), { kid: undefined }));
   });
 });
 
 describe('typ', () => {
   it.each([undefined, 'JWT', 'jwt', 'Jwt', 'at+jwt', 'AT+JWT', 'application/at+jwt', 'APPLICATION/JWT'])(
     'may be %s',
-    async (typ) => taken(idp.forge(idp.claims(), { typ })),
+    async (typ) => expectAccepted(idp.forge(idp.claims(), { typ })),
   );
 
   it.each([
@@ -71,17 +73,17 @@ describe('typ', () => {
     5,
     ['JWT'],
     {},
-  ])('may not be %j', async (typ) => refused(idp.forge(idp.claims(), { typ }), WHY.header));
+  ])('may not be %j', async (typ) => expectRefused(idp.forge(idp.claims(), { typ }), REASONS.header));
 });
 
 describe('alg', () => {
   const unsigned = (alg: unknown): string => `${encodePart({ alg, typ: 'JWT' })}.${encodePart(idp.claims())}`;
 
   it.each(['none', 'None', 'NONE', 'nOnE', 'none ', ' none'])('%j without a signature', async (alg) => {
-    await refused(`${unsigned(alg)}.`, WHY.malformed);
-    await refused(unsigned(alg), WHY.malformed);
-    await refused(`${unsigned(alg)}.AA`, WHY.algorithm);
-    await refused(idp.forge(idp.claims(), { alg }), WHY.algorithm);
+    await expectRefused(`${unsigned(alg)}.`, REASONS.malformed);
+    await expectRefused(unsigned(alg), REASONS.malformed);
+    await expectRefused(`${unsigned(alg)}.AA`, REASONS.algorithm);
+    await expectRefused(idp.forge(idp.claims(), { alg }), REASONS.algorithm);
   });
 
   it.each([
@@ -97,26 +99,26 @@ describe('alg', () => {
     'HS256',
     'HS512',
   ])('%s, signed by a good key', async (alg) => {
-    await refused(idp.forge(idp.claims(), { alg }), WHY.algorithm);
-    await refused(idp.forge(idp.claims(), { alg }, 'RS256'), WHY.algorithm);
+    await expectRefused(idp.forge(idp.claims(), { alg }), REASONS.algorithm);
+    await expectRefused(idp.forge(idp.claims(), { alg }, 'RS256'), REASONS.algorithm);
   });
 
   it.each(['es256', 'Es256', 'ES256 ', 'rs256', 'RS256\u0000', '', '__proto__', 'toString'])(
     'spelt %j',
-    async (alg) => refused(idp.forge(idp.claims(), { alg }), WHY.algorithm),
+    async (alg) => expectRefused(idp.forge(idp.claims(), { alg }), REASONS.algorithm),
   );
 
   it.each([[null], [5], [['ES256']], [{ ES256: 1 }], [true], [undefined]])(
     'of another type: %j',
-    async (alg) => refused(idp.forge(idp.claims(), { alg }), WHY.header),
+    async (alg) => expectRefused(idp.forge(idp.claims(), { alg }), REASONS.header),
   );
 
   it('of the other key: RS256 by the kid of the P-256 key, and the other way round', async () => {
     const { ES256, RS256 } = idp.keys;
-    await refused(idp.forge(idp.claims(), { kid: ES256.kid }, 'RS256'), WHY.signature);
-    await refused(idp.forge(idp.claims(), { kid: RS256.kid }, 'ES256'), WHY.signature);
-    await refused(idp.forge(idp.claims(), { alg: 'RS256' }, 'ES256'), WHY.signature);
-    await refused(idp.forge(idp.claims(), { alg: 'ES256' }, 'RS256'), WHY.signature);
+    await expectRefused(idp.forge(idp.claims(), { kid: ES256.kid }, 'RS256'), REASONS.signature);
+    await expectRefused(idp.forge(idp.claims(), { kid: RS256.kid }, 'ES256'), REASONS.signature);
+    await expectRefused(idp.forge(idp.claims(), { alg: 'RS256' }, 'ES256'), REASONS.signature);
+    await expectRefused(idp.forge(idp.claims(), { alg: 'ES256' }, 'RS256'), REASONS.signature);
   });
 
   it('PS256 by the RSA key, said to be RS256', async () => {
@@ -124,7 +126,7 @@ describe('alg', () => {
       ...idp.keys.RS256,
       alg: 'PS256',
     });
-    await refused(token, WHY.signature);
+    await expectRefused(token, REASONS.signature);
   });
 });
 
@@ -147,9 +149,9 @@ describe('a public key taken for a secret', () => {
     for (const jwk of [idp.keys.RS256, idp.keys.ES256]) {
       const secret = secretOf(jwk);
       const { kid, alg } = jwk;
-      await refused(macJws({ alg: 'HS256', kid }, idp.claims(), secret), WHY.algorithm);
-      await refused(macJws({ alg: 'HS512', kid }, idp.claims(), secret, 'sha512'), WHY.algorithm);
-      await refused(macJws({ alg, kid }, idp.claims(), secret), WHY.signature);
+      await expectRefused(macJws({ alg: 'HS256', kid }, idp.claims(), secret), REASONS.algorithm);
+      await expectRefused(macJws({ alg: 'HS512', kid }, idp.claims(), secret, 'sha512'), REASONS.algorithm);
+      await expectRefused(macJws({ alg, kid }, idp.claims(), secret), REASONS.signature);
     }
   });
 });
@@ -187,20 +189,20 @@ describe('a key that the sender brings', () => {
   it.each(headers)('%s', async (_name, header) => {
     const { kid } = idp.keys.ES256;
     const base = { alg: 'ES256', typ: 'JWT', ...header() };
-    await refused(signJws(base, idp.claims(), attacker), WHY.header);
-    await refused(signJws({ ...base, kid }, idp.claims(), attacker), WHY.header);
-    await refused(idp.forge(idp.claims(), header()), WHY.header);
+    await expectRefused(signJws(base, idp.claims(), attacker), REASONS.header);
+    await expectRefused(signJws({ ...base, kid }, idp.claims(), attacker), REASONS.header);
+    await expectRefused(idp.forge(idp.claims(), header()), REASONS.header);
   });
 
   it('none, but the kid of the provider', async () => {
     const { kid } = idp.keys.ES256;
-    await refused(signJws({ alg: 'ES256', kid }, idp.claims(), attacker), WHY.signature);
-    await refused(signJws({ alg: 'ES256' }, idp.claims(), attacker), WHY.signature);
+    await expectRefused(signJws({ alg: 'ES256', kid }, idp.claims(), attacker), REASONS.signature);
+    await expectRefused(signJws({ alg: 'ES256' }, idp.claims(), attacker), REASONS.signature);
   });
 
   it('thumbprints of certificates name no key and do no harm', async () => {
-    await taken(idp.forge(idp.claims(), { x5t: 'AAAA', 'x5t#S256': 'AAAA' }));
-    await refused(signJws({ alg: 'ES256', x5t: 'AAAA' }, idp.claims(), attacker), WHY.signature);
+    await expectAccepted(idp.forge(idp.claims(), { x5t: 'AAAA', 'x5t#S256': 'AAAA' }));
+    await expectRefused(signJws({ alg: 'ES256', x5t: 'AAAA' }, idp.claims(), attacker), REASONS.signature);
   });
 });
 
@@ -224,19 +226,19 @@ describe('kid', () => {
     '\ud800',
     'k'.repeat(1024),
   ])('is a name and nothing else: %j', async (kid) => {
-    await refused(signJws({ alg: 'ES256', kid }, idp.claims(), attacker), WHY.signature);
+    await expectRefused(signJws({ alg: 'ES256', kid }, idp.claims(), attacker), REASONS.signature);
     clock.advance(1000);
-    await refused(idp.forge(idp.claims(), { kid }), WHY.signature);
+    await expectRefused(idp.forge(idp.claims(), { kid }), REASONS.signature);
   });
 
   it.each([[null], [0], [1], [true], [['ec-1']], [{ kid: 'ec-1' }], ['k'.repeat(1025)]])(
     'of another type or endless: %j',
-    async (kid) => refused(idp.forge(idp.claims(), { kid }), WHY.header),
+    async (kid) => expectRefused(idp.forge(idp.claims(), { kid }), REASONS.header),
   );
 
   it('makes the provider no work but one look at its keys', async () => {
     await idp.asked();
-    await refused(idp.forge(idp.claims(), { kid: '../../x' }), WHY.signature);
+    await expectRefused(idp.forge(idp.claims(), { kid: '../../x' }), REASONS.signature);
     expect(await idp.asked()).toEqual(['/.well-known/openid-configuration', '/jwks']);
   });
 });
@@ -254,16 +256,16 @@ describe('extensions', () => {
     [{ b64: true }],
     [{ zip: 'DEF' }],
     [{ enc: 'A128GCM' }],
-  ])('%j', async (header) => refused(idp.forge(idp.claims(), header), WHY.header));
+  ])('%j', async (header) => expectRefused(idp.forge(idp.claims(), header), REASONS.header));
 
   it('b64 false over a payload that is not encoded (RFC 7797)', async () => {
     const header = encodePart({ alg: 'ES256', kid: idp.keys.ES256.kid, b64: false, crit: ['b64'] });
-    await refused(`${header}.${JSON.stringify(idp.claims())}.AAAA`, WHY.malformed);
+    await expectRefused(`${header}.${JSON.stringify(idp.claims())}.AAAA`, REASONS.malformed);
   });
 });
 
 describe('the size', () => {
-  const sized = (length: number): string => {
+  const createTokenOfLength = (length: number): string => {
     const padded = (pad: number): string => idp.forge(idp.claims({ pad: 'x'.repeat(pad) }));
     const pad = Math.floor(((length - padded(0).length) * 3) / 4);
     const found = [pad - 1, pad, pad + 1].map(padded).find((token) => token.length === length);
@@ -272,14 +274,14 @@ describe('the size', () => {
   };
 
   it('may be 8 KB and not more', async () => {
-    await taken(sized(MAX_TOKEN_LENGTH));
-    await refused(sized(MAX_TOKEN_LENGTH + 2), WHY.malformed);
+    await expectAccepted(createTokenOfLength(MAX_TOKEN_LENGTH));
+    await expectRefused(createTokenOfLength(MAX_TOKEN_LENGTH + 2), REASONS.malformed);
   });
 
   it.each([9000, 16_384, 1_000_000])('%d characters', async (length) => {
-    await refused(idp.forge(idp.claims({ pad: 'x'.repeat(length) })), WHY.malformed);
-    await refused('A'.repeat(length), WHY.malformed);
+    await expectRefused(idp.forge(idp.claims({ pad: 'x'.repeat(length) })), REASONS.malformed);
+    await expectRefused('A'.repeat(length), REASONS.malformed);
     const [, payload, signature] = (await idp.token({ gpd_role: 'subject' })).split('.');
-    await refused(`${'A'.repeat(length)}.${payload}.${signature}`, WHY.malformed);
+    await expectRefused(`${'A'.repeat(length)}.${payload}.${signature}`, REASONS.malformed);
   });
 });

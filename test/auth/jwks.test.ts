@@ -2,9 +2,9 @@ import { createLocalJWKSet, type JWK } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readSigningKeys, verifyBearer } from '../../src/auth/tokens.ts';
 import { createKey, publicJwk, signJws } from '../support/jws.ts';
-import { answerTo, WHY } from './support.ts';
+import { answerTo, REASONS } from './support.ts';
 
-/** Which keys of a provider's JWKS are taken, and what a token by one of the others is worth. */
+/** The keys of a provider's JWKS that gpd accepts, and the refusal of tokens that another key signed. */
 
 const RULES = {
   issuer: 'https://id.example',
@@ -22,7 +22,7 @@ beforeAll(async () => {
   [ec, rsa] = await Promise.all([createKey('ES256'), createKey('RS256')]);
 });
 
-/** The answer to a token that this key signed, when the provider publishes this. */
+/** Returns the answer to a token of `signer` if the provider publishes these keys. */
 function answerWith(
   published: readonly unknown[],
   signer: JWK,
@@ -46,9 +46,9 @@ describe('a key that is taken', () => {
     ['with key_ops', { use: undefined, key_ops: ['verify'] }],
     ['with a certificate', { x5c: ['MIIB'], x5t: 'AAAA', 'x5t#S256': 'AAAA' }],
     ['with members of later days', { issued: 5, ext: true }],
-  ])('%s', async (_name, more) => {
+  ])('%s', async (_name, members) => {
     for (const jwk of [ec, rsa])
-      expect((await answerWith([{ ...publicJwk(jwk), ...more }], jwk)).status).toBe(200);
+      expect((await answerWith([{ ...publicJwk(jwk), ...members }], jwk)).status).toBe(200);
   });
 
   it.each([2048, 3072, 4096])('RSA of %d bits', async (bits) => {
@@ -57,7 +57,7 @@ describe('a key that is taken', () => {
   });
 
   it('among others that are not', async () => {
-    const others = [
+    const unusableKeys = [
       null,
       5,
       'x',
@@ -67,16 +67,16 @@ describe('a key that is taken', () => {
       { kty: 'RSA' },
       { kty: 'EC', crv: 'P-256' },
     ];
-    expect((await answerWith([...others, publicJwk(ec), ...others], ec)).status).toBe(200);
+    expect((await answerWith([...unusableKeys, publicJwk(ec), ...unusableKeys], ec)).status).toBe(200);
   });
 });
 
 describe('a key that is passed over', () => {
   it.each(['ES384', 'ES512', 'EdDSA'])('of %s', async (alg) => {
     const key = { ...(await createKey(alg)), kid: 'k' };
-    const said = await answerWith([publicJwk(key)], key);
-    expect(said.details[0]).toMatch(WHY.algorithm);
-    expect((await answerWith([publicJwk(key)], key, { alg: 'ES256' })).details[0]).toMatch(WHY.signature);
+    const answer = await answerWith([publicJwk(key)], key);
+    expect(answer.details[0]).toMatch(REASONS.algorithm);
+    expect((await answerWith([publicJwk(key)], key, { alg: 'ES256' })).details[0]).toMatch(REASONS.signature);
     expect(readSigningKeys({ keys: [publicJwk(key)] })).toEqual([]);
   });
 
@@ -84,7 +84,7 @@ describe('a key that is passed over', () => {
     const key = { ...(await createKey('RS256', bits)), kid: 'k' };
     const answer = await answerWith([publicJwk(key)], key);
     expect(answer).toMatchObject({ status: 401 });
-    expect(answer.details[0]).toMatch(WHY.signature);
+    expect(answer.details[0]).toMatch(REASONS.signature);
     expect(readSigningKeys({ keys: [publicJwk(key)] })).toEqual([]);
   });
 
@@ -101,9 +101,9 @@ describe('a key that is passed over', () => {
     ['kty of another kind', { kty: 'oct' }],
     ['kty in lower case', { kty: 'rsa' }],
     ['its private part', { d: 'AAAA' }],
-  ])('with %s', async (_name, more) => {
+  ])('with %s', async (_name, members) => {
     for (const jwk of [ec, rsa]) {
-      const published = { ...publicJwk(jwk), ...more };
+      const published = { ...publicJwk(jwk), ...members };
       expect(readSigningKeys({ keys: [published] })).toEqual([]);
       expect((await answerWith([published], jwk)).status).toBe(401);
     }
@@ -179,7 +179,7 @@ describe('two keys of one kid', () => {
     for (const key of [first, second]) expect((await answerWith(published, key as JWK)).status).toBe(200);
     const answer = await answerWith(published, stranger as JWK);
     expect(answer).toMatchObject({ status: 401 });
-    expect(answer.details[0]).toMatch(WHY.signature);
+    expect(answer.details[0]).toMatch(REASONS.signature);
   });
 
   it('are none for a token that names no kid', async () => {

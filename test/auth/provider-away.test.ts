@@ -9,43 +9,48 @@ import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { freePort } from '../support/ports.ts';
 import { answerTo, movableClock, oidcSettings } from './support.ts';
 
-/** A provider that is down, hangs, redirects, or talks nonsense. Nothing of it is a 500, and nothing tells a token. */
+/**
+ * A provider that is down, hangs, redirects or sends garbage
+ * never causes a 500, and no log line contains a token.
+ */
 
 let idp: Idp;
-let isThere = false;
+let isRunning = false;
 let authenticate: Authenticate;
 let clock: ReturnType<typeof movableClock>;
 let faults: unknown[];
-let sent: string[];
+let sentTokens: string[];
 
 function connect(target: Pick<Idp, 'issuer' | 'audience'> = idp): void {
   authenticate = createAuthenticator(oidcSettings(target), clock, (error) => faults.push(error), clock);
 }
 beforeEach(async () => {
-  if (isThere) await idp.fault(null);
+  if (isRunning) await idp.fault(null);
   else idp = await startIdp();
-  isThere = true;
+  isRunning = true;
   clock = movableClock();
   faults = [];
-  sent = [];
+  sentTokens = [];
   connect();
 });
 afterEach(() => {
-  const told = faults.map((error) => `${String(error)} ${JSON.stringify(describeFault(error))}`).join('\n');
-  for (const token of sent) for (const part of token.split('.')) expect(told).not.toContain(part);
+  const logText = faults
+    .map((error) => `${String(error)} ${JSON.stringify(describeFault(error))}`)
+    .join('\n');
+  for (const token of sentTokens) for (const part of token.split('.')) expect(logText).not.toContain(part);
 });
 afterAll(() => idp.stop());
 
-async function goAway(): Promise<void> {
-  isThere = false;
+async function stopProvider(): Promise<void> {
+  isRunning = false;
   await idp.stop();
 }
 
 async function statusOf(token: string): Promise<number> {
-  sent.push(token);
+  sentTokens.push(token);
   return (await answerTo(authenticate, `Bearer ${token}`)).status;
 }
-const good = (kid?: string): string =>
+const createToken = (kid?: string): string =>
   idp.forge(
     idp.claims({ exp: Math.floor(Date.now() / 1000) + 365 * 86_400 }),
     kid === undefined ? {} : { kid },
@@ -54,8 +59,8 @@ const reasons = (): unknown[] => faults.map((error) => describeFault(error)['rea
 
 describe('down from the start', () => {
   it('503 for a token that might be good, 401 for what never is', async () => {
-    const token = good();
-    await goAway();
+    const token = createToken();
+    await stopProvider();
     expect(await statusOf(token)).toBe(503);
     expect(await statusOf('header.payload.signature')).toBe(401);
     expect((await answerTo(authenticate)).status).toBe(401);
@@ -64,34 +69,34 @@ describe('down from the start', () => {
   });
 
   it('is told once, however many ask', async () => {
-    const token = good();
-    await goAway();
+    const token = createToken();
+    await stopProvider();
     expect(await Promise.all(Array.from({ length: 20 }, () => statusOf(token)))).toEqual(Array(20).fill(503));
     clock.advance(HOUR);
     expect(await statusOf(token)).toBe(503);
     expect(faults).toHaveLength(1);
   });
 
-  // Tried again: between the probe and the start somebody else may take the port.
+  // The test is retried, because another process may use the port between the probe and the start.
   it('and lets people in as soon as it is there', { retry: 2 }, async () => {
     const port = await freePort();
     connect({ issuer: `http://127.0.0.1:${port}`, audience: AUDIENCE });
     const claims = { ...idp.claims(), iss: `http://127.0.0.1:${port}` };
     expect(await statusOf(idp.forge(claims))).toBe(503);
-    const late = await startIdp({ port });
+    const lateProvider = await startIdp({ port });
     try {
-      expect(await statusOf(late.forge(late.claims()))).toBe(200);
+      expect(await statusOf(lateProvider.forge(lateProvider.claims()))).toBe(200);
     } finally {
-      await late.stop();
+      await lateProvider.stop();
     }
   });
 });
 
 describe('down later', () => {
   it('keys that are known go on, for hours and days; others are 401 and not 503', async () => {
-    const [token, unknown] = [good(), good('new')];
+    const [token, unknown] = [createToken(), createToken('new')];
     expect(await statusOf(token)).toBe(200);
-    await goAway();
+    await stopProvider();
     expect(await statusOf(token)).toBe(200);
     expect(await statusOf(unknown)).toBe(401);
     for (const ms of [11 * 60_000, HOUR, 30 * DAY]) {
@@ -103,35 +108,35 @@ describe('down later', () => {
   });
 
   it('and hanging: who is known waits at most once in half a minute', async () => {
-    const token = good();
+    const token = createToken();
     expect(await statusOf(token)).toBe(200);
     await idp.fault({ fault: 'hang' });
     clock.advance(2 * HOUR);
     expect(await statusOf(token)).toBe(200);
     await idp.asked();
     for (let i = 0; i < 10; i += 1) expect(await statusOf(token)).toBe(200);
-    // A wait is a request to the provider: the first answer above waited, and no other does.
+    // Waiting would send a request to the provider: only the first answer above waited.
     expect(await idp.asked()).toEqual([]);
     expect(reasons()).toEqual(['discovery document: it did not answer in time']);
   });
 
   it('and back with other keys', async () => {
-    const before = good();
+    const before = createToken();
     expect(await statusOf(before)).toBe(200);
     await idp.fault({ fault: 'error' });
     clock.advance(2 * HOUR);
     expect(await statusOf(before)).toBe(200);
     await idp.fault(null);
     await idp.rotate();
-    expect(await statusOf(good())).toBe(200);
+    expect(await statusOf(createToken())).toBe(200);
     expect(await statusOf(before)).toBe(401);
   });
 });
 
 describe('answering badly from the start: 503, and why', () => {
   const keysOf = (jwk: object): string => JSON.stringify({ keys: [jwk] });
-  const metadata = (more: object): string =>
-    JSON.stringify({ issuer: idp.issuer, jwks_uri: `${idp.issuer}/jwks`, ...more });
+  const metadata = (members: object): string =>
+    JSON.stringify({ issuer: idp.issuer, jwks_uri: `${idp.issuer}/jwks`, ...members });
 
   it.each([
     ['hang', undefined, 'discovery document: it did not answer in time'],
@@ -144,7 +149,7 @@ describe('answering badly from the start: 503, and why', () => {
     ['huge', 'jwks', 'JWKS: the document is too large'],
   ] as const)('%s, of %s', async (fault, only, reason) => {
     await idp.fault({ fault, ...(only === undefined ? {} : { only }) });
-    expect(await statusOf(good())).toBe(503);
+    expect(await statusOf(createToken())).toBe(503);
     expect(reasons()).toEqual([reason]);
   });
 
@@ -152,7 +157,7 @@ describe('answering badly from the start: 503, and why', () => {
     const other = await startIdp();
     try {
       await idp.fault({ fault: 'redirect', target: `${other.issuer}/jwks`, only });
-      expect(await statusOf(good())).toBe(503);
+      expect(await statusOf(createToken())).toBe(503);
       expect(reasons()[0]).toContain('it answered 302 and not 200');
       expect(await other.asked()).toEqual([]);
     } finally {
@@ -172,7 +177,7 @@ describe('answering badly from the start: 503, and why', () => {
     ['deep nesting', '['.repeat(100_000)],
   ])('%s for a discovery document', async (_name, target) => {
     await idp.fault({ fault: 'body', target, only: 'discovery' });
-    expect(await statusOf(good())).toBe(503);
+    expect(await statusOf(createToken())).toBe(503);
     expect(reasons()[0]).toMatch(/^discovery document: (it cannot be read|it names no issuer)/);
   });
 
@@ -187,7 +192,7 @@ describe('answering badly from the start: 503, and why', () => {
     ['with an address that is none', () => metadata({ jwks_uri: 'jwks' }), /^JWKS: it cannot be/],
   ])('a discovery document %s', async (_name, target, reason) => {
     await idp.fault({ fault: 'body', target: target(), only: 'discovery' });
-    expect(await statusOf(good())).toBe(503);
+    expect(await statusOf(createToken())).toBe(503);
     expect(reasons()[0]).toMatch(reason);
   });
 
@@ -201,7 +206,7 @@ describe('answering badly from the start: 503, and why', () => {
     ['a private key', () => keysOf(idp.keys.ES256), /JWKS: it holds no/],
   ])('%s for a JWKS', async (_name, target, reason) => {
     await idp.fault({ fault: 'body', target: target(), only: 'jwks' });
-    expect(await statusOf(good())).toBe(503);
+    expect(await statusOf(createToken())).toBe(503);
     expect(reasons()[0]).toMatch(reason);
   });
 });
@@ -211,7 +216,7 @@ it('a process that has authenticated somebody may end: nothing holds it', () => 
   const script = `
     const { createAuthenticator } = await import(${JSON.stringify(module)});
     const settings = ${JSON.stringify(oidcSettings(idp))};
-    const caller = await createAuthenticator(settings, Date.now, () => {})(${JSON.stringify(`Bearer ${good()}`)});
+    const caller = await createAuthenticator(settings, Date.now, () => {})(${JSON.stringify(`Bearer ${createToken()}`)});
     process.stdout.write(caller.sub);`;
   const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
   const ran = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });

@@ -2,11 +2,11 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../src/lib/clock.ts';
 import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
-import { answerTo, movableClock, oidcSettings, WHY } from './support.ts';
+import { answerTo, movableClock, oidcSettings, REASONS } from './support.ts';
 
-/** A provider that changes its keys. */
+/** Tests when gpd notices that a provider has changed its keys. */
 
-const LOOK = ['/.well-known/openid-configuration', '/jwks'];
+const PROVIDER_READ = ['/.well-known/openid-configuration', '/jwks'];
 let idp: Idp;
 let authenticate: Authenticate;
 let clock: ReturnType<typeof movableClock>;
@@ -18,7 +18,8 @@ beforeEach(async () => {
 });
 afterAll(() => idp.stop());
 
-const good = (): string => `Bearer ${idp.forge(idp.claims({ exp: Math.floor(Date.now() / 1000) + 86_400 }))}`;
+const createBearer = (): string =>
+  `Bearer ${idp.forge(idp.claims({ exp: Math.floor(Date.now() / 1000) + 86_400 }))}`;
 const statusOf = async (authorization: string): Promise<number> =>
   (await answerTo(authenticate, authorization)).status;
 
@@ -27,22 +28,22 @@ describe('keys', () => {
     expect(await statusOf('Bearer x.y.z')).toBe(401);
     expect(await statusOf(`Bearer ${idp.forge(idp.claims({ iss: 'https://id.evil.example' }))}`)).toBe(401);
     expect(await idp.asked()).toEqual([]);
-    for (let i = 0; i < 20; i += 1) expect(await statusOf(good())).toBe(200);
-    expect(await idp.asked()).toEqual(LOOK);
+    for (let i = 0; i < 20; i += 1) expect(await statusOf(createBearer())).toBe(200);
+    expect(await idp.asked()).toEqual(PROVIDER_READ);
   });
 
   it('are asked for once when many come at the same time', async () => {
-    const tokens = Array.from({ length: 50 }, good);
+    const tokens = Array.from({ length: 50 }, createBearer);
     expect(await Promise.all(tokens.map(statusOf))).toEqual(tokens.map(() => 200));
-    expect(await idp.asked()).toEqual(LOOK);
+    expect(await idp.asked()).toEqual(PROVIDER_READ);
   });
 });
 
 describe('a rotation', () => {
   it('is noticed by the first token of the new key, at once and again and again', async () => {
-    expect(await statusOf(good())).toBe(200);
+    expect(await statusOf(createBearer())).toBe(200);
     for (let i = 0; i < 3; i += 1) {
-      const before = good();
+      const before = createBearer();
       await idp.rotate();
       expect(await statusOf(`Bearer ${await idp.token({ gpd_role: 'dpo' })}`)).toBe(200);
       expect(await statusOf(before)).toBe(401);
@@ -50,15 +51,15 @@ describe('a rotation', () => {
   });
 
   it('that keeps the old key refuses nobody', async () => {
-    const before = good();
+    const before = createBearer();
     expect(await statusOf(before)).toBe(200);
     await idp.rotate({ keepOld: true });
-    expect(await statusOf(good())).toBe(200);
+    expect(await statusOf(createBearer())).toBe(200);
     expect(await statusOf(before)).toBe(200);
   });
 
   it('that nobody uses yet is noticed beside a request after ten minutes', async () => {
-    const before = good();
+    const before = createBearer();
     expect(await statusOf(before)).toBe(200);
     await idp.rotate();
     clock.advance(10 * MINUTE - 1000);
@@ -89,35 +90,35 @@ describe('a rotation', () => {
   );
 
   it('is waited for after an hour: a key that was withdrawn is not believed once more', async () => {
-    const before = good();
+    const before = createBearer();
     expect(await statusOf(before)).toBe(200);
     await idp.rotate();
     clock.advance(HOUR);
     const answer = await answerTo(authenticate, before);
     expect(answer.status).toBe(401);
-    expect(answer.details[0]).toMatch(WHY.signature);
+    expect(answer.details[0]).toMatch(REASONS.signature);
   });
 });
 
 it('a hundred kids that nobody knows are two looks at the most, and a known one needs none', async () => {
-  expect(await statusOf(good())).toBe(200);
+  expect(await statusOf(createBearer())).toBe(200);
   await idp.asked();
   const unknown = Array.from(
     { length: 100 },
     (_, i) => `Bearer ${idp.forge(idp.claims(), { kid: `k-${i}` })}`,
   );
   const answers = Promise.all(unknown.map(statusOf));
-  expect(await statusOf(good())).toBe(200);
+  expect(await statusOf(createBearer())).toBe(200);
   expect(new Set(await answers)).toEqual(new Set([401]));
-  expect((await idp.asked()).length).toBeLessThanOrEqual(2 * LOOK.length);
+  expect((await idp.asked()).length).toBeLessThanOrEqual(2 * PROVIDER_READ.length);
 });
 
 it('looks are a second apart, however often a stranger asks', async () => {
-  expect(await statusOf(good())).toBe(200);
+  expect(await statusOf(createBearer())).toBe(200);
   await idp.asked();
   const start = performance.now();
   for (let i = 0; i < 4; i += 1)
     expect(await statusOf(`Bearer ${idp.forge(idp.claims(), { kid: `k-${i}` })}`)).toBe(401);
   const seconds = (performance.now() - start) / 1000;
-  expect((await idp.asked()).length / LOOK.length).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
+  expect((await idp.asked()).length / PROVIDER_READ.length).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
 });

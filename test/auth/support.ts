@@ -4,7 +4,7 @@ import type { Idp } from '../support/oidc.ts';
 
 export function oidcSettings(
   { issuer, audience }: Pick<Idp, 'issuer' | 'audience'>,
-  more: Partial<OidcSettings> = {},
+  changes: Partial<OidcSettings> = {},
 ): OidcSettings {
   return {
     oidc_issuer: issuer,
@@ -13,7 +13,7 @@ export function oidcSettings(
     oidc_tenant_claim: 'gpd_tenant',
     oidc_visitor_claim: 'gpd_visitor',
     oidc_principal_claim: 'sub',
-    ...more,
+    ...changes,
   };
 }
 
@@ -24,7 +24,7 @@ export interface Answer {
   readonly details: readonly string[];
 }
 
-/** What a route would answer. Anything that is thrown and is neither of the two refusals would be a 500: it is thrown on. */
+/** Turns a refusal into the answer of a route. Any other error would be a 500, so it is thrown again. */
 export async function answerTo(authenticate: Authenticate, authorization?: string): Promise<Answer> {
   try {
     await authenticate(authorization);
@@ -37,7 +37,7 @@ export async function answerTo(authenticate: Authenticate, authorization?: strin
   }
 }
 
-/** A clock that a test moves; it starts at the real time. */
+/** Creates a clock that starts at the real time and that a test can advance. */
 export function movableClock(): { (): number; advance(ms: number): void } {
   let offset = 0;
   return Object.assign(() => Date.now() + offset, {
@@ -47,8 +47,8 @@ export function movableClock(): { (): number; advance(ms: number): void } {
   });
 }
 
-/** The sentences by which a caller is told why. */
-export const WHY = {
+/** The sentences that tell a caller why a token was refused. */
+export const REASONS = {
   missing: /^Send one Authorization header/,
   malformed: /compact serialization/,
   header: /^The header of the token/,

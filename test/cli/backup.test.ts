@@ -8,10 +8,10 @@ import { dumpDatabase, execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { createBundle } from '../support/seal.ts';
 import { initGpd, startGpd } from '../support/server.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
 /** Many starts of the program side by side. */
-/** What a backup and a restore write themselves is in the audit log. */
+/** Tables that a backup or a restore itself writes to. */
 const IN_USE = ['meta', 'revisions', 'audit_log', 'sqlite_sequence'];
 const DATA_FILES = ['checkpoints.log', 'checkpoints.log.lock', 'gpd.db', 'gpd.lock', 'master.key'];
 const target = (): string => join(tempDir('backups'), 'b');
@@ -33,30 +33,30 @@ describe.concurrent('gpd backup', () => {
     const loading = (async () => {
       while (load.on) await post(gpd.url, createBundle(to!));
     })();
-    const made = await gpd.json<{ bytes: number; databaseBytes: number }>(['backup', file]);
+    const backup = await gpd.json<{ bytes: number; databaseBytes: number }>(['backup', file]);
     load.on = false;
     await loading;
-    expect(made).toMatchObject({ file, gpd: '0.1.0', erasures: 0, verified: true });
-    expect(made.bytes).toBe(statSync(file).size);
+    expect(backup).toMatchObject({ file, gpd: '0.1.0', erasures: 0, verified: true });
+    expect(backup.bytes).toBe(statSync(file).size);
     expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
     await gpd.stop();
 
     const env = { GPD_DATA_DIR: join(tempDir('data'), 'gpd-data') };
     await gpdJson(['restore', file, '--key-file', join(gpd.dataDir, 'master.key')], { env });
     const again = await startGpd({ dataDir: env.GPD_DATA_DIR });
-    // Its nonce was claimed before the backup.
+    // The nonce of this bundle was claimed before the backup.
     expectCore(await post(again.url, bundle), 'replay');
     expectCore(await post(again.url, createBundle(to!)), 'ok');
     await again.stop();
   });
 
   it('every row of every table comes back, and nothing is left beside them', async () => {
-    const { dataDir, gpd, json, query } = await own();
+    const { dataDir, gpd, json, query } = await createOwn();
     await json('tenants', 'add', 'other', '--origin', 'https://other.example');
     await query(`INSERT INTO sightings VALUES ('${KID}', 'somebody', 1, 2, 3)`);
     const before = await dumpDatabase(dataDir, IN_USE);
     const file = target();
-    const made = await json<{ createdAt: string }>('backup', file);
+    const backup = await json<{ createdAt: string }>('backup', file);
     await query('DELETE FROM sightings');
     await json('tenants', 'add', 'third');
     const refused = await gpd('restore', file);
@@ -65,12 +65,12 @@ describe.concurrent('gpd backup', () => {
     await json('restore', file, '--yes');
     expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
     const status = await json<{ database: { lastBackupAt: string } }>('status');
-    expect(status.database.lastBackupAt).toBe(made.createdAt);
+    expect(status.database.lastBackupAt).toBe(backup.createdAt);
     expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
   });
 
   it('holds nothing in the clear but what a person needs to know of it', async () => {
-    const { json, query } = await own();
+    const { json, query } = await createOwn();
     await query(`INSERT INTO sightings VALUES ('${KID}', 'a-durable-id-to-look-for', 1, 2, 3)`);
     const file = target();
     await json('backup', file);
@@ -82,20 +82,20 @@ describe.concurrent('gpd backup', () => {
   });
 
   it('overwrites nothing, and asks for a directory that is there', async () => {
-    const { gpd, dataDir } = await own();
+    const { gpd, dataDir } = await createOwn();
     const file = target();
     writeFileSync(file, 'mine');
     const refused = await gpd('backup', file);
     expect(refused).toMatchObject({ code: 7, stdout: '' });
     expect(readFileSync(file, 'utf8')).toBe('mine');
-    const lost = await gpd('backup', join(file, 'below', 'b'));
-    expect(lost.code).toBe(1);
-    expect(lost.stderr).toMatch(/no such directory/);
+    const failed = await gpd('backup', join(file, 'below', 'b'));
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toMatch(/no such directory/);
     expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
   });
 
   it('in a directory names the file, and --keep deletes the oldest that it named, but never a new one', async () => {
-    const { json, gpd } = await own();
+    const { json, gpd } = await createOwn();
     const folder = tempDir('backups');
     // The clock has been ahead once.
     const older = [
@@ -103,16 +103,20 @@ describe.concurrent('gpd backup', () => {
       'gpd-2026-01-02-031700.backup',
       'gpd-2099-01-01-031700.backup',
     ];
-    const others = ['gpd-2020-01-01-before-upgrade.backup', 'gpd-2020-01-01-031700.backup.part', 'mine'];
-    for (const name of [...older, ...others]) writeFileSync(join(folder, name), '');
+    const otherFiles = ['gpd-2020-01-01-before-upgrade.backup', 'gpd-2020-01-01-031700.backup.part', 'mine'];
+    for (const name of [...older, ...otherFiles]) writeFileSync(join(folder, name), '');
     const { file } = await json<{ file: string }>('backup', folder);
     expect(basename(file)).toMatch(/^gpd-\d{4}-\d\d-\d\d-\d{6}\.backup$/);
     expect(readdirSync(folder)).toHaveLength(7);
     renameSync(file, join(folder, 'gpd-2026-01-03-031700.backup'));
-    const made = await json<{ file: string; deleted: string[] }>('backup', folder, '--keep', '3');
-    expect(made.deleted).toEqual(older.slice(0, 2).map((name) => join(folder, name)));
-    const kept = [basename(made.file), 'gpd-2026-01-03-031700.backup', 'gpd-2099-01-01-031700.backup'];
-    expect(readdirSync(folder).sort()).toEqual([...kept, ...others].sort());
+    const newBackup = await json<{ file: string; deleted: string[] }>('backup', folder, '--keep', '3');
+    expect(newBackup.deleted).toEqual(older.slice(0, 2).map((name) => join(folder, name)));
+    const keptBackups = [
+      basename(newBackup.file),
+      'gpd-2026-01-03-031700.backup',
+      'gpd-2099-01-01-031700.backup',
+    ];
+    expect(readdirSync(folder).sort()).toEqual([...keptBackups, ...otherFiles].sort());
     for (const args of [
       [join(folder, 'b'), '--keep', '3'],
       [folder, '--keep', '0'],
@@ -120,7 +124,7 @@ describe.concurrent('gpd backup', () => {
     ]) {
       expect(await gpd('backup', ...args)).toMatchObject({ code: 2, stdout: '' });
     }
-    expect(readdirSync(folder).sort()).toEqual([...kept, ...others].sort());
+    expect(readdirSync(folder).sort()).toEqual([...keptBackups, ...otherFiles].sort());
   });
 
   it('one that fails is told to the webhooks that asked for it', async () => {
@@ -130,15 +134,15 @@ describe.concurrent('gpd backup', () => {
     const file = target();
     writeFileSync(file, 'mine');
     expect((await runGpd(['backup', file], { env })).code).toBe(7);
-    const { webhook_outbox: told } = await dumpDatabase(dataDir);
-    expect(told?.map((row) => JSON.parse(row) as unknown)).toMatchObject([
+    const { webhook_outbox: outbox } = await dumpDatabase(dataDir);
+    expect(outbox?.map((row) => JSON.parse(row) as unknown)).toMatchObject([
       { event: 'backup.failed', kid: KID, request_id: null, principal: null },
     ]);
   });
 
   it('clears away the copy in the clear that a killed one left', async () => {
-    const { dataDir, json } = await own();
-    // No process has this number: pid_max is at most 2^22.
+    const { dataDir, json } = await createOwn();
+    // No process can have this number: pid_max is at most 2^22.
     writeFileSync(join(dataDir, 'staging-4999999-gpd.db'), 'rows of people');
     await json('backup', target());
     expect(existsSync(join(dataDir, 'staging-4999999-gpd.db'))).toBe(false);
@@ -149,10 +153,10 @@ describe.concurrent('gpd backup', () => {
   });
 
   it('a damaged database gives no backup that would take a good one’s place', async () => {
-    const { dataDir, gpd } = await own();
+    const { dataDir, gpd } = await createOwn();
     const path = join(dataDir, 'gpd.db');
     const bytes = readFileSync(path);
-    // The content of every page but the first ones of the schema.
+    // Overwrites the second half of the file, but not the schema.
     bytes.fill(0xa5, Math.floor(bytes.length / 2));
     writeFileSync(path, bytes);
     const file = target();
@@ -168,8 +172,8 @@ describe.concurrent('gpd restore', () => {
     const file = target();
     await gpd.json(['backup', file]);
     const before = await dumpDatabase(gpd.dataDir, IN_USE);
-    const said = await gpd.json(['restore', file, '--dry-run']);
-    expect(said).toMatchObject({ dryRun: true, erasuresToRepeat: 0, rewrapped: false });
+    const report = await gpd.json(['restore', file, '--dry-run']);
+    expect(report).toMatchObject({ dryRun: true, erasuresToRepeat: 0, rewrapped: false });
     expect(await dumpDatabase(gpd.dataDir, IN_USE)).toEqual(before);
     const elsewhere = join(tempDir('data'), 'none');
     const keyFile = join(gpd.dataDir, 'master.key');
@@ -197,7 +201,7 @@ describe.concurrent('gpd restore', () => {
     ['cut off', (bytes: Buffer) => bytes.subarray(0, -1)],
     ['not a backup', () => Buffer.from('SQLite format 3')],
   ])('a file that is %s changes nothing', async (_name, change) => {
-    const { dataDir, gpd, json } = await own();
+    const { dataDir, gpd, json } = await createOwn();
     const file = target();
     await json('backup', file);
     await json('tenants', 'list');
@@ -211,7 +215,7 @@ describe.concurrent('gpd restore', () => {
   });
 
   it('puts a backup in place of a database that nothing can read', async () => {
-    const { dataDir, json } = await own();
+    const { dataDir, json } = await createOwn();
     const file = target();
     const before = await dumpDatabase(dataDir, IN_USE);
     await json('backup', file);
@@ -222,7 +226,7 @@ describe.concurrent('gpd restore', () => {
   });
 
   it('needs the backup’s own master key, and wraps the data with the directory’s', async () => {
-    const a = await own();
+    const a = await createOwn();
     const [old, key] = [join(tempDir('keys'), 'old'), join(a.dataDir, 'master.key')];
     const file = target();
     await a.json('backup', file);
@@ -242,7 +246,7 @@ describe.concurrent('gpd restore', () => {
   });
 
   it('does not take what a newer gpd wrote, nor a file that is not there', async () => {
-    const { gpd, json, dataDir } = await own();
+    const { gpd, json, dataDir } = await createOwn();
     const file = target();
     const copy = tempDir('copy');
     cpSync(dataDir, copy, { recursive: true });

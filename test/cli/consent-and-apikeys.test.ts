@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { KID, ORIGIN } from '../support/constants.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
 const TENANTS = [
   { kid: KID, origins: [ORIGIN] },
@@ -15,8 +15,8 @@ describe.concurrent('gpd apikeys', () => {
     ['read-only', 'gpd_ro_'],
     ['operator', 'gpd_op_'],
   ])('create makes a %s key, prints it once and keeps its SHA-256 only', async (scope, prefix) => {
-    const mine = await own(TENANTS);
-    const made = await mine.json<Record<string, string>>(
+    const mine = await createOwn(TENANTS);
+    const created = await mine.json<Record<string, string>>(
       'apikeys',
       'create',
       KID,
@@ -25,8 +25,8 @@ describe.concurrent('gpd apikeys', () => {
       '--name',
       'shop',
     );
-    expect(made).toEqual({ id: made['id'], scope, key: made['key'] });
-    const key = made['key'] ?? '';
+    expect(created).toEqual({ id: created['id'], scope, key: created['key'] });
+    const key = created['key'] ?? '';
     expect(key).toMatch(new RegExp(`^${prefix}[A-Za-z0-9_-]{43}$`));
     const dump = JSON.stringify(await mine.dump());
     expect(dump).not.toContain(key.slice(prefix.length));
@@ -34,7 +34,7 @@ describe.concurrent('gpd apikeys', () => {
   });
 
   it('create without --json prints the key alone, to be piped on', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const { stdout } = await mine.gpd('apikeys', 'create', KID, '--scope', 'secret', '--name', 'n');
     expect(stdout).toMatch(/^gpd_sk_[A-Za-z0-9_-]{43}\n$/);
   });
@@ -44,13 +44,13 @@ describe.concurrent('gpd apikeys', () => {
     ['webhooks', 'list'],
     ['consent', 'policies'],
   ])('%s %s of a tenant that is not there is 3, and no empty table', async (...words) => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     expect(await mine.gpd(...words, 'nobody', '--json')).toMatchObject({ code: 3, stdout: '' });
   });
 
   it('list shows one tenant or all; revoke is final', async () => {
-    const mine = await own(TENANTS);
-    const made = await mine.json<Record<string, string>>(
+    const mine = await createOwn(TENANTS);
+    const created = await mine.json<Record<string, string>>(
       'apikeys',
       'create',
       'other',
@@ -61,16 +61,16 @@ describe.concurrent('gpd apikeys', () => {
     );
     const [listed] = await mine.json<Record<string, unknown>[]>('apikeys', 'list', 'other');
     expect(listed).toMatchObject({
-      id: made['id'],
+      id: created['id'],
       kid: 'other',
       scope: 'operator',
       name: 'ops',
       revokedAt: null,
       lastUsedAt: null,
     });
-    const revoked = await mine.json('apikeys', 'revoke', made['id'] ?? '');
+    const revoked = await mine.json('apikeys', 'revoke', created['id'] ?? '');
     expect(revoked['revokedAt']).toMatch(/^\d{4}-/);
-    expect(await mine.json('apikeys', 'revoke', made['id'] ?? '')).toMatchObject({
+    expect(await mine.json('apikeys', 'revoke', created['id'] ?? '')).toMatchObject({
       revokedAt: revoked['revokedAt'],
     });
   });
@@ -83,7 +83,7 @@ describe.concurrent('gpd apikeys', () => {
     [3, ['create', 'nobody', '--scope', 'secret', '--name', 'n']],
     [3, ['revoke', 'key_none']],
   ])('%i for apikeys %j', async (code, args) => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const before = await mine.dump();
     expect(await mine.gpd('apikeys', ...args)).toMatchObject({ code, stdout: '' });
     expect(await mine.dump()).toEqual(before);
@@ -92,20 +92,25 @@ describe.concurrent('gpd apikeys', () => {
 
 describe.concurrent('gpd apikeys rotate', () => {
   it('puts a key of the same scope and name in place of the old one, or next to it', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const make = ['apikeys', 'create', KID, '--scope', 'read-only', '--name', 'reports'];
     const old = await mine.json<Record<string, string>>(...make);
     const before = await mine.dump();
     await mine.json('apikeys', 'rotate', old['id'] ?? '', '--dry-run');
     expect(await mine.dump()).toEqual(before);
-    const made = await mine.json<Record<string, string>>('apikeys', 'rotate', old['id'] ?? '');
-    expect(made).toMatchObject({ scope: 'read-only', revoked: old['id'] });
-    expect(made['key']).toMatch(/^gpd_ro_/);
-    const next = await mine.json<Record<string, string>>('apikeys', 'rotate', made['id'] ?? '', '--keep-old');
+    const created = await mine.json<Record<string, string>>('apikeys', 'rotate', old['id'] ?? '');
+    expect(created).toMatchObject({ scope: 'read-only', revoked: old['id'] });
+    expect(created['key']).toMatch(/^gpd_ro_/);
+    const next = await mine.json<Record<string, string>>(
+      'apikeys',
+      'rotate',
+      created['id'] ?? '',
+      '--keep-old',
+    );
     const rows = await mine.json<Record<string, unknown>[]>('apikeys', 'list', KID);
     const inUse = rows.filter(({ revokedAt }) => revokedAt === null);
     expect(inUse.map(({ id, name }) => [id, name])).toEqual([
-      [made['id'], 'reports'],
+      [created['id'], 'reports'],
       [next['id'], 'reports'],
     ]);
     expect(await mine.gpd('apikeys', 'rotate', old['id'] ?? '')).toMatchObject({ code: 7, stdout: '' });
@@ -124,7 +129,7 @@ describe.concurrent('gpd apikeys rotate', () => {
 
 describe.concurrent('gpd consent purposes', () => {
   it('remove: no check of it is allowed, and the log still verifies', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const check = () => mine.json('consent', 'check', KID, 'alice', 'news');
     await mine.json('consent', 'purposes', 'set', KID, 'news', '--title', 'News');
     await mine.json('consent', 'grant', KID, 'alice', 'news');
@@ -140,14 +145,14 @@ describe.concurrent('gpd consent purposes', () => {
     expect(await check()).toMatchObject({ allowed: false, reason: 'unknown-purpose' });
     expect(await mine.json('consent', 'verify', KID)).toMatchObject({ ok: true });
     expect(await mine.gpd('consent', 'purposes', 'remove', KID, 'news')).toMatchObject({ code: 3 });
-    const asked = ['consent', 'purposes', 'remove', KID, 'device-identification'];
-    expect(await mine.gpd(...asked)).toMatchObject({ code: 7, stdout: '' });
+    const args = ['consent', 'purposes', 'remove', KID, 'device-identification'];
+    expect(await mine.gpd(...args)).toMatchObject({ code: 7, stdout: '' });
     const [row] = await mine.json<{ detail: object }[]>('audit', KID);
     expect(row?.detail).toEqual({ purpose: 'news', removed: true });
   });
 
   it('set defines a purpose with the defaults, and changes what is named', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const first = await mine.json('consent', 'purposes', 'set', KID, 'analytics', '--title', 'Analytics');
     expect(first).toMatchObject({ id: 'analytics', title: 'Analytics', gpc: 'opt-out' });
     const second = await mine.json(
@@ -176,7 +181,7 @@ describe.concurrent('gpd consent purposes', () => {
   });
 
   it('belongs to one tenant', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     await mine.json('consent', 'purposes', 'set', KID, 'mine', '--title', 'Mine');
     const listed = await mine.json<{ id: string }[]>('consent', 'purposes', 'list', 'other');
     expect(listed.map(({ id }) => id)).toEqual(['device-identification']);
@@ -193,7 +198,7 @@ describe.concurrent('gpd consent purposes', () => {
     [3, ['set', 'nobody', 'ads', '--title', 't']],
     [3, ['list', 'nobody']],
   ])('%i for consent purposes %j', async (code, args) => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const before = await mine.dump();
     expect(await mine.gpd('consent', 'purposes', ...args)).toMatchObject({ code, stdout: '' });
     expect(await mine.dump()).toEqual(before);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
-/** What takes something away for good takes --dry-run and --yes (contract section 9). */
+/** Commands that remove something for good take --dry-run and --yes (contract section 9). */
 
 const DESTRUCTIVE = [
   'agents remove',
@@ -25,7 +25,7 @@ const DESTRUCTIVE = [
 
 describe.concurrent('destructive commands', () => {
   it('take --dry-run and --yes, and no other command takes --yes', async () => {
-    const { stdout } = await (await own()).gpd('completion', 'bash');
+    const { stdout } = await (await createOwn()).gpd('completion', 'bash');
     const options = new Map(
       [...stdout.matchAll(/"gpd ([a-z -]+)"\) word="([^"]*)"/g)].map(([, name, words]) => [
         name,
@@ -39,7 +39,7 @@ describe.concurrent('destructive commands', () => {
   });
 
   it('apikeys revoke: --dry-run says which key and changes nothing', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     const create = ['apikeys', 'create', KID, '--scope', 'secret', '--name', 'shop'];
     const id = (await mine.json<{ id: string }>(...create)).id;
     const before = await mine.dump();
@@ -56,7 +56,7 @@ describe.concurrent('destructive commands', () => {
   });
 
   it('webhooks remove: --dry-run says what waits and changes nothing', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     const id = (await mine.json<{ id: string }>('webhooks', 'add', KID, 'https://hooks.example/gpd')).id;
     expect(await mine.json('webhooks', 'list', KID)).toMatchObject([{ id, outbox: {}, lastFailure: null }]);
     const before = await mine.dump();
@@ -73,8 +73,8 @@ describe.concurrent('destructive commands', () => {
   });
 
   it('keys rotate --force takes --yes', async () => {
-    const mine = await own();
-    for (const more of [[], [], ['--force', '--yes']]) await mine.json('keys', 'rotate', KID, ...more);
+    const mine = await createOwn();
+    for (const flags of [[], [], ['--force', '--yes']]) await mine.json('keys', 'rotate', KID, ...flags);
     const rows = await mine.query('SELECT state FROM seal_keys ORDER BY generation');
     expect(rows.map(({ state }) => state)).toEqual(['destroyed', 'retiring', 'retiring', 'published']);
   });

@@ -10,7 +10,7 @@ import { dumpDatabase } from '../support/database.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
 /** Nothing listens there. */
 const NO_SERVER = { GPD_PORT: '9' };
@@ -27,10 +27,10 @@ const failed = ({ checks }: Report): string[] =>
 
 describe.concurrent('gpd doctor', () => {
   it('finds no fault in a new installation, changes nothing, and says what is still to do', async () => {
-    const { dataDir, dump } = await own();
+    const { dataDir, dump } = await createOwn();
     const before = await dump();
     const { ran, report } = await examine(dataDir);
-    // Nobody said yet who is responsible.
+    // The new tenant has no controller in its notice yet.
     expect(failed(report)).toEqual(['terms.notice']);
     expect(ran.code).toBe(1);
     expect(report.checks.length).toBeGreaterThanOrEqual(40);
@@ -45,7 +45,7 @@ describe.concurrent('gpd doctor', () => {
   });
 
   it('--record stores when it ran and the counts, and nothing else', async () => {
-    const { dataDir } = await own();
+    const { dataDir } = await createOwn();
     const env = { GPD_DATA_DIR: dataDir, ...NO_SERVER };
     const ran = await runGpd(['doctor', '--record', '--json'], { env });
     expect(ran.code).toBe(1);
@@ -56,7 +56,7 @@ describe.concurrent('gpd doctor', () => {
   });
 
   it('passes once the notice names who is responsible', async () => {
-    const { dataDir, json } = await own();
+    const { dataDir, json } = await createOwn();
     await json('tenants', 'set', KID, 'notice.controller=Shop Ltd', 'notice.contact=privacy@shop.example');
     const { ran, report } = await examine(dataDir);
     expect(failed(report)).toEqual([]);
@@ -65,7 +65,7 @@ describe.concurrent('gpd doctor', () => {
   });
 
   it('fails on a database that was moved elsewhere, as gpd serve does', async () => {
-    const { dataDir, query } = await own();
+    const { dataDir, query } = await createOwn();
     await query("INSERT INTO meta (name, value) VALUES ('moved', 'postgres://db.internal/gpd')");
     const { report } = await examine(dataDir);
     expect(report.checks).toContainEqual(
@@ -81,7 +81,7 @@ describe.concurrent('gpd doctor', () => {
   });
 
   it('tells of a changed GPD_EPOCH_DAYS, as the start of the server does', async () => {
-    const { dataDir } = await own();
+    const { dataDir } = await createOwn();
     const serve = async (days: string): Promise<string> => {
       const gpd = await startGpd({ dataDir, settings: { GPD_EPOCH_DAYS: days } });
       await gpd.stop();
@@ -153,7 +153,7 @@ describeWithTool('cli/doctor on PostgreSQL', await missingPostgres(), () => {
       env: { GPD_DATA_DIR: dataDir, ...env },
     });
     const { ran, report } = await examine(dataDir, env);
-    // The PostgreSQL of the tests does not wait for the disk.
+    // The PostgreSQL of the tests runs without fsync.
     expect(failed(report)).toEqual(['database.durability', 'terms.notice']);
     expect(ran.code).toBe(1);
     expect(statusOf(report, 'database.exposure')).toBe('pass');

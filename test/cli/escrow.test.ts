@@ -9,12 +9,14 @@ import { expectCore, post } from '../support/expect.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { createBundle } from '../support/seal.ts';
 import { startGpd } from '../support/server.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
-/** The master key on paper, and back. */
+/** Prints the master key on paper, and recovers it from there. */
 
 const keyOf = (dataDir: string): string => readFileSync(join(dataDir, 'master.key'), 'utf8').trim();
-const fresh = (): { GPD_DATA_DIR: string } => ({ GPD_DATA_DIR: join(tempDir('fresh'), 'gpd-data') });
+const emptyEnvironment = (): { GPD_DATA_DIR: string } => ({
+  GPD_DATA_DIR: join(tempDir('fresh'), 'gpd-data'),
+});
 
 async function paperOf(dataDir: string): Promise<string> {
   return (await runGpd(['master-key', 'escrow'], { env: { GPD_DATA_DIR: dataDir } })).stdout;
@@ -36,14 +38,14 @@ describe.concurrent('gpd master-key', () => {
     const bundle = createBundle(to!, { signals });
     const first = expectCore(await post(gpd.url, bundle), 'ok');
     const create = ['apikeys', 'create', KID, '--scope', 'secret', '--name', 'backend'];
-    const made = await gpd.json<{ key: string }>(create);
+    const created = await gpd.json<{ key: string }>(create);
     const file = join(tempDir('backups'), 'b');
     await gpd.json(['backup', file]);
     const paper = await paperOf(gpd.dataDir);
     await gpd.stop();
     rmSync(gpd.dataDir, { recursive: true });
 
-    const env = fresh();
+    const env = emptyEnvironment();
     const recovered = await gpdJson(['master-key', 'recover'], { env, input: paper.toUpperCase() });
     const path = join(env.GPD_DATA_DIR, 'master.key');
     expect(recovered).toMatchObject({ file: path, opens: null });
@@ -52,19 +54,19 @@ describe.concurrent('gpd master-key', () => {
     expect(await gpdJson(['consent', 'verify', KID], { env })).toMatchObject({ ok: true });
     const again = await startGpd({ dataDir: env.GPD_DATA_DIR });
     expectCore(await post(again.url, bundle), 'replay');
-    // Ids are under keys that the master key wraps: the same device has the same one.
+    // Device ids are HMACs under keys that the master key wraps, so the same device gets the same id.
     expect(expectCore(await post(again.url, createBundle(to!, { signals })), 'ok').visitorId).toBe(
       first.visitorId,
     );
     const read = await fetch(`${again.url}/v1/decisions/${first.requestId}`, {
-      headers: { authorization: `Bearer ${made.key}` },
+      headers: { authorization: `Bearer ${created.key}` },
     });
     expect(read.status).toBe(200);
     await again.stop();
   });
 
   it('prints the key that is in the file, and nothing of it on stderr', async () => {
-    const { dataDir, gpd, json } = await own();
+    const { dataDir, gpd, json } = await createOwn();
     const ran = await gpd('master-key', 'escrow');
     expect(ran.code).toBe(0);
     const key = Buffer.from(keyOf(dataDir), 'base64');
@@ -75,7 +77,7 @@ describe.concurrent('gpd master-key', () => {
   });
 
   it('names the group with a typo, writes nothing, and repeats nothing of what was typed', async () => {
-    const { dataDir } = await own();
+    const { dataDir } = await createOwn();
     const paper = await paperOf(dataDir);
     const groups = paper
       .split('\n')
@@ -85,7 +87,7 @@ describe.concurrent('gpd master-key', () => {
       .split(' ');
     const seventh = groups[6] ?? '';
     const typo = (seventh.startsWith('q') ? 'p' : 'q') + seventh.slice(1);
-    const env = fresh();
+    const env = emptyEnvironment();
     const ran = await runGpd(['master-key', 'recover'], { env, input: groups.with(6, typo).join(' ') });
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toBe('gpd: group 7 is not as printed; nothing was changed\n');
@@ -98,14 +100,14 @@ describe.concurrent('gpd master-key', () => {
   });
 
   it('puts a lost key back beside its data, and no other', async () => {
-    const [mine, other] = await Promise.all([own(), own()]);
+    const [mine, other] = await Promise.all([createOwn(), createOwn()]);
     const env = { GPD_DATA_DIR: mine.dataDir };
     const [paper, foreign] = await Promise.all([paperOf(mine.dataDir), paperOf(other.dataDir)]);
     const key = keyOf(mine.dataDir);
-    const taken = await runGpd(['master-key', 'recover'], { env, input: paper });
-    expect(taken).toMatchObject({ code: 7, stdout: '' });
+    const conflict = await runGpd(['master-key', 'recover'], { env, input: paper });
+    expect(conflict).toMatchObject({ code: 7, stdout: '' });
     rmSync(join(mine.dataDir, 'master.key'));
-    // Both were made of one template: they have one key unless one of them is changed.
+    // Both are copies of one template, so they have the same key until one of them is changed.
     expect(foreign).toBe(paper);
     await gpdJson(['keys', 'rewrap', '--yes'], { env: { GPD_DATA_DIR: other.dataDir } });
     const refused = await runGpd(['master-key', 'recover'], { env, input: await paperOf(other.dataDir) });
@@ -118,21 +120,21 @@ describe.concurrent('gpd master-key', () => {
   });
 
   it('--out writes elsewhere, for a credential', async () => {
-    const { dataDir } = await own();
+    const { dataDir } = await createOwn();
     const out = join(tempDir('etc'), 'master-key');
     const input = await paperOf(dataDir);
-    await gpdJson(['master-key', 'recover', '--out', out], { env: fresh(), input });
+    await gpdJson(['master-key', 'recover', '--out', out], { env: emptyEnvironment(), input });
     expect(readFileSync(out, 'utf8').trim()).toBe(keyOf(dataDir));
-    const again = await runGpd(['master-key', 'recover', '--out', out], { env: fresh(), input });
+    const again = await runGpd(['master-key', 'recover', '--out', out], { env: emptyEnvironment(), input });
     expect(again).toMatchObject({ code: 7, stdout: '' });
   });
 
   it('the doctor asks for a confirmed paper, until there is one of this key', async () => {
-    const { dataDir } = await own();
+    const { dataDir } = await createOwn();
     const env = { GPD_DATA_DIR: dataDir };
     expect(await escrowCheck(dataDir)).toMatch(/^warn: no recovery key/);
     const paper = await paperOf(dataDir);
-    // To print it is not to have it.
+    // Printing the recovery key does not confirm it.
     expect(await escrowCheck(dataDir)).toMatch(/^warn/);
     expect(await gpdJson(['master-key', 'confirm'], { env, input: paper })).toMatchObject({
       confirmed: true,
@@ -151,10 +153,10 @@ describe.concurrent('gpd master-key', () => {
   });
 
   it('a data directory without a gpd has nothing to print', async () => {
-    const env = fresh();
+    const env = emptyEnvironment();
     mkdirSync(env.GPD_DATA_DIR);
     for (const command of ['escrow', 'confirm']) {
-      const input = (await paperOf((await own()).dataDir)).toString();
+      const input = (await paperOf((await createOwn()).dataDir)).toString();
       expect(await runGpd(['master-key', command], { env, input })).toMatchObject({ code: 78, stdout: '' });
     }
   });

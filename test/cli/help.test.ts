@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/gpd.ts';
 import { runGpd } from '../support/command.ts';
 
-/** Help as a reader uses it: what an example shows can be typed, and a refusal names the word that is wrong. */
+/** Help texts: each example can be typed, and a refusal names the invalid word. */
 
 const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
@@ -15,7 +15,7 @@ function wordsOf(line: string): string[] {
 }
 
 const program = await createProgram();
-/** Its options say that it does something; the others have commands below them. */
+/** Lists a command and all commands below it. */
 const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
 const acting = all(program).filter((command) => 'gpd' !== pathOf(command) && doesSomething(command));
 

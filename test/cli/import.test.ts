@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
-import { type Own, own } from './support/own.ts';
+import { createOwn, type Own } from './support/own.ts';
 
-/** Choices that another system kept (contract-2 section 19). */
+/** Imports choices of another system (contract-2 section 19). */
 
 const PURPOSE = 'device-identification';
 
@@ -15,8 +15,8 @@ function fileOf(text: string): string {
   return file;
 }
 
-const importing = (mine: Own, text: string, ...more: string[]) =>
-  mine.json('consent', 'import', KID, fileOf(text), ...more);
+const importText = (mine: Own, text: string, ...flags: string[]) =>
+  mine.json('consent', 'import', KID, fileOf(text), ...flags);
 
 const check = async (mine: Own, who: string): Promise<unknown> =>
   (await mine.json('consent', 'check', KID, who, PURPOSE))['reason'];
@@ -30,11 +30,15 @@ cleo,${PURPOSE},deny,,
 
 describe.concurrent('gpd consent import', () => {
   it('records each row with its own date and evidence, once; a dry run nothing', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     const before = await mine.dump();
-    expect(await importing(mine, CSV, '--dry-run')).toMatchObject({ dryRun: true, recorded: 4, outdated: 0 });
+    expect(await importText(mine, CSV, '--dry-run')).toMatchObject({
+      dryRun: true,
+      recorded: 4,
+      outdated: 0,
+    });
     expect(await mine.dump()).toEqual(before);
-    expect(await importing(mine, CSV)).toEqual({
+    expect(await importText(mine, CSV)).toEqual({
       kid: KID,
       dryRun: false,
       recorded: 4,
@@ -48,20 +52,20 @@ describe.concurrent('gpd consent import', () => {
         source: 'import',
         recordedAt: '2024-05-01T08:00:00.000Z',
         evidence: 'form 12, "page" 3',
-        // Its time runs from the day that it names.
+        // The grant expires by its recorded date, not by that of the import.
         expiresAt: '2024-10-28T08:00:00.000Z',
       },
     ]);
     expect([await check(mine, 'ben'), await check(mine, 'cleo')]).toEqual(['withdrawn', 'denied']);
     const after = await mine.dump();
-    expect(await importing(mine, CSV)).toMatchObject({ recorded: 0, outdated: 4 });
-    expect(await importing(mine, CSV, '--dry-run')).toMatchObject({ recorded: 0, outdated: 4 });
+    expect(await importText(mine, CSV)).toMatchObject({ recorded: 0, outdated: 4 });
+    expect(await importText(mine, CSV, '--dry-run')).toMatchObject({ recorded: 0, outdated: 4 });
     expect(await mine.dump()).toEqual(after);
     expect(await mine.json('consent', 'verify', KID)).toMatchObject({ ok: true });
   });
 
   it('an old grant replaces neither a newer choice nor an erasure', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     const row = (who: string) =>
       JSON.stringify({ principalId: who, purpose: PURPOSE, action: 'grant', recordedAt: '2024-05-01' });
     await mine.json('consent', 'withdraw', KID, 'dora', PURPOSE);
@@ -69,15 +73,15 @@ describe.concurrent('gpd consent import', () => {
     await mine.json('erase', '--tenant', KID, '--principal', 'emil', '--yes');
     const text = [row('dora'), row('emil'), row('finn')].join('\n');
     const expected = { recorded: 1, outdated: 1, erased: 1 };
-    expect(await importing(mine, text, '--dry-run')).toMatchObject(expected);
-    expect(await importing(mine, text)).toMatchObject(expected);
+    expect(await importText(mine, text, '--dry-run')).toMatchObject(expected);
+    expect(await importText(mine, text)).toMatchObject(expected);
     expect([await check(mine, 'dora'), await check(mine, 'emil')]).toEqual(['withdrawn', 'erased']);
   });
 
   it('a refusal without a date counts after a grant without one, and a grant after it does not', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     const rows = ['grant', 'withdraw', 'grant'].map((action) => `gina,${PURPOSE},${action}`);
-    expect(await importing(mine, ['principalId,purpose,action', ...rows].join('\n'))).toMatchObject({
+    expect(await importText(mine, ['principalId,purpose,action', ...rows].join('\n'))).toMatchObject({
       recorded: 2,
       outdated: 1,
     });
@@ -94,9 +98,9 @@ describe.concurrent('gpd consent import', () => {
     [`principalId,purpose,action\nh,${PURPOSE}\n`, 'line 2: not valid CSV'],
     [`{"principalId":"h","purpose":"${PURPOSE}","action":"grant"}\n{"principalId":`, 'line 2: '],
   ])('%j: names line and field, and records nothing', async (text, message) => {
-    const mine = await own();
+    const mine = await createOwn();
     const good = `principalId,purpose,action\ngood,${PURPOSE},grant\n`;
-    expect(await importing(mine, good)).toMatchObject({ recorded: 1 });
+    expect(await importText(mine, good)).toMatchObject({ recorded: 1 });
     const before = await mine.dump();
     const ran = await mine.gpd('consent', 'import', KID, fileOf(text));
     expect(ran).toMatchObject({ code: 2, stdout: '' });
@@ -105,13 +109,13 @@ describe.concurrent('gpd consent import', () => {
   });
 
   it('10,000 rows, in the order of the file', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     const lines = Array.from({ length: 5000 }, (_, i) => [
       `p${i},${PURPOSE},grant,2024-04-01`,
       `p${i},${PURPOSE},deny,2024-04-02`,
     ]).flat();
     const text = ['principalId,purpose,action,recordedAt', ...lines].join('\n');
-    expect(await importing(mine, text)).toMatchObject({ recorded: 10_000, outdated: 0 });
+    expect(await importText(mine, text)).toMatchObject({ recorded: 10_000, outdated: 0 });
     expect([await check(mine, 'p0'), await check(mine, 'p4999')]).toEqual(['denied', 'denied']);
   });
 });

@@ -18,27 +18,27 @@ import { missingPostgres, startPostgres } from '../support/postgres.ts';
 import { initGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 
-const init = (dataDir: string, ...more: string[]): Promise<Ran> =>
-  runGpd(['init', '--tenant', KID, ...more], { env: { GPD_DATA_DIR: dataDir } });
+const init = (dataDir: string, ...flags: string[]): Promise<Ran> =>
+  runGpd(['init', '--tenant', KID, ...flags], { env: { GPD_DATA_DIR: dataDir } });
 
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe.concurrent('gpd init', () => {
   it('makes a data directory, a master key, a database and the first tenant', async () => {
     const dataDir = join(tempDir('data'), 'deep', 'down');
-    const made = await gpdJson(
+    const created = await gpdJson(
       ['init', '--tenant', KID, '--origin', ORIGIN, '--origin', 'https://two.example/'],
       {
         env: { GPD_DATA_DIR: dataDir },
       },
     );
-    expect(made).toMatchObject({
+    expect(created).toMatchObject({
       kid: KID,
       origins: [ORIGIN, 'https://two.example'],
       generation: 1,
       dataDir,
     });
-    expect(Buffer.from(String(made['publicKey']), 'base64')).toHaveLength(65);
+    expect(Buffer.from(String(created['publicKey']), 'base64')).toHaveLength(65);
     expect(mode(dataDir)).toBe('700');
     expect(mode(join(dataDir, 'master.key'))).toBe('600');
     expect(Buffer.from(readFileSync(join(dataDir, 'master.key'), 'utf8'), 'base64')).toHaveLength(32);
@@ -157,14 +157,14 @@ describe.concurrent('gpd init', () => {
   it('78 in one sentence where the directory cannot be written, or the database is none', async () => {
     const odd = tempDir('data');
     mkdirSync(join(odd, 'gpd.db'));
-    for (const [dataDir, said] of [
+    for (const [dataDir, message] of [
       ['/proc', /^gpd: cannot write to \/proc \(E\w+\)/],
       [odd, /gpd\.db is not a file/],
     ] as const) {
       const ran = await init(dataDir);
       expect(ran).toMatchObject({ code: 78, stdout: '' });
       expect(ran.stderr.trim().split('\n')).toHaveLength(1);
-      expect(ran.stderr).toMatch(said);
+      expect(ran.stderr).toMatch(message);
     }
     expect(readdirSync(odd)).toEqual(['gpd.db']);
   });
@@ -190,7 +190,7 @@ describe.concurrent('gpd init', () => {
   it('78, and says in a sentence that names the setting, where there can be no directory', async () => {
     const parent = tempDir('data');
     writeFileSync(join(parent, 'file'), '');
-    // Of a parent that is there procfs says that it is not: Node's recursive mkdir goes on for ever.
+    // procfs reports an existing parent as missing, so Node's recursive mkdir would loop for ever.
     for (const dataDir of [join(parent, 'file'), join(parent, 'file', 'gpd-data'), '/proc/gpd/data']) {
       const ran = await init(dataDir);
       expect(ran).toMatchObject({ code: 78, stdout: '' });
@@ -215,9 +215,9 @@ describe.concurrent('an empty data directory', () => {
     'is refused by %j with 78 and "run gpd init", and nothing is made',
     async (args) => {
       const dataDir = tempDir('data');
-      // Once there is not even a directory.
-      const where = args[0] === 'migrate' ? join(dataDir, 'none') : dataDir;
-      const ran = await runGpd(args, { env: { GPD_DATA_DIR: where } });
+      // `migrate` is tried without a directory, the others with an empty one.
+      const directory = args[0] === 'migrate' ? join(dataDir, 'none') : dataDir;
+      const ran = await runGpd(args, { env: { GPD_DATA_DIR: directory } });
       expect(ran).toMatchObject({ code: 78, stdout: '' });
       expect(ran.stderr).toMatch(/run `?gpd init\b/);
       expect(readdirSync(dataDir)).toEqual([]);

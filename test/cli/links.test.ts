@@ -5,7 +5,7 @@ import { runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';
 
-/** The data directory belongs to the server's user: a link in it must not lead root, who runs a command, to other files. */
+/** The server's user owns the data directory: links in it must not lead commands that root runs to other files. */
 
 async function withLink(name: string, content: string | null) {
   const { dataDir } = await initGpd();

@@ -33,12 +33,12 @@ describe.concurrent('the master key', () => {
 
   it('wrong: the same, and the wrong one stays as it is', async () => {
     const { dataDir } = await initGpd();
-    const wrong = randomBytes(32).toString('base64');
-    writeFileSync(join(dataDir, 'master.key'), wrong);
+    const invalidKey = randomBytes(32).toString('base64');
+    writeFileSync(join(dataDir, 'master.key'), invalidKey);
     const ran = await serve({ GPD_DATA_DIR: dataDir });
     expectRefused(ran);
-    expect(ran.stderr).not.toContain(wrong);
-    expect(readFileSync(join(dataDir, 'master.key'), 'utf8')).toBe(wrong);
+    expect(ran.stderr).not.toContain(invalidKey);
+    expect(readFileSync(join(dataDir, 'master.key'), 'utf8')).toBe(invalidKey);
   });
 
   it.each([
@@ -56,12 +56,12 @@ describe.concurrent('the master key', () => {
     writeFileSync(file, `${randomBytes(32).toString('base64')}\n`);
     const dataDir = join(tempDir('data'), 'gpd-data');
     const settings = { GPD_MASTER_KEY_FILE: file };
-    const made = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID], {
+    const created = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID], {
       env: { GPD_DATA_DIR: dataDir, ...settings },
     });
     expect(existsSync(join(dataDir, 'master.key'))).toBe(false);
     const gpd = await startGpd({ dataDir, settings });
-    const target = { kid: KID, publicKey: Buffer.from(made.publicKey, 'base64') };
+    const target = { kid: KID, publicKey: Buffer.from(created.publicKey, 'base64') };
     expectCore(await post(gpd.url, createBundle(target)), 'ok');
     await gpd.stop();
     expectRefused(await serve({ GPD_DATA_DIR: dataDir }));

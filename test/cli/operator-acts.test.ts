@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
-/** What an operator changes on the command line is in the audit log of whom it concerns. */
+/** Changes by an operator on the command line are in the audit log of the tenant that they concern. */
 
 interface Row {
   readonly at: string;
@@ -23,7 +23,7 @@ const TENANTS = [
 // Many starts of the program side by side.
 describe.concurrent('the audit log of operators', () => {
   it('four eyes that are switched off and on again leave two rows', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     for (const value of ['true', 'false'])
       expect((await mine.gpd('tenants', 'set', KID, `review.fourEyes=${value}`)).code).toBe(0);
     const rows = await mine.json<Row[]>('audit', KID, '--action', 'tenant.set');
@@ -37,7 +37,7 @@ describe.concurrent('the audit log of operators', () => {
   });
 
   it('every act has its row, and no row holds a secret', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const policy = join(tempDir('policy'), 'policy.txt');
     writeFileSync(policy, 'what we do');
     const key = await mine.json('apikeys', 'create', KID, '--scope', 'secret', '--name', 'n');
@@ -68,7 +68,7 @@ describe.concurrent('the audit log of operators', () => {
   });
 
   it('what concerns the installation is in every tenant’s log, under its own reference', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const directory = tempDir('backup');
     const jwks = join(directory, 'jwks.json');
     const x = Buffer.alloc(32, 7).toString('base64url');
@@ -91,7 +91,7 @@ describe.concurrent('the audit log of operators', () => {
   });
 
   it('a tenant whose root secret is damaged stops no backup, and its log has the row', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     await mine.query(
       "UPDATE tenant_secrets SET wrapped = 'damaged' WHERE kid = 'other' AND purpose = 'root'",
     );
@@ -109,7 +109,7 @@ describe.concurrent('the audit log of operators', () => {
   });
 
   it('a restore is told in what it restored, and a dry run nowhere', async () => {
-    const mine = await own(TENANTS);
+    const mine = await createOwn(TENANTS);
     const file = join(tempDir('backup'), 'one.backup');
     await mine.json('backup', file);
     await mine.json('tenants', 'set', KID, 'review.fourEyes=true');

@@ -12,13 +12,13 @@ import {
   withIo,
 } from '../../src/cli/io.ts';
 
-/** What others wrote reaches a terminal as text. */
+/** Text of strangers never steers a terminal. */
 
 const ESC = '\u001b';
 const HOSTILE = `Ads${ESC}[1A${ESC}[2K${ESC}]0;pwned\u0007\r\u009b1A\u202egpj\u2066\u007f`;
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
-async function written(
+async function captureOutput(
   work: () => void,
   globalOptions: Io['globalOptions'] = {},
 ): Promise<{ stdout: string; stderr: string }> {
@@ -38,7 +38,7 @@ async function written(
 }
 
 it('shows a replacement for each character that steers, in cells, lines and messages', async () => {
-  const { stdout, stderr } = await written(() => {
+  const { stdout, stderr } = await captureOutput(() => {
     for (const line of alignColumns([
       ['id', HOSTILE],
       ['next', 'a\nforged row'],
@@ -64,7 +64,7 @@ it('keeps columns aligned by what is shown', async () => {
 
 it('escapes in JSON what JSON allows, and changes no value', async () => {
   const value = { text: `${HOSTILE}\u2028\u{e0041}ü\u{1f600}`, [HOSTILE]: 1 };
-  const { stdout } = await written(() => print(value, () => []), { json: true });
+  const { stdout } = await captureOutput(() => print(value, () => []), { json: true });
   expect(stdout).not.toMatch(STEERING);
   expect(stdout).toContain('ü\u{1f600}');
   expect(JSON.parse(stdout)).toEqual(value);

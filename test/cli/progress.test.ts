@@ -91,10 +91,10 @@ describe('the line about a backup', () => {
   });
 
   it('is silent for two seconds, then said now and then where there is no terminal', () => {
-    const said: [ms: number, text: string][] = [];
+    const printed: [ms: number, text: string][] = [];
     vi.useFakeTimers({ now: START, toFake: ['Date'] });
     const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-      said.push([Date.now() - START, String(text)]);
+      printed.push([Date.now() - START, String(text)]);
       return true;
     });
     const line = createStageLine();
@@ -105,7 +105,7 @@ describe('the line about a backup', () => {
     line.end();
     write.mockRestore();
     vi.useRealTimers();
-    expect(said.map(([ms]) => ms)).toEqual([2000, 12_000, 22_000]);
-    expect(said.join('')).not.toMatch(/\r|NaN|Infinity/);
+    expect(printed.map(([ms]) => ms)).toEqual([2000, 12_000, 22_000]);
+    expect(printed.join('')).not.toMatch(/\r|NaN|Infinity/);
   });
 });

@@ -33,10 +33,11 @@ it('asks for a chunk only when every line of the last was taken', async () => {
       yield Buffer.from('one\ntwo\n');
     }
   }
-  let taken = 0;
+  let takenCount = 0;
   for await (const _ of splitLines(source())) {
-    taken += 1;
-    if (pulled !== Math.ceil(taken / 2)) throw new Error(`${pulled} chunks were read for ${taken} lines`);
+    takenCount += 1;
+    if (pulled !== Math.ceil(takenCount / 2))
+      throw new Error(`${pulled} chunks were read for ${takenCount} lines`);
   }
-  expect(taken).toBe(2000);
+  expect(takenCount).toBe(2000);
 });

@@ -42,7 +42,7 @@ function reportOf(ran: Ran): Ran & { report: Report } {
 
 describe.concurrent('gpd replay, offline', () => {
   it('opens and classifies bundles, plain or with their headers, and writes nothing', async () => {
-    // The same keys, and no server that others post to.
+    // A copy with the same keys, whose server gets no bundles of other tests.
     const { dataDir } = await initGpd();
     const before = await dumpDatabase(dataDir);
     const twice = createBundle(acme);
@@ -85,7 +85,7 @@ describe.concurrent('gpd replay, offline', () => {
     expect(report.byReason).toEqual({ ok: 2 });
   });
 
-  // Guards against: what a file expects steered the terminal.
+  // Guards against: expectations of a file steered the terminal.
   it('shows what a file expects as text', async () => {
     const reason = '\u001b]0;x\u0007\u001b[2K';
     const { stderr } = await gpd.cli([

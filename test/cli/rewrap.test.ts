@@ -27,7 +27,7 @@ beforeAll(async () => {
   await gpdJson(['keys', 'rotate', KID], { env });
 });
 
-/** A copy of it, before anything was wrapped anew. */
+/** Copies the installation before anything was wrapped again. */
 function install(): Installation {
   const dataDir = tempDir('data');
   cpSync(original.dataDir, dataDir, { recursive: true });
@@ -39,7 +39,7 @@ const read = (path: string): string => readFileSync(path, 'utf8');
 const rewrap = (dataDir: string, ...flags: string[]) =>
   gpdJson(['keys', 'rewrap', ...flags], { env: { GPD_DATA_DIR: dataDir } });
 
-/** The installation starts, and both tenants' bundles open. */
+/** Expects that the installation starts, and that bundles of both tenants can be decrypted. */
 async function expectWorking({ dataDir, targets }: Installation): Promise<void> {
   const gpd = await startGpd({ dataDir });
   for (const target of targets) expectCore(await post(gpd.url, createBundle(target)), 'ok');
@@ -48,93 +48,96 @@ async function expectWorking({ dataDir, targets }: Installation): Promise<void> 
 
 describe.concurrent('gpd keys rewrap', () => {
   it('wraps everything with a new master key, and the old one opens nothing any more', async () => {
-    const made = install();
-    const old = read(made.key);
-    const before = await dumpDatabase(made.dataDir);
-    const result = await rewrap(made.dataDir, '--yes');
-    // What the tenants have, and the server's own secret.
+    const installation = install();
+    const old = read(installation.key);
+    const before = await dumpDatabase(installation.dataDir);
+    const result = await rewrap(installation.dataDir, '--yes');
+    // The secrets of the tenants, and the server secret.
     const secrets = (before['tenant_secrets'] ?? []).length + 1;
     expect(secrets).toBeGreaterThanOrEqual(4);
-    expect(result).toEqual({ secrets, sealKeys: 3, masterKey: made.key, dryRun: false });
-    expect(read(made.key)).not.toBe(old);
-    expect((statSync(made.key).mode & 0o777).toString(8)).toBe('600');
-    expect(existsSync(made.pending)).toBe(false);
-    const after = await dumpDatabase(made.dataDir);
+    expect(result).toEqual({ secrets, sealKeys: 3, masterKey: installation.key, dryRun: false });
+    expect(read(installation.key)).not.toBe(old);
+    expect((statSync(installation.key).mode & 0o777).toString(8)).toBe('600');
+    expect(existsSync(installation.pending)).toBe(false);
+    const after = await dumpDatabase(installation.dataDir);
     for (const table of ['tenant_secrets', 'seal_keys']) {
-      const kept = (after[table] ?? []).filter((row) => before[table]?.includes(row));
-      expect({ table, kept }).toEqual({ table, kept: [] });
+      const unchangedRows = (after[table] ?? []).filter((row) => before[table]?.includes(row));
+      expect({ table, kept: unchangedRows }).toEqual({ table, kept: [] });
     }
     expect(after['meta']).not.toEqual(before['meta']);
-    await expectWorking(made);
-    writeFileSync(made.key, old);
-    const refused = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: made.dataDir } });
+    await expectWorking(installation);
+    writeFileSync(installation.key, old);
+    const refused = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: installation.dataDir } });
     expect(refused.code).toBe(78);
   });
 
   it('--dry-run counts and changes nothing; without --yes nothing happens', async () => {
-    const made = install();
-    const before = [await dumpDatabase(made.dataDir), read(made.key)];
-    const said = await rewrap(made.dataDir, '--dry-run');
-    expect(said).toMatchObject({ sealKeys: 3, masterKey: made.key, dryRun: true });
-    const ran = await runGpd(['keys', 'rewrap'], { env: { GPD_DATA_DIR: made.dataDir }, input: 'yes\n' });
+    const installation = install();
+    const before = [await dumpDatabase(installation.dataDir), read(installation.key)];
+    const report = await rewrap(installation.dataDir, '--dry-run');
+    expect(report).toMatchObject({ sealKeys: 3, masterKey: installation.key, dryRun: true });
+    const ran = await runGpd(['keys', 'rewrap'], {
+      env: { GPD_DATA_DIR: installation.dataDir },
+      input: 'yes\n',
+    });
     expect(ran).toMatchObject({ code: 2, stdout: '' });
-    expect([await dumpDatabase(made.dataDir), read(made.key)]).toEqual(before);
-    expect(existsSync(made.pending)).toBe(false);
-    expect(await rewrap(made.dataDir, '--yes')).toEqual({ ...said, dryRun: false });
+    expect([await dumpDatabase(installation.dataDir), read(installation.key)]).toEqual(before);
+    expect(existsSync(installation.pending)).toBe(false);
+    expect(await rewrap(installation.dataDir, '--yes')).toEqual({ ...report, dryRun: false });
   });
 
   it('killed after the commit: the next start finishes it', async () => {
-    const made = install();
-    copyFileSync(made.key, `${made.key}.old`);
-    await rewrap(made.dataDir, '--yes');
-    const next = read(made.key);
-    renameSync(made.key, made.pending);
-    renameSync(`${made.key}.old`, made.key);
-    await expectWorking(made);
-    expect(read(made.key)).toBe(next);
-    expect(existsSync(made.pending)).toBe(false);
+    const installation = install();
+    copyFileSync(installation.key, `${installation.key}.old`);
+    await rewrap(installation.dataDir, '--yes');
+    const next = read(installation.key);
+    renameSync(installation.key, installation.pending);
+    renameSync(`${installation.key}.old`, installation.key);
+    await expectWorking(installation);
+    expect(read(installation.key)).toBe(next);
+    expect(existsSync(installation.pending)).toBe(false);
   });
 
   it('killed after the commit: any command finishes it too', async () => {
-    const made = install();
-    copyFileSync(made.key, `${made.key}.old`);
-    await rewrap(made.dataDir, '--yes');
-    renameSync(made.key, made.pending);
-    renameSync(`${made.key}.old`, made.key);
-    await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: made.dataDir } });
-    expect(existsSync(made.pending)).toBe(false);
-    await expectWorking(made);
+    const installation = install();
+    copyFileSync(installation.key, `${installation.key}.old`);
+    await rewrap(installation.dataDir, '--yes');
+    renameSync(installation.key, installation.pending);
+    renameSync(`${installation.key}.old`, installation.key);
+    await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: installation.dataDir } });
+    expect(existsSync(installation.pending)).toBe(false);
+    await expectWorking(installation);
   });
 
   it('killed before the commit: the old key still works, and another rewrap succeeds', async () => {
-    const made = install();
-    const old = read(made.key);
-    writeFileSync(made.pending, randomBytes(32).toString('base64'), { mode: 0o600 });
-    await expectWorking(made);
-    expect(read(made.key)).toBe(old);
-    await rewrap(made.dataDir, '--yes');
-    expect(read(made.key)).not.toBe(old);
-    expect(existsSync(made.pending)).toBe(false);
-    await expectWorking(made);
+    const installation = install();
+    const old = read(installation.key);
+    writeFileSync(installation.pending, randomBytes(32).toString('base64'), { mode: 0o600 });
+    await expectWorking(installation);
+    expect(read(installation.key)).toBe(old);
+    await rewrap(installation.dataDir, '--yes');
+    expect(read(installation.key)).not.toBe(old);
+    expect(existsSync(installation.pending)).toBe(false);
+    await expectWorking(installation);
   });
 
   it('killed while the new key was being written: the old key still works, and another rewrap succeeds', async () => {
-    const made = install();
-    writeFileSync(made.pending, '', { mode: 0o600 });
-    await expectWorking(made);
-    await rewrap(made.dataDir, '--yes');
-    await expectWorking(made);
+    const installation = install();
+    writeFileSync(installation.pending, '', { mode: 0o600 });
+    await expectWorking(installation);
+    await rewrap(installation.dataDir, '--yes');
+    await expectWorking(installation);
   });
 
   it('neither key fits: a refusal, and both files stay', async () => {
-    const made = install();
-    const [wrong, pending] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
-    writeFileSync(made.key, wrong);
-    writeFileSync(made.pending, pending);
-    const ran = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: made.dataDir } });
+    const installation = install();
+    const [wrongKey, pending] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
+    writeFileSync(installation.key, wrongKey);
+    writeFileSync(installation.pending, pending);
+    const ran = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: installation.dataDir } });
     expect(ran).toMatchObject({ code: 78, stdout: '' });
     expect(ran.stderr).toMatch(/master key/);
-    expect([read(made.key), read(made.pending)]).toEqual([wrong, pending]);
+    expect([read(installation.key), read(installation.pending)]).toEqual([wrongKey, pending]);
   });
 
   it('a key outside the data directory is named by --new-key-file, and 78 without it', async () => {
@@ -149,7 +152,7 @@ describe.concurrent('gpd keys rewrap', () => {
     expect(ran.stderr).toContain('--new-key-file');
     const before = [read(file), read(next)];
     const rewrapped = await runGpd(['keys', 'rewrap', '--yes', '--new-key-file', next, '--json'], { env });
-    // The next command would fail otherwise, and nobody would know why.
+    // Otherwise the next command would fail without an explanation.
     expect(rewrapped).toMatchObject({
       code: 0,
       stderr: expect.stringContaining(`GPD_MASTER_KEY_FILE=${next}`) as string,

@@ -6,10 +6,10 @@ import { initGpd } from '../support/server.ts';
 it('gpd rights notice prints the notices of one tenant, and says which tenant is not there', async () => {
   const { dataDir } = await initGpd([{ kid: KID, origins: [ORIGIN] }]);
   const env = { GPD_DATA_DIR: dataDir, GPD_BASE_URL: 'https://id.shop.example' };
-  const set = await runGpd(['tenants', 'set', KID, 'notice.controller=Shop Ltd', 'rights.profile=ccpa'], {
+  const result = await runGpd(['tenants', 'set', KID, 'notice.controller=Shop Ltd', 'rights.profile=ccpa'], {
     env,
   });
-  expect(set.code).toBe(0);
+  expect(result.code).toBe(0);
   const text = await runGpd(['rights', 'notice', KID], { env });
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout.match(/^## .*/gm)).toHaveLength(3);

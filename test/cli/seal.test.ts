@@ -19,15 +19,15 @@ beforeAll(async () => {
 afterAll(() => gpd.stop());
 
 const seal = (input: string, ...args: string[]): Promise<Ran> => gpd.cli(['seal', ...args], { input });
-/** The plaintext of section 2 without what `gpd seal` fills in. */
-const given = (): Record<string, unknown> => {
+/** The plaintext of contract section 2 without the fields that `gpd seal` adds. */
+const basePlaintext = (): Record<string, unknown> => {
   const { nonce: _nonce, clientTs: _clientTs, ...rest } = makePlaintext();
   return rest;
 };
 
 describe.concurrent('gpd seal', () => {
   it('seals standard input with the key of the database, nonce and clientTs filled in', async () => {
-    const ran = await seal(JSON.stringify(given()), KID);
+    const ran = await seal(JSON.stringify(basePlaintext()), KID);
     expect(ran).toMatchObject({ code: 0, stderr: '' });
     const bundle = sealedBundleSchema.parse(JSON.parse(ran.stdout));
     expect(bundle.epk).toBeDefined();
@@ -36,7 +36,7 @@ describe.concurrent('gpd seal', () => {
   });
 
   it('says the same with --json', async () => {
-    const ran = await seal(JSON.stringify(given()), KID, '--json');
+    const ran = await seal(JSON.stringify(basePlaintext()), KID, '--json');
     expect(sealedBundleSchema.safeParse(JSON.parse(ran.stdout)).success).toBe(true);
   });
 
@@ -46,24 +46,24 @@ describe.concurrent('gpd seal', () => {
     expect(one.stdout).not.toBe(two.stdout);
     expectCore(await post(gpd.url, one.stdout), 'ok');
     expectCore(await post(gpd.url, two.stdout), 'replay');
-    const stale = await seal(JSON.stringify(makePlaintext({ clientTs: 5 })), KID);
-    expectCore(await post(gpd.url, stale.stdout), 'stale');
+    const staleBundle = await seal(JSON.stringify(makePlaintext({ clientTs: 5 })), KID);
+    expectCore(await post(gpd.url, staleBundle.stdout), 'stale');
   });
 
   it('seals what is wrong as it is, so that a refusal can be tried out', async () => {
-    const ran = await seal(JSON.stringify({ ...given(), surplus: 1 }), KID);
+    const ran = await seal(JSON.stringify({ ...basePlaintext(), surplus: 1 }), KID);
     expectCore(await post(gpd.url, ran.stdout), 'decrypt-failed');
   });
 
   it('--url takes the key from a server, without a database', async () => {
     const args = ['seal', KID, '--url', gpd.url];
-    const ran = await runGpd(args, { input: JSON.stringify(given()), env: {} });
+    const ran = await runGpd(args, { input: JSON.stringify(basePlaintext()), env: {} });
     expect(ran.code).toBe(0);
     expectCore(await post(gpd.url, ran.stdout), 'ok');
   });
 
   it('--symmetric seals the legacy form, without an epk', async () => {
-    const ran = await seal(JSON.stringify(given()), KID, '--symmetric');
+    const ran = await seal(JSON.stringify(basePlaintext()), KID, '--symmetric');
     const bundle = sealedBundleSchema.parse(JSON.parse(ran.stdout));
     expect(Object.keys(bundle).sort()).toEqual(['ct', 'iv', 'kid']);
     expectCore(await post(gpd.url, ran.stdout), 'ok');
@@ -73,7 +73,7 @@ describe.concurrent('gpd seal', () => {
     const { dataDir } = await initGpd();
     const before = await dumpDatabase(dataDir);
     const env = { GPD_DATA_DIR: dataDir };
-    await runGpd(['seal', KID], { env, input: JSON.stringify(given()) });
+    await runGpd(['seal', KID], { env, input: JSON.stringify(basePlaintext()) });
     expect(await dumpDatabase(dataDir)).toEqual(before);
   });
 

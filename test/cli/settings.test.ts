@@ -77,7 +77,7 @@ describe.concurrent('a bad value', () => {
     ['GPD_TLS_CERT', '/nowhere/cert.pem'],
     ['GPD_HOST', '192.0.2.1'],
   ])('%s=%s is 78 and named', async (name, value) => {
-    // The flag would win over GPD_PORT.
+    // Without --port here, because the flag takes precedence over GPD_PORT.
     const flags = name === 'GPD_PORT' ? [] : ['--port', '0'];
     const ran = await runGpd(['serve', ...flags], { env: { GPD_DATA_DIR: dataDir, [name]: value } });
     expectBadConfig(ran, name === 'GPD_HOST' ? /192\.0\.2\.1/ : new RegExp(name));
@@ -138,14 +138,14 @@ describe.concurrent('a bad value', () => {
 });
 
 describe.concurrent('a secret in a file', () => {
-  const written = (text: string): string => {
+  const writeFile = (text: string): string => {
     const file = join(tempDir('secret'), 'database-url');
     writeFileSync(file, text);
     return file;
   };
 
   it('is read, and the setting itself goes before it', () => {
-    const GPD_DATABASE_URL_FILE = written('postgres://gpd:word@db/gpd\n');
+    const GPD_DATABASE_URL_FILE = writeFile('postgres://gpd:word@db/gpd\n');
     expect(loadConfig({ environment: { GPD_DATABASE_URL_FILE } }).database_url).toBe(
       'postgres://gpd:word@db/gpd',
     );
@@ -157,7 +157,7 @@ describe.concurrent('a secret in a file', () => {
   it.each(['', 'mysql://gpd:word@db/gpd'])(
     'is refused when the file has %j, which is not said',
     async (text) => {
-      const env = { GPD_DATA_DIR: dataDir, GPD_DATABASE_URL_FILE: written(text) };
+      const env = { GPD_DATA_DIR: dataDir, GPD_DATABASE_URL_FILE: writeFile(text) };
       const ran = await runGpd(['tenants', 'list'], { env });
       expectBadConfig(ran, /GPD_DATABASE_URL .*postgres:/);
       expect(ran.stderr).not.toContain('word');

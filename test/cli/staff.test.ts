@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
-/** `gpd staff`: what it takes, and what it says. */
+/** Arguments and messages of `gpd staff`. */
 
 describe('gpd staff', () => {
   it('prints one link with the name, and keeps nothing that opens it', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     const { stdout } = await mine.gpd('staff', 'invite', 'Rosa R', '--role', 'dpo', '--tenant', KID);
     expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\/console\/join#Rosa%20R\.[\w-]{43}\n$/);
     const [, secret = ''] = /\.([\w-]{43})\n$/.exec(stdout) ?? [];
@@ -22,11 +22,11 @@ describe('gpd staff', () => {
     [['Rosa', '--role', 'admin', '--tenant', KID], 2],
     [['Rosa', '--role', 'dpo', '--tenant', 'nobody'], 3],
   ])('refuses %j', async (words, code) => {
-    expect((await (await own()).gpd('staff', 'invite', ...words)).code).toBe(code);
+    expect((await (await createOwn()).gpd('staff', 'invite', ...words)).code).toBe(code);
   });
 
   it('remove: --dry-run changes nothing, and an unknown name is not found', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     await mine.gpd('staff', 'invite', 'Rosa', '--role', 'dpo', '--tenant', KID);
     expect((await mine.gpd('staff', 'remove', 'Rosa', '--dry-run')).stdout).toContain('would be removed');
     expect(await mine.json('staff', 'list')).toHaveLength(1);

@@ -7,7 +7,7 @@ import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { createBundle } from '../support/seal.ts';
 import { startGpd } from '../support/server.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
 describe('gpd status', () => {
   it('tells of the running server and of what the database holds', async () => {
@@ -34,12 +34,12 @@ describe('gpd status', () => {
   });
 
   it('gpd top tells from the database where there are no metrics', async () => {
-    const { json } = await own();
+    const { json } = await createOwn();
     expect(await json('top')).toMatchObject({ source: 'database', verdictsPerSecond: 0, ledgerEntries: 2 });
   });
 
   it('refuses what is no address', async () => {
-    const { gpd } = await own();
+    const { gpd } = await createOwn();
     for (const command of ['status', 'top']) {
       expect(await gpd(command, '--url', 'file:///etc/passwd')).toMatchObject({ code: 2, stdout: '' });
     }
@@ -47,7 +47,7 @@ describe('gpd status', () => {
 });
 
 describe('gpd completion', () => {
-  /** What bash offers at the end of these words. */
+  /** Returns the completions that bash offers after these words. */
   function offered(script: string, ...words: string[]): string[] {
     const program = `source "$0"; gpd() { echo '[{"kid":"shop"},{"kid":"blog"}]'; }; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpd; printf '%s\\n' "\${COMPREPLY[@]}"`;
     return execFileSync('bash', ['-c', program, script, ...words], { encoding: 'utf8' })

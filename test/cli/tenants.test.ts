@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { KID, ORIGIN } from '../support/constants.ts';
-import { own } from './support/own.ts';
+import { createOwn } from './support/own.ts';
 
 interface Listed {
   readonly kid: string;
@@ -9,13 +9,13 @@ interface Listed {
 
 describe.concurrent('gpd tenants', () => {
   it('adds a tenant with one published seal key and the first purpose', async () => {
-    const { json } = await own();
+    const { json } = await createOwn();
     const origins = ['https://a.example', 'https://b.example'];
     const flags = origins.flatMap((origin) => ['--origin', origin]);
-    const made = await json('tenants', 'add', 'shop-2', ...flags);
-    expect(made).toMatchObject({ kid: 'shop-2', generation: 1 });
+    const created = await json('tenants', 'add', 'shop-2', ...flags);
+    expect(created).toMatchObject({ kid: 'shop-2', generation: 1 });
     expect(await json('keys', 'list', 'shop-2')).toMatchObject([
-      { generation: 1, state: 'published', publicKey: made['publicKey'] },
+      { generation: 1, state: 'published', publicKey: created['publicKey'] },
     ]);
     expect(await json('consent', 'purposes', 'list', 'shop-2')).toMatchObject([
       { id: 'device-identification', gpc: 'opt-out' },
@@ -26,7 +26,7 @@ describe.concurrent('gpd tenants', () => {
   });
 
   it('shows the settings of one, and what it has', async () => {
-    const { gpd, json } = await own();
+    const { gpd, json } = await createOwn();
     await json('apikeys', 'create', KID, '--scope', 'secret', '--name', 'n');
     await json('keys', 'rotate', KID);
     expect(await json('tenants', 'show', KID)).toMatchObject({
@@ -42,7 +42,7 @@ describe.concurrent('gpd tenants', () => {
   });
 
   it('the only one may be left out; of several gpd picks none, and lists them', async () => {
-    const { gpd, json } = await own();
+    const { gpd, json } = await createOwn();
     expect(await json('keys', 'rotate')).toMatchObject({ kid: KID, generation: 2 });
     expect(await json('tenants', 'show')).toMatchObject({ kid: KID });
     await json('tenants', 'add', 'shop-2');
@@ -52,17 +52,17 @@ describe.concurrent('gpd tenants', () => {
   });
 
   it('lists them for a person in aligned columns', async () => {
-    const { gpd } = await own();
+    const { gpd } = await createOwn();
     const [head = '', first = ''] = (await gpd('tenants', 'list')).stdout.split('\n');
     expect(head).toMatch(/^KID\s+SINCE\s+ORIGINS$/);
     expect(first.indexOf(ORIGIN)).toBe(head.indexOf('ORIGINS'));
   });
 
   it('sets several settings at once, and keeps the others', async () => {
-    const { json } = await own();
-    const set = async (...assignments: string[]): Promise<Record<string, unknown>> =>
+    const { json } = await createOwn();
+    const setAll = async (...assignments: string[]): Promise<Record<string, unknown>> =>
       (await json<Listed>('tenants', 'set', KID, ...assignments)).settings;
-    const several = await set('retention.days=30', 'notice.controller=Acme = GmbH', 'ledger.public=true');
+    const several = await setAll('retention.days=30', 'notice.controller=Acme = GmbH', 'ledger.public=true');
     expect(several).toMatchObject({
       origins: [ORIGIN],
       'retention.days': 30,
@@ -70,12 +70,12 @@ describe.concurrent('gpd tenants', () => {
       'ledger.public': true,
     });
     const origins = ['https://a.example', 'https://b.example'];
-    expect(await set(`origins=${origins.join(',')}`)).toMatchObject({ origins, 'retention.days': 30 });
-    expect(await set('origins=')).toMatchObject({ origins: [] });
+    expect(await setAll(`origins=${origins.join(',')}`)).toMatchObject({ origins, 'retention.days': 30 });
+    expect(await setAll('origins=')).toMatchObject({ origins: [] });
   });
 
   it('starts with the defaults of the contract', async () => {
-    const { json } = await own();
+    const { json } = await createOwn();
     expect((await json<Listed[]>('tenants', 'list'))[0]?.settings).toMatchObject({
       'consent.basis': 'asserted',
       'transparency.retain': 'none',
@@ -113,7 +113,7 @@ describe.concurrent('gpd tenants', () => {
     [2, ['set', KID], /argument/],
     [3, ['set', 'nobody', 'retention.days=30'], /gpd tenants list/],
   ])('%i and nothing changed for tenants %j', async (code, args, named) => {
-    const { gpd, dump } = await own();
+    const { gpd, dump } = await createOwn();
     const before = await dump();
     const ran = await gpd('tenants', ...args);
     expect(ran).toMatchObject({ code, stdout: '' });

@@ -55,7 +55,7 @@ describe.concurrent('gpd migrate', () => {
       ['tenants', 'list'],
     ]) {
       const ran = await runGpd(args, { env: { GPD_DATA_DIR: dataDir } });
-      // 78: a unit with RestartPreventExitStatus=78 does not try again and again.
+      // With exit code 78, systemd does not restart the unit (RestartPreventExitStatus=78).
       expect(ran).toMatchObject({ code: 78, stdout: '' });
       expect(ran.stderr).toMatch(/newer gpd.*upgrade/);
       expect(ran.stderr.trim().split('\n')).toHaveLength(1);
@@ -75,14 +75,14 @@ it('gpd retention run does not follow a clock that is far ahead of the last serv
   );
   const env = { GPD_DATA_DIR: dataDir };
   const decisions = () => execute(dataDir, 'SELECT count(*) AS n FROM decisions');
-  const held = await runGpd(['retention', 'run'], { env });
-  expect(held.code).toBe(0);
-  expect(held.stderr).toContain(new Date(newest + day).toISOString());
+  const failed = await runGpd(['retention', 'run'], { env });
+  expect(failed.code).toBe(0);
+  expect(failed.stderr).toContain(new Date(newest + day).toISOString());
   expect(await decisions()).toEqual([{ n: 1 }]);
   const trusted = await runGpd(['retention', 'run', '--yes'], { env });
   expect(trusted).toMatchObject({ code: 0, stderr: '' });
   expect(await decisions()).toEqual([{ n: 0 }]);
-  // A server does not have to find out again.
+  // The confirmed clock is stored, so the next run needs no --yes.
   expect(await runGpd(['retention', 'run'], { env })).toMatchObject({ code: 0, stderr: '' });
 });
 
@@ -98,7 +98,7 @@ it('a damaged database is said to be one, and what to do', async () => {
   }
 });
 
-/** `npm run gen` in a copy of the project. */
+/** Runs `npm run gen` in a copy of the project. */
 function generate(root: string, ...args: string[]) {
   const argv = ['--import', 'tsx', join(root, 'bin/gen/main.ts'), ...args];
   const { status, stderr } = spawnSync(process.execPath, argv, { cwd: root, encoding: 'utf8' });

@@ -5,7 +5,7 @@ import { desktopChrome } from '../support/samples.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, idle, rows } from './support/data.ts';
 
-/** Two reviewers and a dpo at one queue, over the built program. */
+/** Two reviewers and a dpo work on one queue. */
 
 let site: Console;
 let ada: Visitor;
@@ -30,20 +30,20 @@ async function createCase(statement?: string, sub?: string) {
   return { ...decided, contestId, path: `/console/contests/${contestId}` };
 }
 
-/** The queue shows a page of what waits: a test that reads it there begins with none. */
+/** Deletes all contests: a test that reads the first page of the queue must begin with an empty queue. */
 const emptyQueue = () => change(site, (tx) => tx('contests').delete());
 
 const versionOf = async (who: Visitor, path: string): Promise<string> =>
   /name="version" value="(\d+)"/.exec((await who.get(path)).text)?.[1] ?? '';
 
-const resolve = async (who: 'ada' | 'grace', path: string, more: Record<string, string> = {}) => {
+const resolve = async (who: 'ada' | 'grace', path: string, fields: Record<string, string> = {}) => {
   const visitor = who === 'ada' ? ada : grace;
-  const version = more['version'] ?? (await versionOf(visitor, path));
+  const version = fields['version'] ?? (await versionOf(visitor, path));
   return visitor.post(`${path}/resolve`, {
     csrf: csrf[who],
     outcome: 'overturned',
     text: REASON,
-    ...more,
+    ...fields,
     version,
   });
 };
@@ -76,11 +76,11 @@ describe('claiming', () => {
       ada.post(`${path}/claim`, { csrf: csrf.ada }),
       grace.post(`${path}/claim`, { csrf: csrf.grace }),
     ]);
-    const lost = first.status === 303 ? second : first;
+    const refusedReply = first.status === 303 ? second : first;
     expect([first.status, second.status].sort((a, b) => a - b)).toEqual([303, 409]);
     const holder = first.status === 303 ? 'Ada Lovelace' : 'Grace Hopper';
-    expect(lost.text).toContain(`${holder} holds this case until`);
-    expect(lost.text).not.toContain('id="reason"');
+    expect(refusedReply.text).toContain(`${holder} holds this case until`);
+    expect(refusedReply.text).not.toContain('id="reason"');
   });
 
   it('a claim ends by itself after an hour', async () => {
@@ -95,13 +95,13 @@ describe('claiming', () => {
 
   it('released, it is free for others; the queue shows mine first, then nobody’s, then others’', async () => {
     await emptyQueue();
-    const [mine, free, held] = [
+    const [mine, free, claimedByGrace] = [
       await createCase('of mine'),
       await createCase('of nobody'),
       await createCase('of grace'),
     ];
     await ada.post(`${mine.path}/claim`, { csrf: csrf.ada });
-    await grace.post(`${held.path}/claim`, { csrf: csrf.grace });
+    await grace.post(`${claimedByGrace.path}/claim`, { csrf: csrf.grace });
     const order = ['Yours', 'of mine', 'Unassigned', 'of nobody', 'Held by others', 'of grace'];
     const { text } = await ada.get('/console/queue');
     const at = order.map((words) => text.indexOf(words));
@@ -115,7 +115,7 @@ describe('claiming', () => {
 });
 
 describe('resolving', () => {
-  const wrong = [
+  const invalidRulings = [
     ['too short', { text: 'too short' }, '20 to 4,000 characters'],
     ['control characters', { text: `a reason with a \u0000 in the middle of it` }, '20 to 4,000 characters'],
     ['too long', { text: 'x'.repeat(4001) }, '20 to 4,000 characters'],
@@ -127,7 +127,7 @@ describe('resolving', () => {
       'only a beginning',
     ],
   ] as const;
-  it.each(wrong)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
+  it.each(invalidRulings)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
     const { path } = await createCase();
     const typed = { text: 'A reason that is long enough to be one.', ...fields };
     const reply = await resolve('ada', path, typed);
@@ -157,9 +157,9 @@ describe('resolving', () => {
       resolve('grace', path, { version, outcome: 'upheld', text: 'Several strong signs agree, I think.' }),
     ]);
     expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
-    const lost = replies.find(({ status }) => status === 409)!;
-    expect(lost.text).toContain('Someone else has already resolved');
-    expect(lost.text).toContain(lost === replies[0] ? REASON : 'Several strong signs agree');
+    const refusedReply = replies.find(({ status }) => status === 409)!;
+    expect(refusedReply.text).toContain('Someone else has already resolved');
+    expect(refusedReply.text).toContain(refusedReply === replies[0] ? REASON : 'Several strong signs agree');
   });
 
   it('says how the person can be reached, and what they answered', async () => {
@@ -217,7 +217,7 @@ describe('resolving', () => {
       expect(waiting).not.toMatch(/>(?:Resolve the case|Propose this ruling|Claim this case)<\/button>/);
       expect(waiting).toMatch(new RegExp(`id="reason"[^>]*>${REASON}<`));
       expect((await ada.get('/console/queue')).text).toContain('proposed by you');
-      // Again by the same person: still a proposal, and said so.
+      // A second ruling by the same person is still a proposal, and the page says so.
       expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=unchanged`);
       const better = 'The trail shows a person who reads slowly, pays, and returns.';
       expect((await resolve('ada', path, { text: better })).headers.location).toBe(`${path}?done=changed`);
@@ -227,19 +227,21 @@ describe('resolving', () => {
       expect(second).toContain('name="outcome" value="overturned">Confirm: Overturned</button>');
       expect(second).toContain('name="outcome" value="upheld">Propose instead: Upheld</button>');
       expect(second).toMatch(new RegExp(`id="reason"[^>]*>${better}<`));
-      const turned = await resolve('grace', path, { text: better, outcome: 'upheld' });
-      expect(turned.status).toBe(400);
-      expect(turned.text).toContain('your colleague’s reason for the other outcome');
-      const own = 'I saw the same trail, and a payment that fits it.';
-      expect((await resolve('grace', path, { text: own })).headers.location).toBe(`${path}?done=resolved`);
+      const outcomeChanged = await resolve('grace', path, { text: better, outcome: 'upheld' });
+      expect(outcomeChanged.status).toBe(400);
+      expect(outcomeChanged.text).toContain('your colleague’s reason for the other outcome');
+      const ownReason = 'I saw the same trail, and a payment that fits it.';
+      expect((await resolve('grace', path, { text: ownReason })).headers.location).toBe(
+        `${path}?done=resolved`,
+      );
 
       const { text } = await ada.get(path);
-      for (const words of [own, better, 'Grace Hopper']) expect(text).toContain(words);
+      for (const words of [ownReason, better, 'Grace Hopper']) expect(text).toContain(words);
       expect((await ada.get('/console/queue?state=resolved')).text).toContain('<bdi>Grace Hopper</bdi>');
-      // On the wire a contest that is resolved has no proposal, and nobody is named.
-      const told = await site.gpd.json(['contests', 'show', contestId]);
-      expect(told).toMatchObject({ reason: own, proposed: null });
-      expect(JSON.stringify(told)).not.toMatch(/Ada|Grace/);
+      // The API shows a resolved contest without a proposal, and names nobody.
+      const shownCase = await site.gpd.json(['contests', 'show', contestId]);
+      expect(shownCase).toMatchObject({ reason: ownReason, proposed: null });
+      expect(JSON.stringify(shownCase)).not.toMatch(/Ada|Grace/);
     } finally {
       await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=false']);
     }
@@ -254,14 +256,14 @@ describe('what is typed', () => {
   const reasonOf = (text: string): string => /id="reason"[^>]*>([^<]*)</.exec(text)?.[1] ?? '';
   const questionOf = (text: string): string => /id="question"[^>]*>([^<]*)</.exec(text)?.[1] ?? '';
 
-  /** Presses a button of the page's one form. */
-  const press = async (path: string, name: string, more: Record<string, string> = {}) =>
+  /** Presses a button of the form on the page. */
+  const press = async (path: string, name: string, fields: Record<string, string> = {}) =>
     ada.post(`${path}/${name}`, {
       csrf: csrf.ada,
       version: await versionOf(ada, path),
       text: HALF,
       question: QUESTION,
-      ...more,
+      ...fields,
     });
 
   it('a refused form has no address that is not opened like that, and what was typed is there on every way on', async () => {
@@ -291,7 +293,7 @@ describe('what is typed', () => {
     const other = reasonOf((await ada.get(path)).text);
     expect(other).toMatch(new RegExp(`^${HALF}\n\nThe sign that weighed most`));
     expect(other).not.toContain('Several strong signs');
-    // By its address too: the draft is not taken away.
+    // A template can also be chosen in the address, which keeps the draft.
     const linked = reasonOf((await ada.get(`${path}?template=agreed`)).text);
     expect(linked).toMatch(new RegExp(`^${HALF}\n\nYour statement explains`));
   });
@@ -303,7 +305,7 @@ describe('what is typed', () => {
     expect(reply.status).toBe(303);
     const page = (await ada.get(path)).text;
     expect([reasonOf(page), questionOf(page)]).toEqual([HALF, name === 'ask' ? '' : QUESTION]);
-    // What was cleared stays away.
+    // A cleared text does not come back.
     await press(path, 'claim', { text: '', question: '' });
     const cleared = (await ada.get(path)).text;
     expect([reasonOf(cleared), questionOf(cleared)]).toEqual(['', '']);
@@ -360,7 +362,7 @@ describe('an expired session', () => {
     const page = (await grace.get(path)).text;
     expect(page).toContain(text);
     expect(page).toMatch(/value="upheld" id="outcome-upheld" required checked/);
-    // Of nobody else.
+    // A colleague does not see the draft.
     expect((await ada.get(path)).text).not.toContain(text);
     expect((await resolve('grace', path)).status).toBe(303);
     expect(
@@ -431,7 +433,7 @@ describe('filters and paging', () => {
   it('age, due date, class and state narrow it; junk in the address is passed over', async () => {
     await emptyQueue();
     const old = await createCase('an old one');
-    const fresh = await createCase('a fresh one');
+    const newCase = await createCase('a fresh one');
     const day = 86_400_000;
     await change(site, (tx) =>
       tx('contests')
@@ -451,22 +453,24 @@ describe('filters and paging', () => {
     expect(await has('state=resolved')).toEqual([false, false]);
     expect(await has('age=9e9&due=%27&class=<b>&after=free~x~y&state=all')).toEqual([true, true]);
     expect((await ada.get('/console/queue?due=2')).text).toContain('due in ');
-    for (const { path } of [old, fresh]) expect((await resolve('ada', path)).status).toBe(303);
+    for (const { path } of [old, newCase]) expect((await resolve('ada', path)).status).toBe(303);
     expect(await has('state=resolved')).toEqual([true, true]);
     expect(await has('state=resolved&age=28')).toEqual([true, false]);
     expect(await has('state=resolved&due=2')).toEqual([true, false]);
-    expect(fresh.path).not.toBe(old.path);
+    expect(newCase.path).not.toBe(old.path);
   });
 
   it('pages by key: every contest once, in the order of due dates', async () => {
-    const made = await Promise.all(Array.from({ length: 32 }, (_, i) => createCase(`number ${i} of many`)));
-    const seen: string[] = [];
+    const createdCases = await Promise.all(
+      Array.from({ length: 32 }, (_, i) => createCase(`number ${i} of many`)),
+    );
+    const listedIds: string[] = [];
     for (let path: string | undefined = '/console/queue'; path; ) {
       const { text } = await ada.get(path);
-      seen.push(...[...text.matchAll(/href="\/console\/contests\/(con_\w{26})"/g)].map(([, id]) => id!));
+      listedIds.push(...[...text.matchAll(/href="\/console\/contests\/(con_\w{26})"/g)].map(([, id]) => id!));
       path = /<a href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
     }
-    expect(new Set(seen).size).toBe(seen.length);
-    for (const { contestId } of made) expect(seen).toContain(contestId);
+    expect(new Set(listedIds).size).toBe(listedIds.length);
+    for (const { contestId } of createdCases) expect(listedIds).toContain(contestId);
   });
 });

@@ -5,20 +5,20 @@ import { headlessChrome } from '../support/samples.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, rows } from './support/data.ts';
 
-/** The data-protection officer: find, hold, export, erase, and the log that says so. */
+/** A data-protection officer searches, holds, exports and erases, and each act is in the audit log. */
 
 let site: Console;
 let dora: Visitor;
 let olaf: Visitor;
 let csrf = '';
-let others = '';
+let olafsCsrf = '';
 
 beforeAll(async () => {
   site = await startConsole();
   dora = await signIn(site.url, 'dora');
   olaf = await signIn(site.url, 'olaf');
   csrf = await dora.csrf();
-  others = await olaf.csrf();
+  olafsCsrf = await olaf.csrf();
 });
 afterAll(() => site.stop());
 
@@ -76,17 +76,22 @@ describe('finding a subject', () => {
       ['request', requestId],
     ] as const) {
       for (const path of ['', '/plan', '/erase', '/export']) {
-        const reply = await olaf.post(`/console/subjects${path}`, { csrf: others, kind, id, confirm: 'x' });
+        const reply = await olaf.post(`/console/subjects${path}`, {
+          csrf: olafsCsrf,
+          kind,
+          id,
+          confirm: 'x',
+        });
         expect(reply.status).toBe(404);
       }
-      const held = {
-        csrf: others,
+      const fields = {
+        csrf: olafsCsrf,
         kind,
         id,
         'scope-decisions': 'on',
         basis: 'Because we would like to keep it.',
       };
-      expect((await olaf.post('/console/subjects/hold', held)).status).toBe(404);
+      expect((await olaf.post('/console/subjects/hold', fields)).status).toBe(404);
     }
     expect((await find('request', requestId)).status).toBe(200);
   });
@@ -96,7 +101,7 @@ describe('finding a subject', () => {
     for (const path of ['/subjects', '/receipts', '/register', '/register.csv', '/holds', '/audit']) {
       expect((await ada.get(`/console${path}`)).status).toBe(403);
     }
-    const own = await ada.csrf();
+    const adasCsrf = await ada.csrf();
     const { requestId } = await site.decide();
     for (const path of [
       '/subjects',
@@ -105,7 +110,7 @@ describe('finding a subject', () => {
       '/subjects/export',
       '/audit/export',
     ]) {
-      const reply = await ada.post(`/console${path}`, { csrf: own, kind: 'request', id: requestId });
+      const reply = await ada.post(`/console${path}`, { csrf: adasCsrf, kind: 'request', id: requestId });
       expect(reply.status).toBe(403);
       expect(reply.text).toContain('for the data-protection officer');
     }
@@ -120,7 +125,7 @@ describe('erasing', () => {
     const plan = await dora.post('/console/subjects/plan', key);
     expect(plan.status).toBe(200);
     expect(plan.text).toContain('Nothing is deleted yet');
-    // An objection that nobody answered is the first thing to know.
+    // The plan must first name an unanswered objection.
     const warning = plan.text.indexOf('1 open contest will be erased unanswered: due in');
     expect(warning).toBeGreaterThan(0);
     expect(warning).toBeLessThan(plan.text.indexOf('<table'));
@@ -133,7 +138,7 @@ describe('erasing', () => {
         /<tr>\s*<th scope="row"[^>]*>([^<]+)<\/th>\s*<td[^>]*>is deleted<\/td>\s*<td[^>]*>(\d+)</g,
       ),
     ];
-    expect(counted.map(([, what, n]) => [what, Number(n)])).toEqual([
+    expect(counted.map(([, scope, n]) => [scope, Number(n)])).toEqual([
       ['When the device was seen', 1],
       ['Visitor ids', 1],
       ['Decisions', 1],
@@ -185,7 +190,7 @@ describe('erasing', () => {
     const erased = await dora.post('/console/subjects/erase', { ...key, confirm: handle });
     const receipt = (await dora.get(erased.headers.location!)).text;
     expect(receipt).toContain('retained');
-    // Nothing may say that it is done: the request stays open until the hold is released.
+    // No text may claim that the erasure is complete: the request stays open until the hold is released.
     expect(receipt).toMatch(/Partly erased: a legal hold kept [1-9]\d* rows?\./);
     expect(receipt).not.toMatch(/The erasure is complete|The subject is erased/);
     const receiptId = /era_\w{26}/.exec(erased.headers.location!)![0];
@@ -216,7 +221,7 @@ describe('erasing', () => {
     expect(holds).toContain(`<a href="/console/receipts/${receiptId}">`);
     const device = /name="device" value="([\w-]{43})"/.exec(holds)?.[1] ?? '';
     const release = { csrf, device, again: 'yes' };
-    expect((await olaf.post('/console/holds/release', { ...release, csrf: others })).status).toBe(404);
+    expect((await olaf.post('/console/holds/release', { ...release, csrf: olafsCsrf })).status).toBe(404);
     const released = await dora.post('/console/holds/release', release);
     expect(released.headers.location).toMatch(/^\/console\/receipts\/era_\w{26}\?done=released$/);
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
@@ -244,17 +249,17 @@ describe('more holds than a page shows', () => {
         100,
       );
     });
-    const seen: string[] = [];
+    const listedDevices: string[] = [];
     let path: string | undefined = '/console/holds';
     while (path !== undefined) {
       const { text, status } = await dora.get(path);
       expect(status).toBe(200);
-      seen.push(...devicesOf(text));
+      listedDevices.push(...devicesOf(text));
       path = /href="([^"]+)" rel="next"/.exec(text)?.[1];
     }
-    expect(seen).toHaveLength(230);
-    expect(new Set(seen).size).toBe(230);
-    const release = { csrf, device: seen.at(-1) ?? '' };
+    expect(listedDevices).toHaveLength(230);
+    expect(new Set(listedDevices).size).toBe(230);
+    const release = { csrf, device: listedDevices.at(-1) ?? '' };
     expect((await dora.post('/console/holds/release', release)).headers.location).toBe(
       '/console/holds?done=released',
     );
@@ -321,8 +326,8 @@ describe('looking somebody up', () => {
     const fields = { csrf, kind: 'visitor', id: 'A'.repeat(22), unnamed: 'on', 'scope-decisions': 'on' };
     const basis = 'Proceedings 13/26 before the district court.';
     expect((await dora.post(path, { ...fields, basis })).status).toBe(404);
-    const [row, ...more] = (await rows(site, 'audit_log')).slice(before);
-    expect(more).toEqual([]);
+    const [row, ...furtherRows] = (await rows(site, 'audit_log')).slice(before);
+    expect(furtherRows).toEqual([]);
     expect(row).toMatchObject({ role: 'dpo', action: 'subject.searched' });
     expect(JSON.parse(String(row?.['detail']))).toEqual({ by: 'visitor', found: false, step });
   });
@@ -426,7 +431,7 @@ describe('insight', () => {
     expect(row('A1')).toMatch(/>1 by ruling, 262 by outcome<.*81 of 263<.*26–\u206037\u00a0%</s);
     expect(row('M2')).toMatch(/>1 by ruling, 0 by outcome<.*0 of 1<.*0–\u206079\u00a0%</s);
     expect(row('T3')).toBe('');
-    // What a single ruling says is less sure than what 263 decisions say.
+    // One ruling is weaker evidence than 263 decisions.
     expect(text.indexOf('>A1</code>')).toBeLessThan(text.indexOf('>M2</code>'));
     await change(site, (tx) => tx('rule_reviews').where({ kid: KID }).delete());
     expect((await dora.get('/console/overview')).text).toContain('no outcome was reported yet');

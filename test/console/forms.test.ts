@@ -3,7 +3,7 @@ import { ask } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { formsOf } from './support/routes.ts';
 
-/** Forms as an enemy sends them. */
+/** Forms that an attacker sends. */
 
 let site: Console;
 let dora: Visitor;

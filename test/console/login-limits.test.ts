@@ -3,7 +3,7 @@ import { dumpDatabase } from '../support/database.ts';
 import { ask, type Reply } from '../support/http.ts';
 import { type Console, createVisitor, signIn, startConsole } from './support/console.ts';
 
-/** A stranger without credentials may not use this server to call the identity provider again and again. */
+/** A stranger must not be able to make this server call the identity provider many times. */
 
 const LIMIT = 6;
 
@@ -16,7 +16,10 @@ afterAll(() => site.stop());
 
 const from = (client: number, cookie = '') => ({ cookie, 'x-forwarded-for': `203.0.113.${client}` });
 
-/** A sign-in that a visitor began: its cookie, and the way back with a code that the provider does not know. */
+/**
+ * Begins a sign-in.
+ * @returns its cookie, and the return address with a code that the provider does not know
+ */
 async function begin(client: number): Promise<{ cookie: string; path: string }> {
   const reply = await ask(site.url, '/console/login', { headers: from(client) });
   const state = new URL(reply.headers.location!).searchParams.get('state');
@@ -72,7 +75,7 @@ describe('GPD_RATE_LOGIN', () => {
   });
 
   it('leaves those who are signed in alone', async () => {
-    // Without a word of a proxy: the address of the test itself.
+    // Without a proxy header the client is the address of the test.
     const staff = await signIn(site.url, 'ada');
     const visitor = createVisitor(site.url);
     for (let i = 0; i < LIMIT; i += 1) await visitor.get('/console/login');

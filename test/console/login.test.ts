@@ -8,7 +8,7 @@ import { startGpd } from '../support/server.ts';
 import { type Console, createVisitor, follow, signIn, startConsole } from './support/console.ts';
 import { rows } from './support/data.ts';
 
-/** Sign-in against a real identity provider: OIDC authorization code with PKCE. */
+/** Signs in with a real identity provider: OIDC authorization code with PKCE. */
 
 let site: Console;
 beforeAll(async () => {
@@ -108,7 +108,7 @@ describe('sign-in', () => {
     const visitor = createVisitor(site.url);
     const began = new URL((await visitor.get('/console/login')).headers.location!);
     const state = began.searchParams.get('state') ?? '';
-    // The cookie is found by the beginning of the state.
+    // The name of the cookie contains the beginning of the state.
     const other = `${state.slice(0, -1)}${state.endsWith('A') ? 'E' : 'A'}`;
     const iss = encodeURIComponent(site.idp.issuer);
     const reply = await visitor.get(`/console/callback?code=abc&state=${other}&iss=${iss}`);
@@ -132,7 +132,7 @@ describe('sign-in', () => {
     );
     expect(reply.status).toBe(status);
     expect(reply.text).toContain('Sign in again');
-    // The pending sign-in is used up.
+    // The pending sign-in works only once.
     expect([...visitor.cookies.keys()]).toEqual([]);
   });
 
@@ -180,7 +180,7 @@ describe('sign-in', () => {
     expect(list).not.toContain('Olaf Other');
     const ids = [...list.matchAll(/name="id" value="(\w{16})"/g)].map(([, id]) => id!);
     expect(ids.length).toBeGreaterThan(0);
-    // Of another tenant: not within reach.
+    // A dpo of another tenant cannot end it.
     for (const id of ids) {
       expect((await other.post('/console/sessions/revoke', { csrf: await other.csrf(), id })).status).toBe(
         303,
@@ -198,7 +198,7 @@ describe('a sign-in page that another site opens', () => {
     const visitor = createVisitor(site.url);
     for (let i = 0; i < 20; i += 1) expect((await visitor.get('/console/login')).status).toBe(302);
     expect(visitor.cookies.size).toBeLessThanOrEqual(8);
-    // The last one still works.
+    // The newest sign-in still works.
     expect((await follow(visitor, site.url, '/console/login', 'ada')).headers.location).toBe('/console');
   });
 });
@@ -222,8 +222,8 @@ describe('changing persons in one browser', () => {
     const refused = await follow(visitor, site.url, '/console/login', 'sam');
     expect(refused.status).toBe(403);
     const link = /href="(\/console\/login[^"]*)"/.exec(refused.text)?.[1] ?? '';
-    const asked = new URL((await visitor.get(link)).headers.location!);
-    expect(asked.searchParams.get('prompt')).toBe('select_account');
+    const authorizeUrl = new URL((await visitor.get(link)).headers.location!);
+    expect(authorizeUrl.searchParams.get('prompt')).toBe('select_account');
     const last = await follow(visitor, site.url, link, 'ada');
     expect(last.headers.location).toBe('/console');
     expect((await visitor.get('/console/queue')).text).toContain('Ada Lovelace');
@@ -255,22 +255,22 @@ describe('changing persons in one browser', () => {
     expect(back.headers.location).toBe(`${site.url}/console/signed-out`);
     const page = await visitor.get('/console/signed-out');
     expect([page.status, page.text.includes('You are signed out')]).toEqual([200, true]);
-    // The provider does not know Ada any more: the same browser can be Grace.
+    // The provider has forgotten Ada, so Grace can sign in with the same browser.
     await follow(visitor, site.url, '/console/login', 'grace');
     expect((await visitor.get('/console/queue')).text).toContain('Grace Hopper');
-    // Whoever is signed in is not told otherwise.
+    // A visitor with a session does not see the page "signed out".
     expect((await visitor.get('/console/signed-out')).headers.location).toBe('/console');
   });
 
   it('a provider without such an address: signed out here, and the next sign-in asks who it is', async () => {
-    const own = await startConsole({ idp: { signsOut: false } });
+    const separateConsole = await startConsole({ idp: { signsOut: false } });
     try {
-      const staff = await signIn(own.url, 'ada');
+      const staff = await signIn(separateConsole.url, 'ada');
       const out = await staff.post('/console/logout', { csrf: await staff.csrf() });
       expect(out.text).not.toContain('Sign out at the identity provider');
       expect(out.text).toContain('href="/console/login?switch=select_account"');
     } finally {
-      await own.stop();
+      await separateConsole.stop();
     }
   });
 
@@ -285,12 +285,12 @@ describe('changing persons in one browser', () => {
 
 describe('an identity provider that puts the claims into the ID token', () => {
   it('lets staff in all the same', async () => {
-    const own = await startConsole({ idp: { claimsInIdToken: true } });
+    const separateConsole = await startConsole({ idp: { claimsInIdToken: true } });
     try {
-      const staff = await signIn(own.url, 'dora');
+      const staff = await signIn(separateConsole.url, 'dora');
       expect((await staff.get('/console/queue')).text).toContain('Data-protection officer');
     } finally {
-      await own.stop();
+      await separateConsole.stop();
     }
   });
 });
@@ -298,15 +298,15 @@ describe('an identity provider that puts the claims into the ID token', () => {
 describe('an identity provider whose clock is ahead', () => {
   it('lets staff in within the tolerance of bearer tokens, and refuses an ID token that was issued later', async () => {
     let behindMs = HOUR;
-    const own = await startConsole({ gpd: { app: { clock: () => Date.now() - behindMs } } });
+    const separateConsole = await startConsole({ gpd: { app: { clock: () => Date.now() - behindMs } } });
     try {
-      const refused = await signIn(own.url, 'ada');
+      const refused = await signIn(separateConsole.url, 'ada');
       expect(refused.last.status).toBe(400);
       expect([...refused.cookies.keys()]).toEqual([]);
       behindMs = 10 * SECOND;
-      expect((await signIn(own.url, 'ada')).last.status).toBe(303);
+      expect((await signIn(separateConsole.url, 'ada')).last.status).toBe(303);
     } finally {
-      await own.stop();
+      await separateConsole.stop();
     }
   });
 });
@@ -315,15 +315,15 @@ describe('an identity provider that is away', () => {
   it('is blamed, and not the person, where the role is at userinfo and that breaks', async () => {
     const settings = { GPD_OIDC_ROLE_CLAIM: 'preferred_username' };
     const accounts = { rita: { preferred_username: 'reviewer', gpd_tenant: KID, name: 'Rita' } };
-    const own = await startConsole({ idp: { accounts }, gpd: { settings } });
+    const separateConsole = await startConsole({ idp: { accounts }, gpd: { settings } });
     try {
-      expect((await signIn(own.url, 'rita')).last.status).toBe(303);
-      await own.idp.fault({ fault: 'error', only: 'userinfo' });
-      const { last } = await signIn(own.url, 'rita');
+      expect((await signIn(separateConsole.url, 'rita')).last.status).toBe(303);
+      await separateConsole.idp.fault({ fault: 'error', only: 'userinfo' });
+      const { last } = await signIn(separateConsole.url, 'rita');
       expect(last.status).toBe(503);
       expect(last.text).toContain('did not say which role you have');
     } finally {
-      await own.stop();
+      await separateConsole.stop();
     }
   });
 
@@ -331,7 +331,7 @@ describe('an identity provider that is away', () => {
     const staff = await signIn(site.url, 'ada');
     await site.idp.fault({ fault: 'error' });
     try {
-      // Discovery is remembered; the token endpoint is what fails.
+      // The discovery document is cached, so only the token endpoint fails.
       const visitor = createVisitor(site.url);
       const began = new URL((await visitor.get('/console/login')).headers.location!);
       const iss = encodeURIComponent(site.idp.issuer);
@@ -359,20 +359,20 @@ describe('an identity provider that is away', () => {
     ['an error', { fault: 'error' }],
   ];
   describe('from the start', () => {
-    let own: Console;
+    let separateConsole: Console;
     beforeAll(async () => {
-      own = await startConsole();
+      separateConsole = await startConsole();
     });
-    afterAll(() => own.stop());
+    afterAll(() => separateConsole.stop());
 
     it.each(faults)('%s: 503, with what to do', async (_name, rule) => {
-      await own.idp.fault(rule);
-      await own.idp.asked();
+      await separateConsole.idp.fault(rule);
+      await separateConsole.idp.asked();
       const asks = { timeout: 20_000, interval: 50 };
       const reply = await vi.waitFor(async () => {
-        const answer = await createVisitor(own.url).get('/console/login');
-        // In the second after a failure the provider is left alone.
-        expect(await own.idp.asked()).not.toEqual([]);
+        const answer = await createVisitor(separateConsole.url).get('/console/login');
+        // gpd does not call the provider in the second after a failure.
+        expect(await separateConsole.idp.asked()).not.toEqual([]);
         return answer;
       }, asks);
       expect(reply.status).toBe(503);
@@ -382,15 +382,18 @@ describe('an identity provider that is away', () => {
   });
 
   it('lets staff in once it is back', async () => {
-    const own = await startConsole();
+    const separateConsole = await startConsole();
     try {
-      await own.idp.fault({ fault: 'error' });
-      expect((await createVisitor(own.url).get('/console/login')).status).toBe(503);
-      await own.idp.fault(null);
-      // Past the second in which the provider is left alone after a failure.
-      await vi.waitFor(async () => expect((await signIn(own.url, 'ada')).last.status).toBe(303), SEEN_WITHIN);
+      await separateConsole.idp.fault({ fault: 'error' });
+      expect((await createVisitor(separateConsole.url).get('/console/login')).status).toBe(503);
+      await separateConsole.idp.fault(null);
+      // gpd calls the provider again a second after a failure.
+      await vi.waitFor(
+        async () => expect((await signIn(separateConsole.url, 'ada')).last.status).toBe(303),
+        SEEN_WITHIN,
+      );
     } finally {
-      await own.stop();
+      await separateConsole.stop();
     }
   });
 });
@@ -413,25 +416,25 @@ describe('not configured', () => {
   });
 
   it('plain http on a public name: nobody is let in', async () => {
-    const own = await startConsole({ gpd: { settings: { GPD_BASE_URL: 'http://gpd.example' } } });
+    const separateConsole = await startConsole({ gpd: { settings: { GPD_BASE_URL: 'http://gpd.example' } } });
     try {
-      const reply = await ask(`http://127.0.0.1:${own.gpd.port}`, '/console/login');
+      const reply = await ask(`http://127.0.0.1:${separateConsole.gpd.port}`, '/console/login');
       expect(reply.status).toBe(503);
       expect(reply.text).toContain('needs https');
     } finally {
-      await own.stop();
+      await separateConsole.stop();
     }
   });
 
   it('a wrong client secret: the provider refuses, and the page says so', async () => {
-    const own = await startConsole({ secret: 'wrong' });
+    const separateConsole = await startConsole({ secret: 'wrong' });
     try {
-      const staff = await signIn(own.url, 'ada');
+      const staff = await signIn(separateConsole.url, 'ada');
       expect(staff.last.status).toBe(400);
       expect(staff.last.text).toContain('The identity provider refused');
-      expect(own.gpd.logs()).not.toContain('wrong');
+      expect(separateConsole.gpd.logs()).not.toContain('wrong');
     } finally {
-      await own.stop();
+      await separateConsole.stop();
     }
   });
 });

@@ -5,7 +5,7 @@ import { ask } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { ROUTES } from './support/routes.ts';
 
-/** What an address of the console takes, and that it says so to whoever asks otherwise. */
+/** Each path of the console answers 405 with `Allow` to a method that it does not take. */
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
@@ -26,10 +26,10 @@ it('names every route there is', () => {
     ([, path]) => path!,
   );
   const tables = TABLES.flatMap(({ pages = {}, forms = {} }) => Object.keys({ ...pages, ...forms }));
-  const written = [...open, ...tables];
+  const declaredPaths = [...open, ...tables];
   expect(open.length).toBeGreaterThan(2);
-  expect(written.length).toBeGreaterThan(20);
-  expect(written.filter((path) => !Object.hasOwn(ROUTES, path))).toEqual([]);
+  expect(declaredPaths.length).toBeGreaterThan(20);
+  expect(declaredPaths.filter((path) => !Object.hasOwn(ROUTES, path))).toEqual([]);
 });
 
 it.each(Object.entries(ROUTES))('%s takes %s and answers 405 to the rest', async (route, allowed) => {
@@ -49,7 +49,7 @@ it.each(Object.entries(ROUTES))('%s takes %s and answers 405 to the rest', async
       expect(reply.text).toContain('cannot be opened directly');
     }
   }
-  // What it does take is not 405.
+  // Its allowed methods do not answer 405.
   const method = allowed.split(', ')[0] ?? '';
   expect((await ask(site.url, path, { method })).status).not.toBe(405);
 });

@@ -32,7 +32,7 @@ describe('cookies', () => {
 
   it('a pending sign-in opens until it is ten minutes old, and not when it was touched', () => {
     const key = sha256('key');
-    const login = { state: 's', nonce: 'n', verifier: 'v', back: '/console', switching: null };
+    const login = { state: 's', nonce: 'n', verifier: 'v', back: '/console', prompt: null };
     const sealed = encryptLogin(key, seededRandom('login'), login, NOW);
     const expiresAt = NOW + 10 * MINUTE;
     expect(decryptLogin(key, sealed, expiresAt - 1)).toEqual({ ...login, expiresAt });
@@ -42,7 +42,7 @@ describe('cookies', () => {
     for (const junk of ['', 'AAAA', '%']) expect(decryptLogin(key, junk, NOW)).toBeNull();
   });
 
-  it('safeBack keeps addresses of the console', () => {
+  it('sanitiseBack keeps addresses of the console', () => {
     for (const good of ['/console', '/console/queue?due=2', '/console/contests/con_01'])
       expect(sanitiseBack(good)).toBe(good);
     for (const bad of [
@@ -89,8 +89,8 @@ describe('the clock of a contest', () => {
     [-DAY - 1, 'overdue by 1 day', 'late'],
     [-9 * DAY - 1, 'overdue by 9 days', 'late'],
   ] as const;
-  it.each(cases)('%d ms: %s', (left, text, level) => {
-    expect(dueIn(NOW + left, NOW)).toEqual({ text, level });
+  it.each(cases)('%d ms: %s', (remainingMs, text, level) => {
+    expect(dueIn(NOW + remainingMs, NOW)).toEqual({ text, level });
   });
 });
 
@@ -108,23 +108,25 @@ describe('charts', () => {
     const chart = layOutBars(counts, ['human', 'unknown'], axes);
     expect(chart.top).toBe(200);
     const [human, unknown] = chart.series;
-    expect(human?.bars.map(({ height, few }) => [height / chart.height, few])).toEqual([
+    expect(human?.bars.map(({ height, few: isFew }) => [height / chart.height, isFew])).toEqual([
       [1, false],
       [0.25, true],
     ]);
-    expect(unknown?.bars.map(({ height, few }) => [height / chart.height, few])).toEqual([[0.25, false]]);
-    // An outline says nothing of the number behind it.
+    expect(unknown?.bars.map(({ height, few: isFew }) => [height / chart.height, isFew])).toEqual([
+      [0.25, false],
+    ]);
+    // The outline must not reveal the number.
     const one = layOutBars([{ hour: at(1), name: 'human', n: 1 }], ['human'], axes);
-    const more = layOutBars([{ hour: at(1), name: 'human', n: 48 }], ['human'], axes);
-    expect(one.series[0]?.bars).toEqual(more.series[0]?.bars);
+    const almostFloor = layOutBars([{ hour: at(1), name: 'human', n: 48 }], ['human'], axes);
+    expect(one.series[0]?.bars).toEqual(almostFloor.series[0]?.bars);
   });
   it.each([
     [0, false],
     [1, true],
     [49, true],
     [50, false],
-  ])('%d under a floor of 50: few is %s', (n, few) => {
-    expect(cellOf(n, 50).few).toBe(few);
+  ])('%d under a floor of 50: few is %s', (n, isFew) => {
+    expect(cellOf(n, 50).few).toBe(isFew);
   });
 });
 

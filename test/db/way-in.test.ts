@@ -44,7 +44,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
 
   /**
    * @returns true if the connection is encrypted
-   * @throws if the server has no such connection
+   * @throws {Error} if the server has no such connection
    */
   const isEncrypted = (location: string): Promise<boolean> =>
     withClosing(openDatabase({ location }), async ({ read }) => {

@@ -6,7 +6,7 @@ import { fc } from '../support/property.ts';
 const ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const keys = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const groupsOf = (key: Uint8Array): string[] => [...writeRecoveryKey(key)];
-const why = (groups: readonly string[]): string => {
+const reasonFor = (groups: readonly string[]): string => {
   const read = readRecoveryKey(groups.join(' '));
   return read.ok ? 'ok' : read.reason;
 };
@@ -40,7 +40,7 @@ describe('a recovery key', () => {
       for (let at = 0; at < group.length; at += 1) {
         const letter = group[at] === 'q' ? 'p' : 'q';
         const typed = groups.with(i, group.slice(0, at) + letter + group.slice(at + 1));
-        expect(why(typed)).toBe(`group ${i + 1} is not as printed`);
+        expect(reasonFor(typed)).toBe(`group ${i + 1} is not as printed`);
       }
     }
   });
@@ -48,18 +48,20 @@ describe('a recovery key', () => {
   it('refuses as a whole where two groups changed places, or one is of another key', () => {
     const [a, b] = [groupsOf(randomBytes(32)), groupsOf(randomBytes(32))];
     const whole = 'it is not as printed: compare all groups';
-    expect(why(a.with(3, a[7] ?? '').with(7, a[3] ?? ''))).toBe(whole);
-    expect(why(a.with(5, b[5] ?? ''))).toBe(whole);
+    expect(reasonFor(a.with(3, a[7] ?? '').with(7, a[3] ?? ''))).toBe(whole);
+    expect(reasonFor(a.with(5, b[5] ?? ''))).toBe(whole);
   });
 
   it('names what is short, strange or missing, and never repeats a group', () => {
     const groups = groupsOf(randomBytes(32));
-    expect(why(groups.with(1, 'y1q'))).toBe('group 2 has 3 characters instead of 5');
-    expect(why(groups.with(12, 'qqqb!'))).toBe('group 13 has a character that recovery keys do not use');
-    expect(why(groups.with(0, 'gpdco'))).toBe('group 1 is not as printed');
-    expect(why(groups.slice(1))).toMatch(/has 13 groups; this has 12/);
-    expect(why([])).toMatch(/this has 0/);
-    expect(why([...groups, 'qqqqq'])).toMatch(/this has 14/);
+    expect(reasonFor(groups.with(1, 'y1q'))).toBe('group 2 has 3 characters instead of 5');
+    expect(reasonFor(groups.with(12, 'qqqb!'))).toBe(
+      'group 13 has a character that recovery keys do not use',
+    );
+    expect(reasonFor(groups.with(0, 'gpdco'))).toBe('group 1 is not as printed');
+    expect(reasonFor(groups.slice(1))).toMatch(/has 13 groups; this has 12/);
+    expect(reasonFor([])).toMatch(/this has 0/);
+    expect(reasonFor([...groups, 'qqqqq'])).toMatch(/this has 14/);
   });
 
   it('tells a key apart from what only looks like one', () => {

@@ -14,7 +14,7 @@ import { DAY } from '../../src/lib/clock.ts';
 import { createGenerationRow, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 
-function makerAt(now: number) {
+function createFactory(now: number) {
   return (generation: number, state: 'staged' | 'published'): Generation =>
     createGenerationRow({
       generation,
@@ -25,7 +25,7 @@ function makerAt(now: number) {
     });
 }
 
-const make = makerAt(NOW);
+const make = createFactory(NOW);
 const published = (generation: number): Generation => make(generation, 'published');
 const staged = (generation: number): Generation => make(generation, 'staged');
 const retiring = (generation: number, retiresAt: number): Generation => ({
@@ -33,7 +33,7 @@ const retiring = (generation: number, retiresAt: number): Generation => ({
   state: 'retiring',
   retiresAt,
 });
-const gone = (generation: number): Generation => ({
+const destroyed = (generation: number): Generation => ({
   ...make(generation, 'published'),
   state: 'destroyed',
   wrappedPrivate: null,
@@ -50,7 +50,7 @@ const options = { now: NOW, graceMs: 7 * DAY, force: false };
 describe('planGenerate', () => {
   it('stages the next number', () => {
     expect(planGenerate([published(1)], make)).toEqual({ ok: true, changed: [staged(2)], result: staged(2) });
-    expect(planGenerate([gone(5), published(2)], make)).toMatchObject({ result: { generation: 6 } });
+    expect(planGenerate([destroyed(5), published(2)], make)).toMatchObject({ result: { generation: 6 } });
     expect(planGenerate([], make)).toMatchObject({ result: { generation: 1 } });
   });
 
@@ -69,7 +69,7 @@ describe('planRotate', () => {
   });
 
   it('publishes the staged one where there is one', () => {
-    const plan = planRotate([published(1), staged(2)], makerAt(NOW - DAY), options);
+    const plan = planRotate([published(1), staged(2)], createFactory(NOW - DAY), options);
     expect(plan).toMatchObject({ result: { generation: 2, state: 'published', publishedAt: NOW } });
     expect(plan.ok && plan.changed).toHaveLength(2);
   });
@@ -109,7 +109,7 @@ describe('planRotate', () => {
 });
 
 describe('planDestroy', () => {
-  const keys = [gone(1), retiring(2, NOW + DAY), published(3), staged(4)];
+  const keys = [destroyed(1), retiring(2, NOW + DAY), published(3), staged(4)];
 
   it('overwrites a retiring or staged private key', () => {
     for (const generation of [2, 4]) {
@@ -127,7 +127,7 @@ describe('planDestroy', () => {
   });
 
   it('changes nothing the second time', () => {
-    expect(planDestroy(keys, 1, NOW + DAY)).toEqual({ ok: true, changed: [], result: gone(1) });
+    expect(planDestroy(keys, 1, NOW + DAY)).toEqual({ ok: true, changed: [], result: destroyed(1) });
   });
 });
 
@@ -138,7 +138,7 @@ describe('planSweep', () => {
       retiring(2, NOW),
       retiring(3, NOW + 1),
       published(4),
-      gone(5),
+      destroyed(5),
       staged(6),
     ];
     expect(planSweep(keys, NOW).map((key) => [key.generation, key.state, key.wrappedPrivate])).toEqual([
@@ -160,13 +160,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.tuple(fc.constant('wait' as const), fc.integer({ min: 0, max: 5 * DAY })),
 );
 
-function planOf([what, value]: Step, keys: readonly Generation[], now: number): KeyPlan | null {
-  const maker = makerAt(now);
-  if (what === 'generate') return planGenerate(keys, maker);
-  if (what === 'rotate' || what === 'force')
-    return planRotate(keys, maker, { now, graceMs: value, force: what === 'force' });
-  if (what === 'destroy') return planDestroy(keys, value, now);
-  if (what === 'sweep') {
+function planStep([kind, value]: Step, keys: readonly Generation[], now: number): KeyPlan | null {
+  const maker = createFactory(now);
+  if (kind === 'generate') return planGenerate(keys, maker);
+  if (kind === 'rotate' || kind === 'force')
+    return planRotate(keys, maker, { now, graceMs: value, force: kind === 'force' });
+  if (kind === 'destroy') return planDestroy(keys, value, now);
+  if (kind === 'sweep') {
     const changed = planSweep(keys, now);
     return { ok: true, changed, result: changed[0] ?? published(1) };
   }
@@ -184,8 +184,8 @@ describe('the life of a tenant’s keys', () => {
         let now = NOW;
         for (const one of steps) {
           if (one[0] === 'wait') now += one[1];
-          const plan = planOf(one, keys, now);
-          expect(planOf(one, keys, now), 'plans are pure').toEqual(plan);
+          const plan = planStep(one, keys, now);
+          expect(planStep(one, keys, now), 'plans are pure').toEqual(plan);
           if (!plan?.ok) continue;
           for (const key of plan.changed)
             expect(
@@ -213,7 +213,7 @@ describe('liveGenerations', () => {
     const keys = [
       retiring(2, NOW + 1),
       staged(6),
-      gone(1),
+      destroyed(1),
       retiring(4, NOW + 1),
       published(3),
       retiring(5, NOW),
@@ -231,7 +231,7 @@ describe('isLive', () => {
   it.each<[string, Generation, boolean]>([
     ['published', published(1), true],
     ['staged', staged(1), false],
-    ['destroyed', gone(1), false],
+    ['destroyed', destroyed(1), false],
     ['retiring, a millisecond left', retiring(1, NOW + 1), true],
     ['retiring, time is up', retiring(1, NOW), false],
     ['retiring without a date', { ...retiring(1, 0), retiresAt: null }, false],

@@ -15,7 +15,7 @@ import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { createRecorder, ensureTenant } from '../support/recorder.ts';
 import { describeWithTool } from '../support/tools.ts';
 
-/** Tables with a row a request, an event or a person. */
+/** Tables with one row per request, event or person. */
 const GROWING =
   'decisions|nonces|sightings|visitor_index|network_\\w+|contests|links|webhook_outbox|ledger_entries|audit_log|erasures|consent_\\w+';
 
@@ -29,14 +29,14 @@ const SCAN = new RegExp(
 );
 
 /**
- * Scans of growing tables that no condition on an index bounds. A partial index bounds one too, and so does a limit on an
- * index, as for the least key.
+ * Finds scans of growing tables without a bound. A condition on an index bounds a scan, and so does a partial index, or a limit
+ * on an index.
  */
 function unbounded(plan: readonly string[]): string[] {
   return plan.filter((line, i) => {
-    const [, how] = SCAN.exec(line) ?? [];
-    if (how === undefined || /using webhook_outbox_(lane|failed)/.test(line)) return false;
-    if (/^(Seq|Bitmap)/.test(how)) return !/Recheck Cond/.test(plan[i + 1] ?? '');
+    const [, access] = SCAN.exec(line) ?? [];
+    if (access === undefined || /using webhook_outbox_(lane|failed)/.test(line)) return false;
+    if (/^(Seq|Bitmap)/.test(access)) return !/Recheck Cond/.test(plan[i + 1] ?? '');
     if (/(Index|Recheck) Cond/.test(plan[i + 1] ?? '')) return false;
     return !/Limit/.test(plan[i - 1] ?? '') || /Filter/.test(plan[i + 1] ?? '');
   });
@@ -61,14 +61,16 @@ describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
   });
 
   async function plansOf(database: Database, work: () => Promise<unknown>): Promise<string[]> {
-    const sent: Query[] = [];
-    const note = (query: Query): number => sent.push(query);
+    const queries: Query[] = [];
+    const note = (query: Query): number => queries.push(query);
     database.read.on('query', note);
     await work();
     database.read.removeListener('query', note);
     const bad: string[] = [];
     await database.transaction(async (tx) => {
-      for (const { sql, bindings } of sent.filter(({ sql: text }) => /^(select|with)/i.test(text.trim()))) {
+      for (const { sql, bindings } of queries.filter(({ sql: text }) =>
+        /^(select|with)/i.test(text.trim()),
+      )) {
         const text = sql.replace(/\?/g, '\\?').replace(/\$\d+/g, '?');
         const answer = await tx.raw(`EXPLAIN ${text}`, bindings as never);
 
@@ -112,7 +114,7 @@ describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
       lastHour: 1,
       lastDay: 2,
     });
-    // Counted by the hour: what is in the tallies is not read again.
+    // Decisions that the hourly tallies contain are not read again.
     await database.transaction((tx) => tx('tallies').update({ n: 100 }));
     expect(await readTraffic(database, NOW)).toMatchObject({
       total: 201,

@@ -1,4 +1,4 @@
 import type { Act } from '../../src/lib/act.ts';
 
-/** Somebody at the command line. */
+/** A person at the command line, for the audit rows of a store's write. */
 export const operatorAt = (at: number): Act => ({ role: 'operator', ref: 'somebody', at });

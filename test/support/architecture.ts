@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { type Import, type Module, readModule } from './modules.ts';
 
-/** The ranks, roles and sizes of CONTRIBUTING.md as a function of sources: each rule is broken once in the test. */
+/** Checks the ranks, roles and sizes of CONTRIBUTING.md on sources. The test breaks each rule once. */
 
 /** From left to right; rooms of one rank do not import each other. */
 export const RANKS = [
@@ -27,9 +27,9 @@ export const RANKS = [
 
 type Room = (typeof RANKS)[number][number] | 'agent' | 'banner';
 
-/** Rooms without a role by file name: values alone. Time and randomness are handed in, the world is not touched. */
+/** Rooms without roles: all their files are pure, and get time and randomness as arguments. */
 const PURE = new Set<Room>(['lib', 'schema', 'seal', 'ledger', 'keys', 'auth']);
-/** Rooms whose files have a role by name. */
+/** Rooms whose files have a role, which follows from the name. */
 const FEATURES = new Set<Room>([
   'audit',
   'tenants',
@@ -54,7 +54,7 @@ type Role = 'store' | 'routes' | 'service' | 'worker' | 'files' | 'value';
 
 type Modules = ReadonlyMap<string, Module>;
 
-/** Null: the file is named by its subject alone. */
+/** @returns null if the name of the file has no role */
 function suffixRole(file: string): Role | null {
   const name = posix.basename(file).replace(/\.tsx?$/, '');
   const [last = ''] = name.split('-').slice(-1);
@@ -67,8 +67,8 @@ const speaksSql = (module: Module | undefined): boolean =>
   (module.queries.length > 0 || module.imports.some(({ target }) => target === 'knex'));
 
 /**
- * A suffix names the role. In a feature, the role of a file that is named by its subject follows from what it imports and calls: SQL makes it a
- * store, and calling a store, a service or the engine makes it a service.
+ * A suffix names the role. Without one, the role of a file in a feature follows from its imports and
+ * calls: a file with SQL is a store, and a file that calls a store, a service or the engine is a service.
  */
 function roleOf(file: string, modules: Modules): Role {
   const named = suffixRole(file);
@@ -87,7 +87,10 @@ function roleOf(file: string, modules: Modules): Role {
 
 const ANY_NODE = 'node:*';
 const VALUES = ['node:buffer', 'node:crypto', 'node:stream', 'zod'];
-/** Besides zod, node:buffer and node:crypto, which every room but the browser's has. */
+/**
+ * Packages that a room may import in addition to zod, node:buffer
+ * and node:crypto, which all rooms of the server may.
+ */
 const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   lib: ['canonicalize', 'ipaddr.js'],
   schema: [],
@@ -118,7 +121,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   banner: [],
 };
 
-/** What a role adds to its room, in a feature. */
+/** Packages that a role may import in addition to those of its room. */
 const ROLE_PACKAGES: Readonly<Record<Role, readonly string[]>> = {
   store: ['knex'],
   routes: [ANY_NODE, 'express'],
@@ -128,7 +131,7 @@ const ROLE_PACKAGES: Readonly<Record<Role, readonly string[]>> = {
   value: [],
 };
 
-/** What the browser's leaves may take from the server's side; of schema only types. */
+/** The files of the server that browser code may import; of schema only types. */
 const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
   ['agent', /^src\/(?:agent\/|lib\/|seal\/(?:constants|context)\.ts$)/],
   ['banner', /^src\/banner\//],
@@ -137,10 +140,13 @@ const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
 const MAX_LINES = 400;
 const MAX_FUNCTION_LINES = 60;
 const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/io.ts']);
-/** Loads migrations by the names that it finds; loads the agent’s half for passkeys from where the agent came. */
+/**
+ * The first loads migrations by their file names, the second
+ * loads the passkey part from the agent's own address.
+ */
 const COMPUTES_IMPORTS = new Set(['src/db/migrate.ts', 'src/agent/identify.ts']);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;
-/** Yields to other work between two steps; reads no time. */
+/** Lets other work run between two steps; it does not read the clock. */
 const YIELDS = 'setImmediate()';
 
 export type Sources = ReadonlyMap<string, string>;
@@ -167,10 +173,10 @@ function packageOf(target: string): string {
     .join('/');
 }
 
-/** Rooms that compose, whose files may also speak SQL or HTTP by their names. */
+/** Rooms that put features together; their files may also have a role by name. */
 const OUTER = new Set<Room>(['ops', 'demo', 'app', 'cli']);
 
-/** Null in a room whose files have no roles. */
+/** @returns null in a room without roles */
 const featureRole = (file: string, room: Room, modules: Modules): Role | null =>
   FEATURES.has(room) ? roleOf(file, modules) : null;
 
@@ -189,8 +195,8 @@ function internalFault(file: string, room: Room, to: string, found: Import, modu
     return `${file} (${role}) imports ${to}: a service hands it what it needs`;
   }
   if (target === room || rankOf(target) < rankOf(room)) return null;
-  const where = rankOf(target) === rankOf(room) ? 'a sibling' : 'to the right';
-  return `${file} (${room}) imports ${to} (${target}), ${where}`;
+  const direction = rankOf(target) === rankOf(room) ? 'a sibling' : 'to the right';
+  return `${file} (${room}) imports ${to} (${target}), ${direction}`;
 }
 
 function rolePackages(file: string, room: Room, modules: Modules): readonly string[] {
@@ -200,7 +206,7 @@ function rolePackages(file: string, room: Room, modules: Modules): readonly stri
 function externalFault(file: string, room: Room, found: Import, modules: Modules): string | null {
   const name = packageOf(found.target ?? '');
   const role = featureRole(file, room, modules);
-  // A type is erased: who only names it touches nothing.
+  // An import of types is erased, so it does nothing at run time.
   if (role !== null && found.typeOnly && name !== 'knex') return null;
   const allowed = LEAVES.has(room)
     ? []
@@ -213,14 +219,14 @@ function impureOf(file: string, room: Room, module: Module, modules: Modules): r
   if (PURE.has(room)) return module.impure;
   const role = featureRole(file, room, modules);
   if (role === 'value') return module.impure;
-  if (role === 'store') return module.impure.filter((what) => what !== YIELDS);
+  if (role === 'store') return module.impure.filter((call) => call !== YIELDS);
   return role === 'service' || role === 'routes'
-    ? module.impure.filter((what) => !/^set\w+\(\)$/.test(what))
+    ? module.impure.filter((call) => !/^set\w+\(\)$/.test(call))
     : [];
 }
 
 function* importFaults(file: string, room: Room, module: Module, modules: Modules): Generator<string> {
-  // A store may draw salts; it reads no clock.
+  // A store may create salts, but does not read the clock.
   const isStore = featureRole(file, room, modules) === 'store';
   const isPure = !isStore && impureOf(file, room, { ...module, impure: ['Date.now'] }, modules).length > 0;
   for (const found of module.imports) {
@@ -247,14 +253,14 @@ function* faultsOf(file: string, source: string, module: Module, modules: Module
   if (lines > MAX_LINES) yield `${file} has ${lines} lines`;
   if (module.defaultExport) yield `${file} has a default export`;
   if (module.readsEnvironment && !READS_ENVIRONMENT.has(file)) yield `${file} reads process.env`;
-  for (const what of impureOf(file, room, module, modules))
-    yield `${file} (${featureRole(file, room, modules) ?? room}) uses ${what}`;
+  for (const call of impureOf(file, room, module, modules))
+    yield `${file} (${featureRole(file, room, modules) ?? room}) uses ${call}`;
   const maySpeakSql = room === 'db' || LEAVES.has(room) || roleOf(file, modules) === 'store';
   for (const query of maySpeakSql ? [] : module.queries) yield `${file} asks the database: ${query}`;
   yield* importFaults(file, room, module, modules);
 }
 
-/** Functions of more lines than a screen has, as `file name`. */
+/** @returns functions that are too long, as `file name` */
 export function longFunctions(sources: Sources): string[] {
   return [...sources].flatMap(([file, source]) =>
     readModule(file, source)
@@ -262,7 +268,7 @@ export function longFunctions(sources: Sources): string[] {
       .map(({ name }) => `${file} ${name}`),
   );
 }
-/** The circles that imports make, type-only ones among them, each told once. */
+/** @returns each circle of imports once, type-only imports included */
 function circles(modules: ReadonlyMap<string, Module>): string[] {
   const found = new Set<string>();
   const done = new Set<string>();
@@ -285,7 +291,7 @@ function circles(modules: ReadonlyMap<string, Module>): string[] {
   return [...found];
 }
 
-/** Everything that breaks a rule, one sentence each; `sources` by path from the project's root. */
+/** @param sources by path from the root of the project @returns one sentence per broken rule */
 export function architectureFaults(sources: Sources): string[] {
   const modules = new Map([...sources].map(([file, source]) => [file, readModule(file, source)]));
   const faults = [...modules].flatMap(([file, module]) => [

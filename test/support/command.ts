@@ -6,43 +6,43 @@ import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Commands of gpd: `runGpd` in this process, `runProgram` the built program in one of its own, what it printed and how
- * it ended. No process outlives the run.
+ * Runs commands of gpd: `runGpd` in this process, `runProgram` as a
+ * separate process of the built program. No process outlives the test run.
  */
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/gpd', import.meta.url));
 
-/** What the parent's environment may not hand on: it would change gpd, or make it refuse to start. */
-const NOT_HANDED_ON = /^(?:GPD_|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|(?:STATE|CREDENTIALS)_DIRECTORY$)/;
+/** These variables of the parent would change gpd, or make it refuse to start. */
+const NOT_INHERITED = /^(?:GPD_|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|(?:STATE|CREDENTIALS)_DIRECTORY$)/;
 
 export type Environment = Readonly<Record<string, string>>;
 
 export function cleanEnvironment(extra: Environment = {}): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !NOT_HANDED_ON.test(name));
-  return { ...Object.fromEntries(kept), ...extra };
+  const inherited = Object.entries(process.env).filter(([name]) => !NOT_INHERITED.test(name));
+  return { ...Object.fromEntries(inherited), ...extra };
 }
 
-/** Removed when the run ends (global-setup.ts), with what was started in it. */
+/** global-setup.ts deletes this folder when the run ends, and stops the processes that were started in it. */
 const givenDir = process.env['TEST_RUN_DIR'];
 export const runDir = givenDir ?? mkdtempSync(join(tmpdir(), 'gpd-test-'));
 export function tempDir(name: string): string {
   return mkdtempSync(join(runDir, `${name}-`));
 }
 
-const alive = new Set<ChildProcess>();
+const liveChildren = new Set<ChildProcess>();
 process.once('exit', () => {
-  for (const child of alive) child.kill('SIGKILL');
-  // Outside of a test run nobody else clears up.
+  for (const child of liveChildren) child.kill('SIGKILL');
+  // Outside a test run nothing else deletes the folder.
   if (givenDir === undefined) rmSync(runDir, { recursive: true, force: true, maxRetries: 3 });
 });
 
-/** The note is for global-setup.ts: a worker that dies hard cannot end its children itself. */
+/** Writes a file with the pid for global-setup.ts, because a killed worker cannot stop its children. */
 function track(child: ChildProcess): void {
   const note = join(runDir, `${child.pid}.pid`);
   writeFileSync(note, '');
-  alive.add(child);
+  liveChildren.add(child);
   child.once('close', () => {
-    alive.delete(child);
+    liveChildren.delete(child);
     rmSync(note, { force: true });
   });
 }
@@ -58,11 +58,11 @@ export interface Ran extends Exit {
 }
 
 export interface RunOptions {
-  /** Standard input; without it the command finds an empty one. Null: it stays open and nothing comes. */
+  /** Standard input, empty by default. Null keeps it open without sending anything. */
   readonly input?: string | null;
   readonly env?: Environment;
   readonly cwd?: string;
-  /** Another copy of bin/gpd. */
+  /** The path of another copy of bin/gpd. */
   readonly program?: string;
 }
 
@@ -72,9 +72,9 @@ export interface Spawned {
   readonly exited: Promise<Exit>;
 }
 
-/** Another program than gpd, looked after in the same way. */
+/** Starts any program, and stops it when the test process ends. */
 export function spawnTool(file: string, args: readonly string[], options: RunOptions): Spawned {
-  // A directory of its own, so that no gpd.toml lies about.
+  // An empty directory contains no gpd.toml that gpd would read.
   const cwd = options.cwd ?? tempDir('cwd');
   const child = spawn(file, args, { cwd, env: cleanEnvironment(options.env) });
   track(child);
@@ -88,7 +88,7 @@ export function spawnTool(file: string, args: readonly string[], options: RunOpt
   const exited = new Promise<Exit>((resolve) => {
     child.once('close', (code, signal) => resolve({ code, signal }));
   });
-  // A command that does not read its input may be gone before it is written.
+  // A command that does not read its input may exit before it is written.
   child.stdin.on('error', () => {});
   if (options.input !== null) child.stdin.end(options.input ?? '');
   return { child, output, exited };
@@ -105,7 +105,7 @@ export async function runProgram(args: readonly string[], options: RunOptions = 
   return { ...(await exited), ...output };
 }
 
-/** What is written to it, as text; no terminal. */
+/** @returns a stream that collects what is written to it; it is no terminal */
 export function collector(): Writable & { readonly text: () => string } {
   const chunks: Buffer[] = [];
   const stream = new Writable({
@@ -117,11 +117,13 @@ export function collector(): Writable & { readonly text: () => string } {
   return Object.assign(stream, { text: () => Buffer.concat(chunks).toString('utf8') });
 }
 
-/** Only a process of its own has a working directory, options of Node, another program or an input that stays open. */
+/**
+ * A working directory, Node options, another program and an input that stays open need a separate process.
+ */
 const needsProcess = ({ cwd, program, input, env }: RunOptions): boolean =>
-  [cwd, program, env?.['NODE_OPTIONS']].some((given) => given !== undefined) || input === null;
+  [cwd, program, env?.['NODE_OPTIONS']].some((option) => option !== undefined) || input === null;
 
-/** Runs one command to its end, in this process where that can be. */
+/** Runs one command to its end, in this process if possible. */
 export async function runGpd(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   if (needsProcess(options)) return runProgram(args, options);
   const { run } = await import('../../src/cli/gpd.ts');
@@ -140,7 +142,7 @@ export async function runGpd(args: readonly string[], options: RunOptions = {}):
   return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-/** The one JSON value on stdout of a command that has to succeed. */
+/** Runs a command with --json, which must succeed. @returns the value that it printed */
 export async function gpdJson<T = Record<string, unknown>>(
   args: readonly string[],
   options: RunOptions = {},

@@ -1,9 +1,9 @@
-/** Defaults of the tests, where nothing depends on the value. */
+/** Default values for tests that do not depend on the value. */
 
 export const KID = 'acme';
 export const ORIGIN = 'https://shop.example';
 /** The second tenant of an installation. */
 export const OTHER = 'other';
 export const OTHER_ORIGIN = 'https://other.example';
-/** What a reviewer writes: long enough to count as a reason. */
+/** The reason of a ruling, long enough to be accepted. */
 export const REASON = 'Looked at the evidence: a person at a shared office computer.';

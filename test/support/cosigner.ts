@@ -6,13 +6,16 @@ import {
   openSeed,
 } from '../../src/ledger/note.ts';
 
-/** A witness's key (C2SP tlog-cosignature, `cosignature/v1`). It cosigns whatever it is given. */
+/**
+ * Creates a witness (https://c2sp.org/tlog-cosignature,
+ * `cosignature/v1`) that cosigns any checkpoint without checking it.
+ */
 export function createCosigner(name: string, seed: Uint8Array) {
   const pair = openSeed(seed);
   const key = createVerifierKey(name, pair.publicKey, COSIGNATURE);
   return {
     vkey: formatVkey(key),
-    /** The signature line over the text of a checkpoint, at a time in epoch seconds. */
+    /** @param time in epoch seconds @returns the signature line for the text of a checkpoint */
     cosign(text: string, time: number) {
       const stamp = Buffer.alloc(8);
       stamp.writeBigUInt64BE(BigInt(time));

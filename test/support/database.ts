@@ -8,11 +8,11 @@ import { macTerms } from '../../src/consent/terms-store.ts';
 import { bumpTenant } from '../../src/db/meta-store.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 
-/** The SQLite file beside a running gpd, as another process sees it. */
+/** Reads and changes the SQLite file of a running gpd from outside, like an operator with sqlite3. */
 
 type Row = Readonly<Record<string, unknown>>;
 
-function open(dataDir: string, mode: number): Promise<sqlite3.Database> {
+function openFile(dataDir: string, mode: number): Promise<sqlite3.Database> {
   return new Promise((resolve, reject) => {
     const database = new sqlite3.Database(join(dataDir, 'gpd.db'), mode, (error) =>
       error ? reject(error) : resolve(database),
@@ -20,12 +20,12 @@ function open(dataDir: string, mode: number): Promise<sqlite3.Database> {
   });
 }
 
-async function using<T>(
+async function withFile<T>(
   dataDir: string,
   mode: number,
   work: (all: (sql: string) => Promise<Row[]>) => Promise<T>,
 ): Promise<T> {
-  const database = await open(dataDir, mode);
+  const database = await openFile(dataDir, mode);
   try {
     database.configure('busyTimeout', 5000);
     return await work((sql) => promisify<string, Row[]>(database.all.bind(database))(sql));
@@ -35,14 +35,14 @@ async function using<T>(
 }
 
 /**
- * Every row of every table, in an order that depends on the rows alone.
+ * Reads every row of every table, sorted by content so that two dumps can be compared.
  * @param except tables to leave out
  */
 export function dumpDatabase(
   dataDir: string,
   except: readonly string[] = [],
 ): Promise<Record<string, string[]>> {
-  return using(dataDir, sqlite3.OPEN_READONLY, async (all) => {
+  return withFile(dataDir, sqlite3.OPEN_READONLY, async (all) => {
     const tables = await all("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
     const dump: Record<string, string[]> = {};
     for (const { name } of tables) {
@@ -54,16 +54,16 @@ export function dumpDatabase(
   });
 }
 
-/** Runs statements one after the other, as an operator with sqlite3 in hand might. */
+/** Runs the statements in order. @returns the rows of the last one */
 export function execute(dataDir: string, ...statements: readonly string[]): Promise<Row[]> {
-  return using(dataDir, sqlite3.OPEN_READWRITE, async (all) => {
+  return withFile(dataDir, sqlite3.OPEN_READWRITE, async (all) => {
     let rows: Row[] = [];
     for (const statement of statements) rows = await all(statement);
     return rows;
   });
 }
 
-/** The same of rows that carry MACs: who writes them with the keys in hand. */
+/** Runs statements and then recomputes all MACs, like an attacker who has the keys. */
 export async function executeSealed(dataDir: string, ...statements: readonly string[]): Promise<void> {
   await execute(dataDir, ...statements);
   const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }));
@@ -88,9 +88,9 @@ export async function executeSealed(dataDir: string, ...statements: readonly str
   }
 }
 
-/** Holds the write lock of the file until the returned function is called. */
+/** Takes the write lock of the file. @returns a function that releases it */
 export async function lockDatabase(dataDir: string): Promise<() => Promise<void>> {
-  const database = await open(dataDir, sqlite3.OPEN_READWRITE);
+  const database = await openFile(dataDir, sqlite3.OPEN_READWRITE);
   await promisify<string, void>(database.exec.bind(database))('BEGIN IMMEDIATE');
   return async () => {
     await promisify<string, void>(database.exec.bind(database))('ROLLBACK');

@@ -10,22 +10,25 @@ import type { Ask, Reply } from './http.ts';
 import { postJson } from './http.ts';
 import { browserHeaders } from './samples.ts';
 
-/** What every answer of the ingest route has to look like, in one place. */
+/** Requests to the ingest route, and the checks that every answer of it must pass. */
 
 export const INGEST = '/_fp/i/v1';
 const COOKIE =
   /^gp_session=([A-Za-z0-9_-]{43}(?:\.[A-Za-z0-9_-]{0,43})?); HttpOnly; Secure; SameSite=Strict; Path=\/; Max-Age=2592000$/;
 export const REQUEST_ID = /^req_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** For `vi.waitFor`: what the command line changes, a running server sees within 5 s. */
+/**
+ * Options for `vi.waitFor`. A running server sees a change
+ * by a command within 5 s; a busy machine needs longer.
+ */
 export const SEEN_WITHIN = { timeout: 60_000, interval: 20 } as const;
 
-/** POST to the ingest route with a browser's headers; those given here win. */
+/** Posts to the ingest route with the headers of a browser; `headers` override them. */
 export function post(base: string, body: unknown, headers: Ask['headers'] = {}): Promise<Reply> {
   return postJson(base, INGEST, body, { ...browserHeaders(), ...headers });
 }
 
-/** The one value of the session cookie, which is there and to the letter. */
+/** Checks that the answer sets exactly the session cookie. @returns its value */
 export function sessionOf(reply: Reply): string {
   const cookies = reply.headers['set-cookie'] ?? [];
   expect(cookies).toHaveLength(1);
@@ -33,7 +36,10 @@ export function sessionOf(reply: Reply): string {
   return COOKIE.exec(cookies[0] ?? '')?.[1] ?? '';
 }
 
-/** An IngestResponse with its status, its cookie and one request id in header and body. */
+/**
+ * Checks that the answer is an IngestResponse with the right
+ * status, a cookie, and the same request id in header and body.
+ */
 export function expectCore(reply: Reply, reason: IngestReason): IngestResponse {
   const body = ingestResponseSchema.strict().parse(reply.json());
   expect({ reason: body.reason, status: reply.status }).toEqual({ reason, status: INGEST_STATUS[reason] });
@@ -48,7 +54,7 @@ export function expectCore(reply: Reply, reason: IngestReason): IngestResponse {
   return body;
 }
 
-/** An error of the closed table, its exact status, no cookie, a request id. */
+/** Checks that the answer is an error of the closed table, with its status, a request id and no cookie. */
 export function expectError(reply: Reply, code: ErrorCode): Record<string, unknown> {
   const body = reply.json() as Record<string, unknown>;
   expect({ error: body['error'], status: reply.status }).toEqual({ error: code, status: ERRORS[code][0] });

@@ -37,7 +37,7 @@ async function reportTools(): Promise<void> {
   for (const line of lines) process.stderr.write(`${line}\n`);
 }
 
-/** Ends what a worker that died hard left behind: server.ts notes every process by an empty file named after it. */
+/** Stops the processes of a killed worker: command.ts wrote a file named after each pid. */
 async function endLeftovers(runDir: string): Promise<void> {
   for (const name of await readdir(runDir)) {
     const pid = Number(/^(\d+)\.pid$/.exec(name)?.[1]);
@@ -46,14 +46,14 @@ async function endLeftovers(runDir: string): Promise<void> {
       process.kill(pid, 'SIGKILL');
       process.stderr.write(`ended process ${pid}, which a test had left running\n`);
     } catch {
-      // gone in the meantime
+      // The process exited meanwhile.
     }
   }
 }
 
 /**
- * Once before all suites: builds `dist/` (unless SKIP_BUILD=1), says which tools are there. What fails here is said here: vitest
- * 4.1 ends in a fault of its own when it looks up the place of an error in a module out of its cache.
+ * Runs once before all suites: builds `dist/` (unless SKIP_BUILD=1) and lists missing tools. It prints
+ * its own errors, because vitest 4.1 crashes when it looks up the source of an error from this module.
  */
 export async function setup(): Promise<() => Promise<void>> {
   try {

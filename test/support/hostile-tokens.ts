@@ -1,7 +1,10 @@
 import { createKey, encodePart, macJws, publicJwk, signJws } from './jws.ts';
 import type { Idp } from './oidc.ts';
 
-/** One token of each attack, for whoever serves a route behind the authenticator: all are 401. test/auth has them one by one. */
+/**
+ * Creates one token per attack, for tests of routes that need a
+ * token: each must answer 401. test/auth explains each attack.
+ */
 export async function createHostileTokens(
   idp: Idp,
 ): Promise<readonly (readonly [name: string, token: string])[]> {
@@ -11,8 +14,8 @@ export async function createHostileTokens(
   const claims = idp.claims({ gpd_role: ['subject', 'reviewer', 'dpo'], gpd_tenant: 'acme' });
   const good = idp.forge(claims);
   const [header = '', payload = '', signature = ''] = good.split('.');
-  const sign = (more: object): string => idp.forge({ ...claims, ...more });
-  const withHeader = (more: Readonly<Record<string, unknown>>): string => idp.forge(claims, more);
+  const sign = (changes: object): string => idp.forge({ ...claims, ...changes });
+  const withHeader = (members: Readonly<Record<string, unknown>>): string => idp.forge(claims, members);
   return [
     ['alg none', `${encodePart({ alg: 'none' })}.${payload}.`],
     ['alg NoNe with a signature', `${encodePart({ alg: 'NoNe' })}.${payload}.${signature}`],

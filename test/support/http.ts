@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, request } from 'node:http';
 import { type RequestOptions, request as requestOverTls } from 'node:https';
 import { connect } from 'node:net';
 
-/** HTTP as a stranger speaks it: nothing is normalised, retried or followed. */
+/** An HTTP client for tests that normalises, retries and follows nothing. */
 
 export interface Reply {
   readonly status: number;
@@ -15,24 +15,24 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | Uint8Array;
-  /** Transfer-Encoding: chunked, so that nothing says how long the body will be. */
+  /** Sends Transfer-Encoding: chunked, without a Content-Length. */
   readonly chunked?: boolean;
-  /** Over a kept connection, by TLS, from another address. */
+  /** Options for a kept connection, TLS, or another local address. */
   readonly by?: Pick<RequestOptions, 'agent' | 'ca' | 'servername' | 'localAddress'>;
 }
 
-/** One request; over a connection of its own unless `by` has an agent. */
+/** Sends one request, over a new connection unless `by` has an agent. */
 export function ask(base: string, path: string, options: Ask = {}): Promise<Reply> {
   const { method = 'GET', body, chunked = false, by = {} } = options;
   const length = body === undefined || chunked ? {} : { 'content-length': Buffer.byteLength(body) };
   const headers = { ...length, ...options.headers } as Record<string, string>;
-  // The path goes out as it is: a URL object would tidy it up.
+  // The path is sent unchanged: a URL object would normalise it.
   const { protocol, hostname, port } = new URL(base);
   const send = protocol === 'https:' ? requestOverTls : request;
   return new Promise((resolve, reject) => {
-    const sent = send({ agent: false, ...by, hostname, port, path, method, headers });
-    sent.once('error', reject);
-    sent.once('response', (response) => {
+    const outgoing = send({ agent: false, ...by, hostname, port, path, method, headers });
+    outgoing.once('error', reject);
+    outgoing.once('response', (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.once('error', reject);
@@ -42,14 +42,14 @@ export function ask(base: string, path: string, options: Ask = {}): Promise<Repl
         resolve({ status, headers: received, text, json: () => JSON.parse(text) as unknown });
       });
     });
-    if (body !== undefined && chunked) sent.write(body);
-    sent.end(chunked ? undefined : body);
+    if (body !== undefined && chunked) outgoing.write(body);
+    outgoing.end(chunked ? undefined : body);
   });
 }
 
 export const JSON_TYPE = { 'content-type': 'application/json' } as const;
 
-/** POST of a JSON text, or of any value as JSON. */
+/** Posts a text or bytes unchanged, and any other value as JSON. */
 export function postJson(
   base: string,
   path: string,
@@ -60,14 +60,17 @@ export function postJson(
   return ask(base, path, { method: 'POST', headers: { ...JSON_TYPE, ...headers }, body: bytes });
 }
 
-/** Bytes on a socket, for what no client library would send. */
+/** A raw socket, for bytes that no client library would send. */
 export interface Wire {
   send(bytes: string | Uint8Array): void;
-  /** Everything received so far. */
+  /** @returns everything received so far */
   received(): string;
-  /** Resolves as soon as what was received matches, with all of it. */
+  /** Resolves with everything received as soon as it matches. */
   until(pattern: RegExp): Promise<string>;
-  /** Resolves when the other side has closed, with everything received and the milliseconds since the connection. */
+  /**
+   * Resolves when the other side has closed, with everything
+   * received and the milliseconds since the connection.
+   */
   readonly closed: Promise<{ readonly text: string; readonly ms: number }>;
   close(): void;
 }
@@ -87,7 +90,7 @@ export async function openWire(port: number): Promise<Wire> {
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject);
     socket.once('connect', () => {
-      // From here on a reset is told by `closed`.
+      // After the connection a reset is reported by `closed`.
       socket.off('error', reject).on('error', () => {});
       resolve();
     });
@@ -117,7 +120,7 @@ export interface RawReply {
   readonly body: string;
 }
 
-/** The last response in what a wire received; its predecessors may be a 100 Continue. */
+/** Parses the last response in the received text; a 100 Continue may come before it. */
 export function lastReply(text: string): RawReply {
   const at = text.lastIndexOf('HTTP/1.1 ');
   const [head = '', ...rest] = text.slice(at).split('\r\n\r\n');

@@ -9,9 +9,9 @@ import {
 import { promisify } from 'node:util';
 import type { JWK } from 'jose';
 
-/** Compact JWS made by hand, because a library refuses to sign most of what an attacker sends. */
+/** Builds compact JWS by hand, because libraries refuse to sign most of the tokens that an attacker sends. */
 
-/** JSON, or the very bytes. */
+/** An object is encoded as JSON; texts and bytes are used unchanged. */
 export type Part = object | string | Uint8Array;
 
 const generate = promisify(generateKeyPair) as (
@@ -21,7 +21,7 @@ const generate = promisify(generateKeyPair) as (
 
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 
-/** A private JWK, to be used with this algorithm alone. */
+/** @returns a private JWK that is only used with this algorithm */
 export async function createKey(alg: string, modulusLength = 2048): Promise<JWK> {
   const namedCurve = CURVES[alg];
   const type = namedCurve ? 'ec' : alg === 'EdDSA' ? 'ed25519' : 'rsa';
@@ -39,7 +39,7 @@ export function encodePart(part: Part): string {
   return Buffer.from(bytes as string).toString('base64url');
 }
 
-/** By the algorithm that the JWK is for, whatever a header says. */
+/** Uses the algorithm of the JWK, whatever the header of the token says. */
 function signBytes(input: string, { alg = '', ...jwk }: JWK): Buffer {
   const key = createPrivateKey({ key: jwk as Record<string, unknown>, format: 'jwk' });
   if (alg === 'EdDSA') return sign(null, Buffer.from(input), key);
@@ -54,7 +54,7 @@ export function signJws(header: Part, payload: Part, jwk: JWK): string {
   return `${input}.${signBytes(input, jwk).toString('base64url')}`;
 }
 
-/** HS256 and its kin under any bytes, as one who takes a public key for a secret would make it. */
+/** Signs with HS256 or a similar algorithm. An attacker uses a public key as the secret. */
 export function macJws(header: Part, payload: Part, secret: string | Uint8Array, hash = 'sha256'): string {
   const input = `${encodePart(header)}.${encodePart(payload)}`;
   return `${input}.${createHmac(hash, secret).update(input).digest('base64url')}`;

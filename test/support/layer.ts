@@ -2,7 +2,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { tempDir } from './command.ts';
 
-/** This very machine, with a layer over all of its files that is thrown away: real dpkg, real users, nothing left behind. */
+/**
+ * Runs scripts on this machine in an overlay over all its files,
+ * which is deleted afterwards: real dpkg and users, no traces.
+ */
 
 const LAYER = fileURLToPath(new URL('layer.sh', import.meta.url));
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
@@ -25,7 +28,7 @@ export interface Followed {
   readonly output: string;
 }
 
-/** Runs a script there, stopping at the first command that fails. Every process that it starts ends with it. */
+/** Runs a script in the overlay until a command fails. All its processes end with it. */
 export function inLayer(script: string, env: Readonly<Record<string, string>> = {}): Promise<Followed> {
   const command = ['--mount', '--pid', '--fork', '--kill-child', 'bash', LAYER, 'bash', '-c', script];
   const child = spawn('unshare', command, {

@@ -18,14 +18,18 @@ import { TILE_WIDTH } from '../../src/ledger/tiles.ts';
 import { decodeBase64, decodeBase64Url } from '../../src/lib/crypto.ts';
 import { canonicalJson, type Json } from '../../src/lib/json.ts';
 
-/** What an auditor does with what a log hands out; gpd itself only makes it. */
+/**
+ * The checks of an auditor on entries and proofs of a log. gpd
+ * only creates proofs, so this shares no code with their creation.
+ */
 
 const half = (n: number): number => Math.floor(n / 2);
 const isOdd = (n: number): boolean => n % 2 === 1;
 
 /**
- * RFC 9162 section 2.1.3.2, which shares nothing with the making of proofs. Arithmetic, not bitwise operators: sizes pass
- * 2^32. False for anything that is not a proof; never a throw.
+ * Implements RFC 9162 section 2.1.3.2, with arithmetic instead
+ * of bitwise operators, because sizes can exceed 2^32.
+ * @returns false for anything that is not a valid proof; it does not throw
  */
 export function verifyInclusion(
   index: number,
@@ -42,7 +46,7 @@ export function verifyInclusion(
     if (last === 0) return false;
     if (isOdd(node) || node === last) {
       hash = nodeHash(sibling, hash);
-      // At the right edge a hash may skip levels on which its node has no sibling.
+      // At the right edge, levels without a sibling are skipped.
       while (!isOdd(node) && node !== 0) [node, last] = [half(node), half(last)];
     } else {
       hash = nodeHash(hash, sibling);
@@ -52,7 +56,7 @@ export function verifyInclusion(
   return last === 0 && Buffer.from(hash).equals(root);
 }
 
-/** Null when the bytes are not whole entries, 1 to 256 of them, each behind its length as a big-endian uint16. */
+/** @returns null unless the bytes are 1 to 256 entries, each after its length as a big-endian uint16 */
 export function decodeEntryBundle(bytes: Buffer): Buffer[] | null {
   const entries: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -78,7 +82,7 @@ const entrySchema = z.union([
   z.strictObject({ ...common, type: z.enum(IMPERSONAL_TYPES), body: z.record(z.string(), z.json()) }),
 ]);
 
-/** Null unless the bytes are an entry, in the one form that RFC 8785 gives it: what parses is what was hashed. */
+/** @returns null unless the bytes are an entry in the canonical form of RFC 8785, in which it was hashed */
 export function parseEntry(bytes: Uint8Array): z.infer<typeof entrySchema> | null {
   try {
     const value = JSON.parse(Buffer.from(bytes).toString()) as Json;
@@ -89,14 +93,14 @@ export function parseEntry(bytes: Uint8Array): z.infer<typeof entrySchema> | nul
   }
 }
 
-/** True when this key, salt, principal and detail are the ones that the entry was made of. */
+/** @returns true if the entry commits to this key, salt, principal and detail */
 export function openPersonalEntry(bytes: Uint8Array, opening: CommitmentOpening): boolean {
   const entry = parseEntry(bytes);
   if (entry === null || !('subject' in entry)) return false;
   return entry.subject === commitSubject(opening) && entry.body === commitBody(opening);
 }
 
-/** Null unless it is a proof with its entry in `extra`. */
+/** @returns null unless the text is a proof with its entry in `extra` */
 function parseTlogProof(text: string) {
   const gap = text.indexOf('\n\n');
   if (gap === -1) return null;
@@ -111,19 +115,19 @@ function parseTlogProof(text: string) {
 }
 
 type Refusal = 'malformed-key' | 'malformed-proof' | 'not-included' | CheckpointRefusal;
-const refused = (why: Refusal) => ({ ok: false, why }) as const;
+const refuse = (reason: Refusal) => ({ ok: false, why: reason }) as const;
 
-/** @param vkey the log's verifier key, got by another way than the proof and trusted */
+/** @param vkey the trusted verifier key of the log, which did not come with the proof */
 export function verifyTlogProof(text: string, vkey: string) {
   const key = parseVkey(vkey);
-  if (key === null) return refused('malformed-key');
+  if (key === null) return refuse('malformed-key');
   const proof = parseTlogProof(text);
-  if (proof === null) return refused('malformed-proof');
+  if (proof === null) return refuse('malformed-proof');
   const signed = verifyCheckpoint(proof.checkpoint, key);
   if (!signed.ok) return signed;
   const { entry, index, hashes } = proof;
   const { origin, size, root } = signed.checkpoint;
   const leaf = leafHash(entry);
-  if (!verifyInclusion(index, size, leaf, hashes, root)) return refused('not-included');
+  if (!verifyInclusion(index, size, leaf, hashes, root)) return refuse('not-included');
   return { ok: true, entry, index, leafHash: leaf, origin, size, root } as const;
 }

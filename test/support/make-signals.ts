@@ -3,7 +3,7 @@ import type { Facts } from '../../src/ingest/verdict/facts.ts';
 import { readAgent, recogniseDefenses } from '../../src/ingest/verdict/facts.ts';
 import { readSignals, type Signals } from '../../src/schema/signals.ts';
 
-/** What one ordinary browser reports, and small changes of it. */
+/** Creates the signals of an ordinary browser, with changes that a test needs. */
 
 const USER_AGENT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36';
@@ -13,7 +13,7 @@ const BRANDS = [
   { brand: 'Not_A Brand', version: '99' },
 ];
 
-/** What Chromium on a Linux desktop reports, with nothing suspicious about it. */
+/** Returns the report of Chromium on a Linux desktop, without anything suspicious. */
 export function createRawSignals(): Record<string, Record<string, unknown>> & { fonts: never } {
   const uaData = {
     brands: BRANDS,
@@ -59,7 +59,7 @@ export function createRawSignals(): Record<string, Record<string, unknown>> & { 
   return raw as unknown as Record<string, Record<string, unknown>> & { fonts: never };
 }
 
-/** Signals of that browser with some groups' fields changed; a group set to null is missing. */
+/** Merges changes into the groups of that report; a group set to null is missing. */
 export function createSignals(
   changes: Record<string, Record<string, unknown> | string | null> = {},
 ): Signals {
@@ -87,7 +87,7 @@ function createNetwork(over: Partial<NetworkFacts> = {}): NetworkFacts {
   };
 }
 
-/** Everything a rule may look at, from that browser's signals and headers with some changes. */
+/** Creates the input of the rules from the signals and headers of that browser. */
 export function createFacts(
   changes: Parameters<typeof createSignals>[0] = {},
   network: Partial<NetworkFacts> = {},

@@ -17,12 +17,14 @@ import { createTenant, type Tenant, type TenantSnapshot } from '../../src/tenant
 import type { NewTenant } from '../../src/tenants/tenant-store.ts';
 import { createRawSignals } from './make-signals.ts';
 
-/** 20 November 2025; every fixture tells its time from here. */
+/** Builders of tenants, entries, keys and random bytes for tests. */
+
+/** 20 November 2025 in epoch milliseconds; all fixtures use it as the current time. */
 export const NOW = 1_763_630_000_000;
-/** Its day since 1970. */
+/** The day of NOW, counted from 1970. */
 export const DAY = 20_412;
 
-/** Reproducible bytes: SHA-256 in counter mode over the seed. */
+/** Creates reproducible bytes: SHA-256 in counter mode over the seed. */
 export function seededRandom(seed: string): Random {
   let counter = 0;
   return (size) => {
@@ -35,7 +37,7 @@ export function seededRandom(seed: string): Random {
   };
 }
 
-/** The seed of a random test: TEST_SEED, or a fresh one; always said, so that a failure can be run again. */
+/** Returns TEST_SEED or a new seed for a random test, and prints it, so that a failure can be repeated. */
 export function announcedSeed(suite: string): string {
   const seed = process.env['TEST_SEED'] ?? String(Date.now());
   process.stderr.write(`${suite}: TEST_SEED=${seed}\n`);
@@ -57,7 +59,7 @@ export function createGenerationRow(over: Partial<Generation> = {}): Generation 
   };
 }
 
-/** A tenant as `insertTenant` takes it, with keys that are no keys: storage does not look into them. */
+/** Creates a tenant for `insertTenant`. Its keys are plain texts, because stores do not read them. */
 export function createNewTenant(kid: string, over: Partial<NewTenant> = {}): NewTenant {
   return {
     tenant: {
@@ -108,27 +110,27 @@ export function createVerdict(over: Partial<Verdict> = {}): Verdict {
 
 export interface EntryOptions {
   readonly kid: string;
-  /** Names the request and, unless `nonce` does, the nonce. */
+  /** The id of the request, and also the nonce unless `nonce` is set. */
   readonly id: string;
   readonly nonce?: string;
-  /** Null: nobody was identified. */
+  /** Null if no device was identified. */
   readonly durable?: string | null;
   readonly epoch?: number;
   readonly epochEndsAt?: number;
-  /** Salted hash of the client's network. */
+  /** The salted hash of the client's network. */
   readonly network?: string;
   readonly day?: number;
   readonly marked?: boolean;
   readonly shadow?: ShadowVerdict;
   readonly webhooks?: readonly string[];
   readonly decidedAt?: number;
-  /** The bundle's own time. */
+  /** The time in the bundle. */
   readonly datedAt?: number;
   readonly summary?: RecordEntry['summary'];
   readonly verdict?: Partial<Verdict>;
 }
 
-/** An entry with the claim that goes before it. */
+/** An entry with the nonce claim that is written before it. */
 export type TestEntry = RecordEntry & { readonly claim: NonceClaim };
 
 export function createEntry(options: EntryOptions): TestEntry {
@@ -174,7 +176,7 @@ export function makePlaintext(over: Partial<Plaintext> = {}): Plaintext {
   };
 }
 
-/** A tenant of the test's own, whose keys hang on its kid. */
+/** Creates a complete tenant with keys that are derived from its kid. */
 export function createTestTenant(kid: string, over: Partial<TenantSnapshot> = {}): Tenant {
   const random = seededRandom(kid);
   const masterKey = createMasterKey(sha256('master key'), random);
@@ -197,7 +199,7 @@ export function createTestTenant(kid: string, over: Partial<TenantSnapshot> = {}
   return createTenant(snapshot, { masterKey, clock: () => NOW, random, onOpened: () => {} });
 }
 
-/** A tenant as the pipeline sees it; `scalars` are the private keys of its live generations, newest first. */
+/** Creates a tenant for the ingest. @param scalars the private keys of its live generations, newest first */
 export function createIngestTenant(scalars: readonly Buffer[] = [], over: Partial<Tenant> = {}): Tenant {
   return {
     ...createTestTenant('acme'),

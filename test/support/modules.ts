@@ -1,6 +1,9 @@
 import { parseSync } from 'oxc-parser';
 
-/** What a module imports, exports by default and touches of the world, read from its source. */
+/**
+ * Reads from the source of a module its imports, default export,
+ * queries, and uses of time, randomness and the environment.
+ */
 
 const IMPURE_CALLS = new Set(['fetch', 'setTimeout', 'setInterval', 'setImmediate', 'Date']);
 const IMPURE_MEMBERS = /^(?:Date\.now|Math\.random|performance\.now|process\.\w+|crypto\.\w+)$/;
@@ -11,7 +14,7 @@ export interface Node {
 }
 
 export interface Import {
-  /** Null: computed, and nobody can tell. */
+  /** Null if the module name is computed at run time. */
   readonly target: string | null;
   readonly typeOnly: boolean;
   readonly names: readonly string[];
@@ -22,7 +25,7 @@ export interface Module {
   readonly impure: readonly string[];
   readonly readsEnvironment: boolean;
   readonly defaultExport: boolean;
-  /** Tables that are asked by name, also through a transaction that was handed over: `tx('tenants')`. */
+  /** Tables that are queried by name, also through a transaction: `tx('tenants')`. */
   readonly queries: readonly string[];
   readonly functions: readonly { readonly name: string; readonly lines: number }[];
 }
@@ -90,7 +93,7 @@ function impurityOf(node: Node): string | null {
   return node.type === 'NewExpression' && callee === 'Date' && argumentless ? 'new Date()' : null;
 }
 
-/** Knex and its transactions are called by a table's name; `read` is a database's knex for reading. */
+/** Names of knex instances and transactions, which are called with the name of a table. */
 const QUERY = /^(?:tx|trx|read|db|knex)$/;
 
 function queryOf(node: Node): string | null {
@@ -123,7 +126,7 @@ function linesOf(source: string): Lines {
   return { at };
 }
 
-/** Named by its declaration, its variable or its property. */
+/** A function has the name of its declaration, its variable or its property. */
 function functionsOf(nodes: readonly Node[], source: string): Module['functions'] {
   const lines = linesOf(source);
   const names = new Map<unknown, string>();

@@ -17,7 +17,7 @@ import {
 } from './idp/messages.ts';
 import { createKey, type Part, signJws } from './jws.ts';
 
-/** A real identity provider (oidc-provider) in a process of its own, whose private keys the test knows. */
+/** Starts a real identity provider (oidc-provider) in a separate process. The test knows its private keys. */
 
 export const AUDIENCE = 'https://gpd.test/privacy';
 const MAIN = fileURLToPath(new URL('./idp/main.ts', import.meta.url));
@@ -26,7 +26,7 @@ const CLIENT = { id: 'harness', secret: randomBytes(24).toString('base64url') };
 export type Alg = 'ES256' | 'RS256';
 
 export interface IdpOptions {
-  /** A fixed port, for a provider that comes up after the server that needs it. */
+  /** A fixed port, for a provider that is started after the server that needs it. */
   readonly port?: number;
   readonly accounts?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Clients of the authorization-code flow, by their redirect address. */
@@ -42,42 +42,42 @@ export interface IdpOptions {
 export interface Idp {
   readonly issuer: string;
   readonly audience: string;
-  /** GPD_OIDC_* for a server that trusts it. */
+  /** The GPD_OIDC_* settings of a server that trusts this provider. */
   readonly settings: Readonly<Record<string, string>>;
-  /** The private JWKs that it signs with now. */
+  /** The private JWKs that the provider currently signs with. */
   readonly keys: { readonly ES256: JWK; readonly RS256: JWK };
-  /** A token from its token endpoint; the claims are added to its own, or replace them. */
+  /** Requests a token from the token endpoint; the claims are added to the provider's, or replace them. */
   token(claims: Readonly<Record<string, unknown>>, options?: { readonly alg?: Alg }): Promise<string>;
-  /** A token made by hand with its current key; a member of the header that is undefined is left out. */
+  /** Builds a token by hand, signed with a current key; undefined members of the header are left out. */
   forge(claims: Part, header?: Readonly<Record<string, unknown>>, alg?: Alg): string;
-  /** Claims of a token that would be taken: iss, aud, sub, iat, exp and a role. */
+  /** Returns the claims of an acceptable token: iss, aud, sub, iat, exp and a role. */
   claims(more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
-  /** New keys; the old ones are published no more unless `keepOld`. */
+  /** Replaces the keys; the old ones are no longer published unless `keepOld` is set. */
   rotate(options?: { readonly keepOld?: boolean }): Promise<void>;
   fault(rule: FaultRule | null): Promise<void>;
-  /** Paths that it was asked for since the last call. */
+  /** Returns the paths of all requests since the last call. */
   asked(): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
 
-/** Made once a run: to read the TypeScript at each start took longer than the provider itself. */
-async function programOf(): Promise<string> {
+/** The bundle is built once per run, because compiling TypeScript takes longer than starting the provider. */
+async function buildProgram(): Promise<string> {
   const program = join(runDir, 'idp.mjs');
   if (existsSync(program)) return program;
   const provider = import.meta.resolve('oidc-provider');
-  const made = await build({
+  const bundle = await build({
     entryPoints: [MAIN],
     bundle: true,
     platform: 'node',
     format: 'esm',
-    // It lies in the temporary directory, from where no package is found by its name.
+    // Packages cannot be found by name from the temporary directory, so this one gets its path.
     alias: { 'oidc-provider': provider },
     external: [provider],
     write: false,
   });
   const draft = join(tempDir('idp'), 'idp.mjs');
-  writeFileSync(draft, made.outputFiles[0]?.contents ?? '');
-  // Whole or not at all: other workers make it, too.
+  writeFileSync(draft, bundle.outputFiles[0]?.contents ?? '');
+  // The rename is atomic, because other workers may build it at the same time.
   renameSync(draft, program);
   return program;
 }
@@ -89,17 +89,22 @@ async function createKeys(generation: number): Promise<Idp['keys']> {
 
 interface Process {
   readonly child: ChildProcess;
-  /** By generation. RSA keys take long to make: the next provider of this process has the same. */
+  /**
+   * One entry per generation. Creating RSA keys is slow,
+   * so the next provider in this process uses them again.
+   */
   readonly keys: Idp['keys'][];
   stderr: string;
 }
 
-/** Processes whose provider was stopped. To load one takes longer than all that most tests ask of it. */
-const idle: Process[] = [];
+/** Processes whose provider was stopped. They are used again, because starting one is slow. */
+const idleProcesses: Process[] = [];
 
-/** Without the harness it ends by itself: its channel closes. */
+/** The process exits when its channel to this one closes. */
 async function startProcess(): Promise<Process> {
-  const child = spawn(process.execPath, [await programOf()], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const child = spawn(process.execPath, [await buildProgram()], {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
   const started: Process = { child, keys: [], stderr: '' };
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     started.stderr += text;
@@ -107,9 +112,9 @@ async function startProcess(): Promise<Process> {
   return started;
 }
 
-/** Nobody waits for a process that is idle. */
-function hold({ child }: Process, how: 'ref' | 'unref'): void {
-  for (const handle of [child, child.channel, child.stderr as Socket | null]) handle?.[how]();
+/** An idle process must not keep the test process running, so its handles are unreferenced. */
+function setReference({ child }: Process, method: 'ref' | 'unref'): void {
+  for (const handle of [child, child.channel, child.stderr as Socket | null]) handle?.[method]();
 }
 
 function clientsOf({ clients = [] }: IdpOptions): IdpClient[] {
@@ -120,7 +125,7 @@ function clientsOf({ clients = [] }: IdpOptions): IdpClient[] {
     redirect_uris: [],
     response_types: [],
   };
-  const others = clients.map(({ id, secret, redirectUri }) => ({
+  const consoleClients = clients.map(({ id, secret, redirectUri }) => ({
     client_id: id,
     client_secret: secret,
     grant_types: ['authorization_code'],
@@ -128,18 +133,19 @@ function clientsOf({ clients = [] }: IdpOptions): IdpClient[] {
     post_logout_redirect_uris: [redirectUri.replace('/callback', '/signed-out')],
     response_types: ['code'],
   }));
-  return [harness, ...others];
+  return [harness, ...consoleClients];
 }
 
-function tell<Done extends FromIdp['done']>(
+function sendMessage<Done extends FromIdp['done']>(
   child: ChildProcess,
   message: ToIdp & { readonly do: Done },
 ): Promise<FromIdp & { readonly done: Done }> {
   return new Promise((resolve, reject) => {
-    const gone = (code: number | null): void => reject(new Error(`the identity provider ended with ${code}`));
-    child.once('exit', gone);
+    const onExit = (code: number | null): void =>
+      reject(new Error(`the identity provider ended with ${code}`));
+    child.once('exit', onExit);
     child.once('message', (answer: FromIdp) => {
-      child.off('exit', gone);
+      child.off('exit', onExit);
       resolve(answer as FromIdp & { readonly done: Done });
     });
     child.send(message);
@@ -147,12 +153,12 @@ function tell<Done extends FromIdp['done']>(
 }
 
 export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
-  const used = idle.pop() ?? (await startProcess());
-  hold(used, 'ref');
-  const { child, keys: made } = used;
+  const idpProcess = idleProcesses.pop() ?? (await startProcess());
+  setReference(idpProcess, 'ref');
+  const { child, keys: createdKeys } = idpProcess;
   const keysOf = async (index: number): Promise<Idp['keys']> => {
-    made[index] ??= await createKeys(index + 1);
-    return made[index];
+    createdKeys[index] ??= await createKeys(index + 1);
+    return createdKeys[index];
   };
   let generation = 0;
   let keys = await keysOf(generation);
@@ -167,8 +173,8 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
     signsOut: options.signsOut ?? true,
     jwks: [keys.ES256, keys.RS256],
   };
-  const { port } = await tell(child, { do: 'start', setup }).catch((error: unknown) => {
-    throw new Error(`${String(error)}\n${used.stderr}`);
+  const { port } = await sendMessage(child, { do: 'start', setup }).catch((error: unknown) => {
+    throw new Error(`${String(error)}\n${idpProcess.stderr}`);
   });
   const issuer = `http://127.0.0.1:${port}`;
 
@@ -191,34 +197,34 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
       });
       const answer = (await response.json()) as { access_token?: string };
       if (answer.access_token === undefined)
-        throw new Error(`no token: ${JSON.stringify(answer)}\n${used.stderr}`);
+        throw new Error(`no token: ${JSON.stringify(answer)}\n${idpProcess.stderr}`);
       return answer.access_token;
     },
     forge: (claims, header = {}, alg = 'ES256') =>
       signJws({ alg, typ: 'at+jwt', kid: keys[alg].kid, ...header }, claims, keys[alg]),
-    claims(more = {}) {
+    claims(changes = {}) {
       const now = Math.floor(Date.now() / 1000);
       const registered = { iss: issuer, aud: AUDIENCE, sub: 'user-1', iat: now, exp: now + 300 };
-      return { ...registered, gpd_role: 'subject', ...more };
+      return { ...registered, gpd_role: 'subject', ...changes };
     },
     async rotate({ keepOld = false } = {}) {
       generation += 1;
       const old = keepOld ? [keys.ES256, keys.RS256] : [];
       keys = await keysOf(generation);
-      await tell(child, { do: 'rotate', jwks: [keys.ES256, keys.RS256, ...old] });
+      await sendMessage(child, { do: 'rotate', jwks: [keys.ES256, keys.RS256, ...old] });
     },
     async fault(rule) {
-      await tell(child, { do: 'fault', rule });
+      await sendMessage(child, { do: 'fault', rule });
     },
     async asked() {
-      return (await tell(child, { do: 'asked' })).asked;
+      return (await sendMessage(child, { do: 'asked' })).asked;
     },
     async stop() {
       if (isStopped) return;
       isStopped = true;
-      await tell(child, { do: 'stop' });
-      hold(used, 'unref');
-      idle.push(used);
+      await sendMessage(child, { do: 'stop' });
+      setReference(idpProcess, 'unref');
+      idleProcesses.push(idpProcess);
     },
   };
   return idp;

@@ -1,6 +1,9 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-/** An authenticator in software: ES256, no attestation, written from WebAuthn and CTAP2 and not with the library that is tested. */
+/**
+ * A software authenticator for ES256 without attestation, written
+ * from WebAuthn and CTAP2, independent of the tested library.
+ */
 
 export interface Passkey {
   readonly id: Buffer;
@@ -12,10 +15,10 @@ export interface CeremonyOptions {
   readonly origin: string;
   readonly rpId?: string;
   readonly challenge: string;
-  /** Of the client data. */
+  /** Members that are added to the client data. */
   readonly over?: Readonly<Record<string, unknown>>;
   readonly flags?: number;
-  /** One that moves with the person from device to device. */
+  /** True for a passkey that is synchronised between devices. */
   readonly synced?: boolean;
 }
 
@@ -28,7 +31,7 @@ const AT = 0x40;
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest();
 const b64 = (data: Buffer): string => data.toString('base64url');
 
-/** CBOR of a map whose keys and values are encoded already. */
+/** Encodes a CBOR map (RFC 8949) from encoded keys and values. */
 const cborMap = (...pairs: readonly (readonly [Buffer, Buffer])[]): Buffer =>
   Buffer.concat([Buffer.from([0xa0 + pairs.length]), ...pairs.flat()]);
 const cborText = (text: string): Buffer =>
@@ -64,10 +67,10 @@ function authenticatorData(
 ): Buffer {
   const counter = Buffer.alloc(4);
   counter.writeUInt32BE(key.counter);
-  const set = flags ?? UP | UV | (synced ? BE | BS : 0);
+  const flagBits = flags ?? UP | UV | (synced ? BE | BS : 0);
   return Buffer.concat([
     sha256(rpId ?? new URL(origin).hostname),
-    Buffer.from([set | (attested ? AT : 0)]),
+    Buffer.from([flagBits | (attested ? AT : 0)]),
     counter,
     attested ?? Buffer.alloc(0),
   ]);
@@ -77,7 +80,7 @@ function clientData(type: string, { origin, challenge, over }: CeremonyOptions):
   return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false, ...over }));
 }
 
-/** What `navigator.credentials.create` gives, as the agent sends it. */
+/** Returns the result of `navigator.credentials.create` in the form that the agent sends. */
 export function create(key: Passkey, options: CeremonyOptions, statement = cborMap(), fmt = 'none') {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(key.id.length);
@@ -99,7 +102,7 @@ export function create(key: Passkey, options: CeremonyOptions, statement = cborM
   };
 }
 
-/** A statement that names a certificate: what must never make the server fetch anything. */
+/** An attestation statement with a certificate; the server must not fetch anything because of it. */
 export const certified = (): Buffer =>
   cborMap(
     [cborText('alg'), cborInt(-7)],
@@ -107,7 +110,7 @@ export const certified = (): Buffer =>
     [cborText('x5c'), Buffer.concat([Buffer.from([0x81]), cborBytes(Buffer.alloc(40))])],
   );
 
-/** What `navigator.credentials.get` gives. */
+/** Returns the result of `navigator.credentials.get` in the form that the agent sends. */
 export function get(key: Passkey, options: CeremonyOptions) {
   const data = clientData('webauthn.get', options);
   const authData = authenticatorData(key, options);

@@ -1,9 +1,12 @@
 import { vi } from 'vitest';
 
-/** Milliseconds. Ends what hangs, and no more: a busy machine takes many times what a quiet one does. */
+/**
+ * Milliseconds. The limit only stops a test that hangs: a busy machine is many times slower than an idle one.
+ */
 const PATIENCE_MS = 60_000;
 
-// vi.waitFor gives up after a second unless it is told otherwise, and vitest has no setting for that (expect.poll has one).
+// vi.waitFor stops after a second by default, and vitest
+// has no setting to change that, unlike for expect.poll.
 const { waitFor } = vi;
 vi.waitFor = (callback, options) => {
   const { timeout = 0, interval = 20 } = typeof options === 'number' ? { timeout: options } : (options ?? {});

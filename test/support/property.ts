@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 
-/** fast-check with the seed that TEST_SEED names, so that one commit is judged by one set of cases; else by chance. */
-const named = process.env['TEST_SEED'];
-if (named !== undefined) fc.configureGlobal({ seed: Number(named) % 2 ** 31 });
+/**
+ * fast-check with the seed in TEST_SEED, so that the cases
+ * of a commit can be repeated; without it they are random.
+ */
+const seed = process.env['TEST_SEED'];
+if (seed !== undefined) fc.configureGlobal({ seed: Number(seed) % 2 ** 31 });
 
 export { fc };

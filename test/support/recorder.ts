@@ -15,16 +15,16 @@ async function insertTenant(database: Database, kid: string): Promise<number> {
   return Number((await database.read('tenants').where({ kid }).first()).created_at);
 }
 
-/** Of each kid that a test records for there is a tenant, whether the test made it or not. @returns when it was made */
+/** Creates the tenant unless the test did. @returns its creation time */
 export function ensureTenant(database: Database, kid: string): Promise<number> {
-  const known = tenants.get(database) ?? new Map<string, Promise<number>>();
-  tenants.set(database, known);
-  const made = known.get(kid) ?? insertTenant(database, kid);
-  known.set(kid, made);
-  return made;
+  const creationTimes = tenants.get(database) ?? new Map<string, Promise<number>>();
+  tenants.set(database, creationTimes);
+  const createdAt = creationTimes.get(kid) ?? insertTenant(database, kid);
+  creationTimes.set(kid, createdAt);
+  return createdAt;
 }
 
-/** The real recorder, for entries that hang on nothing that is known but the networks of their device. */
+/** Creates the real recorder, for entries that only depend on the stored networks of their device. */
 export function createRecorder(database: Database) {
   const recorder = createRealRecorder(database, () => performance.now());
   return {
@@ -34,9 +34,12 @@ export function createRecorder(database: Database) {
       const recorded = await recorder.record({
         claim: { ...claim, since },
         device: identified && { kid, ...identified },
-        decide: (known) => ({
+        decide: (knownDevice) => ({
           ...entry,
-          identified: identified && { ...identified, marked: identified.marked || known?.marked === true },
+          identified: identified && {
+            ...identified,
+            marked: identified.marked || knownDevice?.marked === true,
+          },
         }),
       });
       return typeof recorded === 'string' ? recorded : 'recorded';
@@ -45,11 +48,11 @@ export function createRecorder(database: Database) {
   };
 }
 
-/** The real lookup, asked for one device. */
+/** Creates the real look-up, for a single device. */
 export function createLookup(database: Database, clock: Clock = () => NOW) {
   const totals = createTotals(clock);
   return async (query: DeviceQuery): Promise<KnownDevice> => {
-    const [known] = await lookUpDevices(database.read, totals, [query]);
-    return known as KnownDevice;
+    const [knownDevice] = await lookUpDevices(database.read, totals, [query]);
+    return knownDevice as KnownDevice;
   };
 }

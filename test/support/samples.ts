@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type DemoVisit, drivenBrowser, personBrowser } from '../../src/demo/visits.ts';
 
-/** What browsers report (signals.md section 1), complete and consistent with the headers beside it: those of the demo. */
+/** Complete reports of browsers (signals.md section 1) with matching headers; the demo uses the same. */
 
 export type Headers = Readonly<Record<string, string>>;
 type Group = Record<string, unknown>;
@@ -18,7 +18,7 @@ export type SampleSignals = Record<string, unknown> & {
   input: Group;
 };
 
-/** Request headers of the same browser on a page of `origin`. */
+/** The request headers of that browser on a page of `origin`. */
 export function browserHeaders(origin?: string): Headers {
   return {
     ...personBrowser('').headers,
@@ -29,13 +29,16 @@ export function browserHeaders(origin?: string): Headers {
   };
 }
 
-/** A copy, which a test may change. */
+/** Copies the signals, so that a test may change them. */
 const copyOf = ({ signals }: DemoVisit): SampleSignals => structuredClone(signals) as SampleSignals;
 
-/** A person's Chrome on a Windows laptop. `device` tells one machine from another; by default each call is a new one. */
+/**
+ * A person's Chrome on a Windows laptop.
+ * @param device distinguishes machines; by default each call is a new one
+ */
 export const desktopChrome = (device = randomBytes(16).toString('hex')): SampleSignals =>
   copyOf(personBrowser(device));
 
-/** The same machine driven by a script, without a window. */
+/** That Chrome without a window, driven by a script. */
 export const headlessChrome = (device = randomBytes(16).toString('hex')): SampleSignals =>
   copyOf(drivenBrowser(device));

@@ -4,7 +4,7 @@ import { sealSymmetric, sealTo } from '../../src/seal/seal.ts';
 import { desktopChrome } from './samples.ts';
 import type { SealTarget } from './server.ts';
 
-/** Plaintexts and bundles, right unless the caller makes them wrong. */
+/** Builds plaintexts and bundles, which are valid unless the caller changes them. */
 
 export interface ReceiptParts {
   readonly purposes?: readonly string[];
@@ -24,7 +24,7 @@ export function createNonce(bytes = 16): string {
   return randomBytes(bytes).toString('base64url');
 }
 
-/** A complete plaintext of a consenting person on a device of its own. */
+/** Builds a complete plaintext of a consenting person on a new device. */
 export function makePlaintext(parts: PlaintextParts = {}): Record<string, unknown> {
   const { consent, ...rest } = parts;
   const now = Date.now();
@@ -49,7 +49,7 @@ function bytesOf(plaintext: unknown): Uint8Array {
   return Buffer.from(typeof plaintext === 'string' ? plaintext : JSON.stringify(plaintext));
 }
 
-/** @param plaintext bytes or text as they are, any other value as JSON */
+/** @param plaintext texts and bytes are sealed unchanged, any other value as JSON */
 export function seal(target: SealTarget, plaintext: unknown): SealedBundle & { epk: string } {
   const bundle = sealTo(target.kid, target.publicKey, bytesOf(plaintext), randomBytes);
   return { ...bundle, epk: bundle.epk ?? '' };
@@ -63,7 +63,7 @@ export function createBundle(target: SealTarget, parts: PlaintextParts = {}): Se
   return seal(target, makePlaintext(parts));
 }
 
-/** The same base64 with one byte of what it decodes to flipped. */
+/** Decodes base64, flips one byte and encodes it again. */
 export function flipByte(text: string, at: number): string {
   const bytes = Buffer.from(text, 'base64');
   const index = at < 0 ? bytes.length + at : at;

@@ -5,14 +5,17 @@ import { runDir, tempDir } from './command.ts';
 
 type Files = ReturnType<typeof createSelfSigned>;
 
-/** What `gpd tls init` makes for these names, made once a run: two RSA keys take a second or more. */
+/**
+ * Returns the files of `gpd tls init` for these names. They are
+ * created once per run, because two RSA keys take a second or more.
+ */
 export function selfSigned(names: readonly string[]): Files {
-  const made = join(runDir, `self-signed-${names.join('-')}.json`);
-  if (!existsSync(made)) {
+  const cacheFile = join(runDir, `self-signed-${names.join('-')}.json`);
+  if (!existsSync(cacheFile)) {
     const draft = join(tempDir('self-signed'), 'files.json');
     writeFileSync(draft, JSON.stringify(createSelfSigned(names, Date.now())));
-    // Whole or not at all: other workers make it, too.
-    renameSync(draft, made);
+    // The rename is atomic, because other workers may create it at the same time.
+    renameSync(draft, cacheFile);
   }
-  return JSON.parse(readFileSync(made, 'utf8')) as Files;
+  return JSON.parse(readFileSync(cacheFile, 'utf8')) as Files;
 }

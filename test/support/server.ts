@@ -18,7 +18,7 @@ import {
 } from './command.ts';
 import { KID, ORIGIN } from './constants.ts';
 
-/** Installations and running servers, each with data of its own. */
+/** Creates installations and starts servers in this process, each with a separate data directory. */
 
 export const STOP_MS = 60_000;
 
@@ -27,7 +27,7 @@ export interface TenantSpec {
   readonly origins: readonly string[];
 }
 
-/** What bundles are sealed to. */
+/** The public key to which a test seals its bundles. */
 export interface SealTarget {
   readonly kid: string;
   readonly publicKey: Buffer;
@@ -44,35 +44,38 @@ async function install(dataDir: string, tenants: readonly TenantSpec[]): Promise
   for (const [i, { kid, origins }] of tenants.entries()) {
     const command = i === 0 ? ['init', '--tenant', kid] : ['tenants', 'add', kid];
     const flags = origins.flatMap((origin) => ['--origin', origin]);
-    const made = await gpdJson<{ publicKey: string }>([...command, ...flags], {
+    const created = await gpdJson<{ publicKey: string }>([...command, ...flags], {
       env: { GPD_DATA_DIR: dataDir },
     });
-    keys.push(made.publicKey);
+    keys.push(created.publicKey);
   }
   return keys;
 }
 
-/** Installations with the same tenants are made once a run and copied: a start of the program costs a quarter second. */
-async function templateOf(tenants: readonly TenantSpec[]): Promise<string> {
+/**
+ * An installation is created once per run and set of tenants,
+ * and then copied, because each command takes a quarter second.
+ */
+async function createTemplate(tenants: readonly TenantSpec[]): Promise<string> {
   const text = JSON.stringify(tenants);
   const template = join(runDir, `template-${createHash('sha256').update(text).digest('hex')}`);
   if (existsSync(template)) return template;
-  const made = tempDir('making');
-  const keys = await install(join(made, 'gpd-data'), tenants);
-  writeFileSync(join(made, 'keys.json'), JSON.stringify(keys));
+  const draft = tempDir('making');
+  const keys = await install(join(draft, 'gpd-data'), tenants);
+  writeFileSync(join(draft, 'keys.json'), JSON.stringify(keys));
   try {
-    renameSync(made, template);
+    renameSync(draft, template);
   } catch {
-    // another worker was faster
+    // Another worker was faster.
   }
   return template;
 }
 
-/** A new installation with a data directory of its own. */
+/** Creates an installation in a new data directory. */
 export async function initGpd(
   tenants: readonly TenantSpec[] = [{ kid: KID, origins: [ORIGIN] }],
 ): Promise<Installation> {
-  const template = await templateOf(tenants);
+  const template = await createTemplate(tenants);
   const dataDir = join(tempDir('data'), 'gpd-data');
   cpSync(join(template, 'gpd-data'), dataDir, { recursive: true });
   const keys = JSON.parse(readFileSync(join(template, 'keys.json'), 'utf8')) as string[];
@@ -81,10 +84,10 @@ export async function initGpd(
 }
 
 export interface GpdOptions {
-  /** GPD_* names. Ingest is not rate-limited unless GPD_RATE_INGEST says so. */
+  /** Variables GPD_*. Ingest has no rate limit unless GPD_RATE_INGEST sets one. */
   readonly settings?: Environment;
   readonly tenants?: readonly TenantSpec[];
-  /** An installation that is there already; nothing is made then. */
+  /** The data directory of an existing installation. */
   readonly dataDir?: string;
   /** Arguments of `serve`; a free port by default. */
   readonly args?: readonly string[];
@@ -99,20 +102,20 @@ export interface Gpd {
   readonly url: string;
   readonly port: number;
   readonly dataDir: string;
-  /** In the order of `tenants`; empty for an installation that was there. */
+  /** In the order of `tenants`; empty for an existing installation. */
   readonly targets: readonly SealTarget[];
   /** Runs a command on the same installation. */
   cli(args: readonly string[], options?: RunOptions): Promise<Ran>;
   json<T = Record<string, unknown>>(args: readonly string[], options?: RunOptions): Promise<T>;
-  /** Asks it to end and waits. */
+  /** Stops the server and waits for its end. */
   stop(): Promise<Exit>;
-  /** What it has logged so far. */
+  /** Returns the log so far. */
   logs(): string;
 }
 
-export function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+export function within<T>(ms: number, subject: string, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms);
+    const timer = setTimeout(() => reject(new Error(`${subject} took longer than ${ms} ms`)), ms);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
@@ -121,22 +124,25 @@ export async function installationOf(
   { dataDir, tenants, settings }: GpdOptions,
   run: typeof runGpd = runGpd,
 ) {
-  const made = dataDir === undefined ? await initGpd(tenants) : { dataDir, targets: [] };
-  const env = { GPD_DATA_DIR: made.dataDir, GPD_RATE_INGEST: 'off', ...settings };
+  const installation = dataDir === undefined ? await initGpd(tenants) : { dataDir, targets: [] };
+  const env = { GPD_DATA_DIR: installation.dataDir, GPD_RATE_INGEST: 'off', ...settings };
   return {
-    ...made,
+    ...installation,
     env,
-    cli: (command: readonly string[], more?: RunOptions) =>
-      run(command, { ...more, env: { ...env, ...more?.env } }),
-    json: <T>(command: readonly string[], more?: RunOptions) =>
-      gpdJson<T>(command, { ...more, env: { ...env, ...more?.env } }, run),
+    cli: (command: readonly string[], options?: RunOptions) =>
+      run(command, { ...options, env: { ...env, ...options?.env } }),
+    json: <T>(command: readonly string[], options?: RunOptions) =>
+      gpdJson<T>(command, { ...options, env: { ...env, ...options?.env } }, run),
   };
 }
 
-/** What a running server looks for again and again, at once; what time alone makes due, not by itself. */
+/**
+ * Polling intervals in milliseconds: changes are noticed
+ * at once, while housekeeping never runs during a test.
+ */
 const INTERVALS = { poll: 25, agents: 25, webhooks: 25, housekeeping: DAY };
 
-/** Loaded when a server is to run here: whoever starts processes alone need not wait for it. */
+/** The server is imported late, so that tests which only start processes need not wait for it. */
 const loadServer = async () => ({
   ...(await import('../../src/app.ts')),
   ...(await import('../../src/config.ts')),
@@ -168,7 +174,7 @@ async function startHere(env: Environment, args: readonly string[], app: InProce
   }
 }
 
-/** `gpd init`, then the server in this process on a free port; the data are thrown away with the run. */
+/** Runs `gpd init`, and then the server in this process on a free port. The data is deleted after the run. */
 export async function startGpd(options: InProcessOptions = {}): Promise<Gpd> {
   const { dataDir, targets, env, cli, json } = await installationOf(options);
   const { running, logs } = await startHere(env, options.args ?? ['--port', '0'], options.app);

@@ -1,9 +1,9 @@
 import { describe, it } from 'vitest';
 
 /**
- * A suite that needs a tool. Without it the suite says so by name, and fails where the tools are required (REQUIRE_TOOLS=1), unless
- * this one is optional.
- * @param missing why the tool is not there and what to do about it; null when it is
+ * Describes a suite that needs a tool. Without the tool it prints its name
+ * and is skipped; with REQUIRE_TOOLS=1 it fails, unless it is optional.
+ * @param missing the reason why the tool is missing and the remedy; null if it is installed
  */
 export function describeWithTool(
   name: string,

@@ -1,2 +1,2 @@
-/** As `gpd` itself: what it writes is read by nobody else. */
+/** The tests use the umask of gpd: nobody else can read the files that they write. */
 process.umask(0o077);

@@ -2,26 +2,26 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Third-party test vectors, which are not part of this repository. VECTORS_DIR names the folder that holds
- * `third-party/`, or that folder itself.
+ * Finds third-party test vectors, which are not part of this repository.
+ * VECTORS_DIR names the folder `third-party/` or its parent.
  */
-function thirdParty(): string | null {
-  const named = process.env['VECTORS_DIR'];
-  if (named === undefined || named === '') return null;
-  const inside = join(named, 'third-party');
-  return existsSync(inside) ? inside : named;
+function findThirdParty(): string | null {
+  const directory = process.env['VECTORS_DIR'];
+  if (directory === undefined || directory === '') return null;
+  const inside = join(directory, 'third-party');
+  return existsSync(inside) ? inside : directory;
 }
 
-/** Null when the file is there; else why not, and the remedy. */
+/** @returns null if the file exists; otherwise the reason and the remedy */
 export function missingVectors(path: string): string | null {
-  const folder = thirdParty();
+  const folder = findThirdParty();
   if (folder === null) return `VECTORS_DIR is not set (name the folder with third-party/${path})`;
   return existsSync(join(folder, path)) ? null : `VECTORS_DIR holds no ${path}`;
 }
 
-/** A file of C2SP/wycheproof (testvectors_v1), its groups flattened into each test. */
+/** Reads a file of C2SP/wycheproof (testvectors_v1), and merges each group into its tests. */
 export function readWycheproof<Test>(name: string): readonly Test[] {
-  const folder = thirdParty();
+  const folder = findThirdParty();
   if (folder === null) throw new Error('VECTORS_DIR is not set');
   const file = JSON.parse(readFileSync(join(folder, 'wycheproof', name), 'utf8')) as {
     readonly numberOfTests: number;
@@ -50,7 +50,7 @@ export interface SealVector {
   readonly bundle: { readonly kid: string; readonly epk: string; readonly iv: string; readonly ct: string };
 }
 
-/** The known answer of gpd-seal/1, which is part of this repository. */
+/** Reads the test vector of gpd-seal/1, which is part of this repository. */
 export function readSealVector(): SealVector {
   return JSON.parse(
     readFileSync(new URL('../vectors/gpd-seal-1.json', import.meta.url), 'utf8'),

@@ -7,7 +7,10 @@ import { readSnapshot } from '../../src/tenants/snapshot-store.ts';
 import { KID } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';
 
-/** What the directory tells the thread that opens bundles, and what it says of a generation that the thread used. */
+/**
+ * The directory sends changed seal keys to the thread that decrypts,
+ * and refuses bundles of generations that are no longer live.
+ */
 
 const NOW = 1_790_000_000_000;
 
@@ -21,19 +24,19 @@ it('tells the thread of keys that changed and tenants that went, and takes no ge
       keys: snapshot.keys.map((key) => ({ ...key, state: 'retiring' as const, retiresAt: NOW + 1000 })),
     }));
     let now = NOW;
-    const used: string[] = [];
-    const told: SealKeyChanges[] = [];
+    const openedGenerations: string[] = [];
+    const changeLists: SealKeyChanges[] = [];
     const directory = createDirectory({
       masterKey: store.masterKey,
       clock: () => now,
       random: randomBytes,
-      onOpened: ({ kid }, generation) => used.push(`${kid} ${generation}`),
+      onOpened: ({ kid }, generation) => openedGenerations.push(`${kid} ${generation}`),
     });
-    directory.watchSealKeys((changes) => told.push(changes));
+    directory.watchSealKeys((changes) => changeLists.push(changes));
     directory.apply({ ...page, changed });
-    const [key] = told[0]?.get(KID)?.generations ?? [];
+    const [key] = changeLists[0]?.get(KID)?.generations ?? [];
     expect(key?.generation).toBe(1);
-    // A view of a larger buffer would take what else lies in it along to the thread.
+    // A view of a larger buffer would send the rest of that buffer to the thread too.
     expect([key?.privateKey.length, key?.privateKey.buffer.byteLength]).toEqual([32, 32]);
 
     expect(directory.noteOpened(KID, 1)).toBe(true);
@@ -41,10 +44,10 @@ it('tells the thread of keys that changed and tenants that went, and takes no ge
     expect(directory.noteOpened('nobody', 1)).toBe(false);
     now = NOW + 1000;
     expect(directory.noteOpened(KID, 1)).toBe(false);
-    expect(used).toEqual([`${KID} 1`]);
+    expect(openedGenerations).toEqual([`${KID} 1`]);
 
     directory.apply({ ...page, changed: [], kids: new Set() });
-    expect(told[1]).toEqual(new Map([[KID, null]]));
+    expect(changeLists[1]).toEqual(new Map([[KID, null]]));
   } finally {
     await store.database.close();
   }

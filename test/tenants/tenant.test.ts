@@ -8,7 +8,7 @@ describe('deriveTenantKeys', () => {
   it('derives the same keys from the same root, for ever', () => {
     const keys = deriveTenantKeys(ROOT);
     expect(deriveTenantKeys(Buffer.from(ROOT)).identity).toEqual(keys.identity);
-    // Stored durable ids and visitorIds hang on these: a change here forgets every visitor.
+    // Stored durable ids and visitorIds depend on these keys: a change would forget every visitor.
     expect(keys.identity.toString('hex')).toBe(
       '0671b5a3edabc997d8b6a14f498ed2a3e735824b377ef5a1fb8b2921e337045d',
     );

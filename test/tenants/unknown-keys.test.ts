@@ -4,12 +4,12 @@ import { type ApiKey, createApiKeySecret } from '../../src/auth/credentials.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { createUnknownKeys } from '../../src/tenants/key-finder-service.ts';
 
-/** What looking for keys that nobody knows may cost. */
+/** Limits on the reads that unknown API keys can cause. */
 
 const createSecret = (): string => createApiKeySecret('secret', randomBytes);
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** A process that learns with each read of the database what was committed before, and a time that the test moves. */
+/** Creates a process whose reads see all earlier commits, with a clock that the test advances. */
 function createProcess() {
   let now = 0;
   let failing = false;

@@ -8,7 +8,7 @@ import type { Visit } from '../lib/types.ts';
 const PORT = 2828;
 
 export interface Marionette {
-  /** @returns the result of the command @throws the browser's error */
+  /** @returns the result of the command @throws {Error} the browser's error */
   readonly command: (name: string, params?: unknown) => Promise<unknown>;
   readonly close: () => void;
 }

@@ -57,7 +57,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Repeats `ask` until it succeeds. @throws its last error after `ms` */
+/** Repeats `ask` until it succeeds. @throws {Error} its last error after `ms` */
 export async function eventually<T>(ask: () => Promise<T>, ms = 60_000): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {

@@ -35,9 +35,9 @@ export interface Site {
   readonly origin: string;
   /** Sets the address of gpd; until then /v1 and /_fp answer 503. */
   proxyTo(port: number): void;
-  /** Waits for the report of a run's page. @throws after `ms` */
+  /** Waits for the report of a run's page. @throws {Error} after `ms` */
   reportOf(run: string, ms: number): Promise<Report>;
-  /** Resolves when the button of a run can be pressed. @throws on a timeout */
+  /** Resolves when the button of a run can be pressed. @throws {Error} on a timeout */
   readyOf(run: string): Promise<void>;
   /** @returns the last forwarded ingest */
   lastExchange(): Exchange | null;

@@ -13,7 +13,7 @@ export interface Visit {
   /** The page with a button as large as itself, which reports after a press and a second question to gpd. */
   readonly pressUrl: string;
   readonly latePressUrl: string;
-  /** Resolves when the button can be pressed. @throws on a timeout */
+  /** Resolves when the button can be pressed. @throws {Error} on a timeout */
   readonly ready: () => Promise<void>;
   /** A new directory for profile, home and copies of programs. */
   readonly directory: string;

@@ -1,4 +1,4 @@
-// Package consenttest has a fake of the client, for your tests: in memory, and nothing is allowed that was not granted.
+// Package consenttest has a fake of the client for your tests. It works in memory and allows only what was granted.
 package consenttest
 
 import (
@@ -14,15 +14,15 @@ import (
 	"gpd.dev/consent-go/internal/rules"
 )
 
-// Call that was made.
+// Call is a recorded call.
 type Call struct {
-	// Method in Go's name, such as "IsAllowed".
+	// Method is the Go name, such as "IsAllowed".
 	Method string
-	// Args after the context.
+	// Args are the arguments after the context.
 	Args []any
 }
 
-// Fake is for use in place of a *consent.Client; safe for many goroutines.
+// Fake replaces a *consent.Client in tests. It is safe for many goroutines.
 type Fake struct {
 	Sessions *Sessions
 
@@ -48,15 +48,15 @@ type event struct {
 
 var _ consent.Consent = (*Fake)(nil)
 
-// Nothing in a test depends on the day.
+// A fixed time, so that no test depends on the date.
 const at = "2026-01-01T00:00:00.000Z"
 
 var genesis = consent.ProofRef{Hash: hex.EncodeToString(make([]byte, sha256.Size))}
 
-// New fake; a check that cannot be decided is denied.
+// New returns a fake that denies a check which cannot be decided.
 func New() *Fake { return NewWith(consent.DenyUnavailable) }
 
-// NewWith says what a check does that cannot be decided.
+// NewWith sets the result of a check that cannot be decided.
 func NewWith(onUnavailable consent.OnUnavailable) *Fake {
 	fake := &Fake{onUnavailable: onUnavailable, verdicts: map[string]consent.Verdict{}}
 	fake.outcomes = map[string]consent.ReportedOutcome{}
@@ -64,21 +64,21 @@ func NewWith(onUnavailable consent.OnUnavailable) *Fake {
 	return fake
 }
 
-// Calls in their order.
+// Calls returns all calls, in order.
 func (f *Fake) Calls() []Call {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return append([]Call(nil), f.calls...)
 }
 
-// SetUnavailable: from now on everything answers as if the server were gone, or as before again.
+// SetUnavailable makes everything answer as if the server were gone, or as before again.
 func (f *Fake) SetUnavailable(unavailable bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.isUnavailable = unavailable
 }
 
-// SetDecision is what Decision answers for this request.
+// SetDecision sets the verdict that Decision returns for this request.
 func (f *Fake) SetDecision(requestID string, verdict consent.Verdict) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -90,7 +90,7 @@ func failure(method string, kind consent.Kind) *consent.Error {
 	return &consent.Error{Method: method, Kind: kind, Code: string(kind)}
 }
 
-// begin refuses as the client does; the caller holds the mutex when it answers nil.
+// begin refuses calls as the client does. If it returns nil, the caller holds the mutex.
 func (f *Fake) begin(ctx context.Context, method, hint string, args ...any) error {
 	if hint != "" {
 		err := failure(method, consent.KindInvalidRequest)
@@ -112,7 +112,7 @@ func (f *Fake) begin(ctx context.Context, method, hint string, args ...any) erro
 	return err
 }
 
-// reach is begin for all but checks: they raise when the server is gone.
+// reach is begin for all methods but checks: they fail when the server is down.
 func (f *Fake) reach(ctx context.Context, method, hint string, args ...any) error {
 	if err := f.begin(ctx, method, hint, args...); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (f *Fake) write(ctx context.Context, method, choice string, write consent.W
 	return result, nil
 }
 
-// historyOf is newest first, from before the cursor on.
+// historyOf returns the events before the cursor, newest first.
 func (f *Fake) historyOf(principalID string, page consent.Page) consent.History {
 	limit, before := page.Limit, int64(len(f.events)+1)
 	if limit == 0 {

@@ -56,10 +56,10 @@ func TestAllowsNothingThatWasNotGranted(t *testing.T) {
 func TestFollowsTheLastWord(t *testing.T) {
 	fake := consenttest.New()
 	must[consent.WriteResult](t)(fake.Grant(ctx, write))
-	written := must[consent.WriteResult](t)(fake.Withdraw(ctx, write))
+	result := must[consent.WriteResult](t)(fake.Withdraw(ctx, write))
 	decision := must[consent.Decision](t)(fake.CanProcess(ctx, check))
-	if decision.Reason != "withdrawn" || *decision.Proof != written.ProofRef || len(written.Hash) != 64 {
-		t.Error(decision, written)
+	if decision.Reason != "withdrawn" || *decision.Proof != result.ProofRef || len(result.Hash) != 64 {
+		t.Error(decision, result)
 	}
 	must[consent.WriteResult](t)(fake.Deny(ctx, write))
 	many := must[[]consent.Decision](t)(fake.CanProcessMany(ctx, []consent.Check{check}))

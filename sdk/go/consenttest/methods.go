@@ -35,11 +35,11 @@ func (f *Fake) CanProcessMany(ctx context.Context, checks []consent.Check) ([]co
 }
 
 func batchHint(checks []consent.Check) string {
-	asked := make([]rules.Asked, len(checks))
+	batch := make([]rules.Asked, len(checks))
 	for i, check := range checks {
-		asked[i] = rules.Asked{PrincipalID: check.PrincipalID, Purpose: check.Purpose, MinSeq: check.MinSeq}
+		batch[i] = rules.Asked{PrincipalID: check.PrincipalID, Purpose: check.Purpose, MinSeq: check.MinSeq}
 	}
-	return rules.Batch(asked)
+	return rules.Batch(batch)
 }
 
 func (f *Fake) Grant(ctx context.Context, write consent.Write) (consent.WriteResult, error) {
@@ -60,12 +60,12 @@ func (f *Fake) State(ctx context.Context, principalID string) (consent.State, er
 	}
 	defer f.mutex.Unlock()
 	state := consent.State{PrincipalID: principalID, Purposes: []consent.PurposeState{}}
-	seen := map[string]bool{}
+	seenPurposes := map[string]bool{}
 	for _, one := range f.events {
-		if one.principalID != principalID || seen[one.purpose] {
+		if one.principalID != principalID || seenPurposes[one.purpose] {
 			continue
 		}
-		seen[one.purpose] = true
+		seenPurposes[one.purpose] = true
 		choice, time := f.last(principalID, one.purpose).choice, at
 		decision := f.judge(principalID, one.purpose)
 		state.Purposes = append(state.Purposes, consent.PurposeState{
@@ -83,7 +83,7 @@ func (f *Fake) History(ctx context.Context, principalID string, page consent.Pag
 	return f.historyOf(principalID, page), nil
 }
 
-// Sessions of a fake.
+// Sessions creates tokens of a fake.
 type Sessions struct{ fake *Fake }
 
 func (s *Sessions) Create(ctx context.Context, principalID string) (consent.Session, error) {
@@ -95,7 +95,7 @@ func (s *Sessions) Create(ctx context.Context, principalID string) (consent.Sess
 	return consent.Session{Token: token, PrincipalID: principalID, ExpiresAt: at}, nil
 }
 
-// Receipt is always not-found: there is no log.
+// Receipt always fails with not-found, because the fake has no log.
 func (f *Fake) Receipt(ctx context.Context, seq int64) (consent.Receipt, error) {
 	if err := f.reach(ctx, "Receipt", rules.Seq(seq), seq); err != nil {
 		return consent.Receipt{}, err
@@ -104,7 +104,7 @@ func (f *Fake) Receipt(ctx context.Context, seq int64) (consent.Receipt, error) 
 	return consent.Receipt{}, notFound("Receipt", "not-found")
 }
 
-// Proof is always not-found: there is no log.
+// Proof always fails with not-found, because the fake has no log.
 func (f *Fake) Proof(ctx context.Context, seq int64) (string, error) {
 	if err := f.reach(ctx, "Proof", rules.Seq(seq), seq); err != nil {
 		return "", err
@@ -113,7 +113,7 @@ func (f *Fake) Proof(ctx context.Context, seq int64) (string, error) {
 	return "", notFound("Proof", "not-found")
 }
 
-// Decision that SetDecision told, or not-found.
+// Decision returns the verdict of SetDecision, or fails with not-found.
 func (f *Fake) Decision(ctx context.Context, requestID string) (consent.Verdict, error) {
 	if err := f.reach(ctx, "Decision", rules.RequestID(requestID), requestID); err != nil {
 		return consent.Verdict{}, err
@@ -125,7 +125,7 @@ func (f *Fake) Decision(ctx context.Context, requestID string) (consent.Verdict,
 	return consent.Verdict{}, notFound("Decision", "no-such-decision")
 }
 
-// ReportOutcome of a decision that SetDecision told; two times At are the same when their texts are.
+// ReportOutcome stores the outcome of a decision of SetDecision; times At are compared as texts.
 func (f *Fake) ReportOutcome(ctx context.Context, requestID string, report consent.OutcomeReport) (consent.ReportedOutcome, error) {
 	const name = "ReportOutcome"
 	if err := f.reach(ctx, name, rules.Report(requestID, report.Outcome), requestID, report); err != nil {

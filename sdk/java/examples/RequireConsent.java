@@ -1,4 +1,4 @@
-// An interceptor for Spring MVC 6: behind it, processing is permitted. Put it into your application, and register it:
+// An interceptor for Spring MVC 6: requests that reach the handlers behind it may be processed. Copy it into your application and register it:
 //
 //   @Configuration
 //   class Guards implements WebMvcConfigurer {
@@ -18,7 +18,7 @@ import java.io.IOException;
 import java.util.function.Function;
 import org.springframework.web.servlet.HandlerInterceptor;
 
-/** Lets a request pass when the person granted the purpose; else 403, and 401 when nobody is signed in. */
+/** Lets a request pass if the person granted the purpose; otherwise 403, or 401 if nobody is signed in. */
 public final class RequireConsent implements HandlerInterceptor {
   private final Consent consent;
   private final String purpose;
@@ -37,7 +37,7 @@ public final class RequireConsent implements HandlerInterceptor {
     return false;
   }
 
-  /** What it throws (a wrong key) reaches Spring's error handling: nothing is processed either. */
+  /** An exception, such as for a wrong key, reaches Spring's error handling, so nothing is processed either. */
   @Override
   public boolean preHandle(HttpServletRequest request, HttpServletResponse response, Object handler) throws IOException {
     String principalId = principalOf.apply(request);

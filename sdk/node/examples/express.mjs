@@ -1,10 +1,10 @@
-// A middleware for Express: behind it, processing is permitted. `npm install express @gpd/consent`, then
+// A middleware for Express: requests that reach the handlers behind it may be processed. `npm install express @gpd/consent`, then
 // GPD_CONSENT_URL=… GPD_CONSENT_KEY=… node express.mjs
 import { ConsentClient } from '@gpd/consent';
 import express from 'express';
 
 /**
- * Lets a request pass when the person granted the purpose; else 403, and 401 when nobody is signed in.
+ * Lets a request pass if the person granted the purpose; otherwise 403, or 401 if nobody is signed in.
  * @param {import('@gpd/consent').Consent} consent
  * @param {string} purpose
  * @param {(request: import('express').Request) => string | undefined} principalOf
@@ -17,7 +17,7 @@ export function requireConsent(consent, purpose, principalOf) {
       response.status(401).json({ error: 'sign-in-needed' });
       return;
     }
-    // What throws here (a wrong key) reaches Express's error handler: nothing is processed either.
+    // An error, such as for a wrong key, reaches Express's error handler, so nothing is processed either.
     const decision = await consent.canProcess({ principalId, purpose });
     if (decision.allowed) next();
     else response.status(403).json({ error: 'consent-needed', purpose, reason: decision.reason });
@@ -27,7 +27,7 @@ export function requireConsent(consent, purpose, principalOf) {
 if (process.argv[1]?.endsWith('express.mjs')) {
   const consent = ConsentClient.fromEnv();
   const app = express();
-  // Your session says who it is; this header stands for it.
+  // This header takes the place of your session, which knows the person.
   const principalOf = (request) => request.get('x-user');
   app.get('/offers', requireConsent(consent, 'newsletter', principalOf), (_request, response) => {
     response.json({ offers: ['for you'] });

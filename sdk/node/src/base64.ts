@@ -1,4 +1,4 @@
-/** Canonical padded base64 or null: two spellings of one value would let a proof be changed unnoticed. */
+/** Decodes only canonical padded base64: with two spellings of one value, a proof could be changed unnoticed. */
 export function decodeBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;

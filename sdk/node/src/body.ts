@@ -1,8 +1,8 @@
-/** Reading an answer: no more than is sensible, and JSON in the strict sense. */
+/** Reads answers: at most 4 MiB, and only strict JSON. */
 
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** Said of a body that cannot be what gpd says. */
+/** The result for a body that gpd cannot have sent. */
 export const MALFORMED = Symbol('malformed');
 
 async function readStream(response: Response): Promise<string | typeof MALFORMED> {
@@ -18,9 +18,9 @@ async function readStream(response: Response): Promise<string | typeof MALFORMED
   return Buffer.concat(chunks).toString();
 }
 
-/** @throws what the stream throws when the connection breaks */
+/** @throws {Error} what the stream throws when the connection breaks */
 export async function readText(response: Response): Promise<string | typeof MALFORMED> {
-  // A coding nobody asked for: it may make much out of little, and not every language can read it.
+  // The client asked for no coding. A coded body could become very large, and not every language can decode it.
   if (!['', 'identity'].includes((response.headers.get('content-encoding') ?? '').trim().toLowerCase())) {
     await response.body?.cancel();
     return MALFORMED;

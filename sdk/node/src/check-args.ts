@@ -1,6 +1,6 @@
 import { ConsentError } from './errors.ts';
 
-/** Refused without a call (SPEC.md section 2). The messages hold no value. */
+/** Checks arguments before a call (SPEC.md section 2). The messages contain no values. */
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;

@@ -32,7 +32,7 @@ import type {
 
 type Purposeful = Omit<Check, 'minSeq'>;
 
-/** A client of gpd's consent API. Make one, share it, keep it as long as the process lives. */
+/** A client of gpd's consent API. Create one per process and share it. */
 export class ConsentClient implements Consent {
   readonly #settings: Settings;
   readonly #transport: Transport;
@@ -43,7 +43,7 @@ export class ConsentClient implements Consent {
     this.#transport = new Transport(this.#settings);
   }
 
-  /** From GPD_CONSENT_URL and GPD_CONSENT_KEY. @throws {ConsentError} config */
+  /** Reads GPD_CONSENT_URL and GPD_CONSENT_KEY. @throws {ConsentError} config */
   static fromEnv(
     options: Partial<ClientOptions> = {},
     environment: Environment = process.env,
@@ -51,17 +51,17 @@ export class ConsentClient implements Consent {
     return new ConsentClient({ ...options, ...optionsFromEnv(environment) });
   }
 
-  /** May this processing happen? True for nothing but a decision that says so. */
+  /** Returns true only if the server's decision allows this processing. */
   async isAllowed(check: Check, options?: CallOptions): Promise<boolean> {
     return (await this.#check('isAllowed', check, options)).allowed;
   }
 
-  /** The decision with its reason and proof. An object is always truthy: look at `allowed`, or ask `isAllowed`. */
+  /** Returns the decision with its reason and proof. It is always truthy: check `allowed`, or call `isAllowed`. */
   canProcess(check: Check, options?: CallOptions): Promise<Decision> {
     return this.#check('canProcess', check, options);
   }
 
-  /** Up to 100 decisions of one snapshot, in the order asked. */
+  /** Returns up to 100 decisions of one snapshot, in the order of the checks. */
   async canProcessMany(checks: readonly Purposeful[], options?: CallOptions): Promise<Decision[]> {
     const name = 'canProcessMany';
     args.checkBatch(name, checks);
@@ -89,19 +89,19 @@ export class ConsentClient implements Consent {
     return this.#write('deny', write, options);
   }
 
-  /** Once it resolves, the very next check is denied, on every node. */
+  /** After it has resolved, every further check is denied, on every node. */
   withdraw(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
     return this.#write('withdraw', write, options);
   }
 
-  /** What a person said last, purpose by purpose. */
+  /** Returns a person's latest choice for each purpose. */
   async state(principalId: string, options?: CallOptions): Promise<ConsentState> {
     args.checkPrincipal('state', principalId);
     const call = this.#post('state', '/v1/consent/state', { principalId }, [principalId]);
     return this.#json(call, shapes.isConsentState, options);
   }
 
-  /** What a person said, newest first. */
+  /** Returns a person's choices, newest first. */
   async history(
     principalId: string,
     page: { readonly cursor?: string | undefined; readonly limit?: number | undefined } = {},
@@ -114,7 +114,7 @@ export class ConsentClient implements Consent {
   }
 
   readonly sessions: { create(principalId: string, options?: CallOptions): Promise<Session> } = {
-    /** A token for one person, for at most 15 minutes: hand it to that person's browser and to nobody else. */
+    /** Creates a token for one person, valid for at most 15 minutes. Give it only to that person's browser. */
     create: async (principalId, options) => {
       const name = 'sessions.create';
       args.checkPrincipal(name, principalId);
@@ -124,13 +124,13 @@ export class ConsentClient implements Consent {
     },
   };
 
-  /** A signed copy of one entry, for the person it is about. */
+  /** Returns a signed copy of an entry, for the person it is about. */
   async receipt(seq: number, options?: CallOptions): Promise<Receipt> {
     args.checkSeq('receipt', seq);
     return this.#json(this.#get('receipt', `/v1/consent/receipts/${seq}`), shapes.isReceipt, options);
   }
 
-  /** The proof of one entry as text, for `verifyProof` or an auditor. */
+  /** Returns the proof of an entry as text, for `verifyProof` or an auditor. */
   async proof(seq: number, options?: CallOptions): Promise<string> {
     args.checkSeq('proof', seq);
     const call = { ...this.#get('proof', `/v1/consent/proofs/${seq}`), accept: 'text/plain' };
@@ -139,7 +139,7 @@ export class ConsentClient implements Consent {
     return answer.text;
   }
 
-  /** The verdict of one ingest: a browser must not be the messenger of its own. */
+  /** Returns the verdict of a visit. A browser must not deliver its own verdict. */
   async decision(requestId: string, options?: CallOptions): Promise<Verdict> {
     args.checkRequestId('decision', requestId);
     const call = this.#get('decision', `/v1/decisions/${requestId}`);
@@ -148,7 +148,7 @@ export class ConsentClient implements Consent {
     return this.#json(call, isAsked, options);
   }
 
-  /** What became of a decision, once: the same again changes nothing, another is a conflict. */
+  /** Reports the outcome of a decision once. Repeating it changes nothing; a different outcome is a conflict. */
   async reportOutcome(
     requestId: string,
     outcome: ReportedOutcome['outcome'],
@@ -164,13 +164,13 @@ export class ConsentClient implements Consent {
     return this.#json({ ...call, statuses: [200, 201], timeoutMs }, isAsked, options);
   }
 
-  /** Whether the server answers; says nothing about the key. */
+  /** Resolves if the server answers; the key is not checked. */
   async ping(options?: CallOptions): Promise<Health> {
     const call: Call = { ...this.#get('ping', '/healthz'), authorized: false };
     return this.#json(call, shapes.isHealth, options);
   }
 
-  /** Ends what is running; later calls are refused. */
+  /** Cancels running calls; later calls are refused. */
   async close(): Promise<void> {
     this.#transport.close();
   }
@@ -190,7 +190,7 @@ export class ConsentClient implements Consent {
     }
   }
 
-  /** The one place where an error becomes a denial. @throws what has to be raised */
+  /** The only place where an error becomes a denial. @throws {Error} errors that must not become a denial */
   #undecided(error: unknown): Decision {
     if (isUndecided(error) && this.#settings.onUnavailable === 'deny') return shapes.unavailable(error);
     throw error;

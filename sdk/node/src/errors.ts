@@ -21,17 +21,17 @@ export interface ErrorFacts {
   readonly status?: number | null;
   readonly requestId?: string | null;
   readonly retryAfterSeconds?: number | null;
-  /** What to mend, in words that hold no value of the caller's. */
+  /** A remedy for the caller, without values of the call. */
   readonly hint?: string;
 }
 
 export class ConsentError extends Error {
   override readonly name = 'ConsentError';
   readonly kind: ErrorKind;
-  /** The server's error code, `closed`, why a proof fails, or the kind itself. */
+  /** The server's error code, `closed`, the reason why a proof fails, or else the kind. */
   readonly code: string;
   readonly status: number | null;
-  /** Names the server's log line. */
+  /** Identifies the request in the server's log. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
 
@@ -48,7 +48,7 @@ export class ConsentError extends Error {
   }
 }
 
-/** By status; every 4xx that is not named here is the caller's request, whatever is not HTTP's 4xx or 5xx an odd answer. */
+/** Kinds by status. Other 4xx mean an invalid request; a status that is neither 4xx nor 5xx means a malformed response. */
 const KIND_OF: Readonly<Record<number, ErrorKind>> = {
   401: 'unauthenticated',
   403: 'permission-denied',
@@ -67,7 +67,7 @@ export function kindOfStatus(status: number): ErrorKind {
 
 const ALWAYS_RAISED = new Set([400, 401, 403, 422]);
 
-/** True when a check may become a denial: what the caller has to mend is raised instead. */
+/** True if a check may become a denial. Errors that the caller has to fix are raised instead. */
 export function isUndecided(error: unknown): error is ConsentError {
   if (!(error instanceof ConsentError)) return false;
   if (error.status === null) return error.kind !== 'config' && error.kind !== 'invalid-request';

@@ -1,6 +1,6 @@
 import type { HistoryEvent, ProofRef } from './types.ts';
 
-/** What the fake remembers. */
+/** The events that the fake stores. */
 
 export type Choice = 'granted' | 'denied' | 'withdrawn';
 
@@ -15,7 +15,7 @@ export interface Event extends ProofRef {
 }
 
 export const GENESIS: ProofRef = { seq: 0, hash: '0'.repeat(64) };
-/** Nothing in a test depends on the day. */
+/** A fixed time, so that no test depends on the date. */
 export const TIME = '2026-01-01T00:00:00.000Z';
 
 export function historyOf({ seq, purpose, choice, time, policyVersion, gpc, over }: Event): HistoryEvent {

@@ -26,9 +26,9 @@ export interface FakeCall {
   readonly args: readonly unknown[];
 }
 
-/** For your tests, in place of a client: in memory, and nothing is allowed that was not granted. */
+/** A fake of the client for your tests. It works in memory and allows only what was granted. */
 export class FakeConsent implements Consent {
-  /** What was called, in order. */
+  /** All calls, in order. */
   readonly calls: FakeCall[] = [];
   readonly #onUnavailable: 'deny' | 'error';
   readonly #events: Event[] = [];
@@ -41,12 +41,12 @@ export class FakeConsent implements Consent {
     this.#onUnavailable = options.onUnavailable ?? 'deny';
   }
 
-  /** From now on everything answers as if the server were gone, or as before again. */
+  /** Makes all further calls fail as if the server were down, or work again. */
   setUnavailable(unavailable: boolean): void {
     this.#unavailable = unavailable;
   }
 
-  /** What `decision` answers for this request. */
+  /** Sets the verdict that `decision` returns for this request. */
   setDecision(requestId: string, verdict: Partial<Verdict>): void {
     this.#verdicts.set(requestId, {
       class: 'human',
@@ -96,10 +96,10 @@ export class FakeConsent implements Consent {
   async state(principalId: string): Promise<ConsentState> {
     args.checkPrincipal('state', principalId);
     this.#reach('state', principalId);
-    const own = this.#events.filter((event) => event.principalId === principalId);
-    const purposes = [...new Set(own.map(({ purpose }) => purpose))].map((purpose) => {
+    const personEvents = this.#events.filter((event) => event.principalId === principalId);
+    const purposes = [...new Set(personEvents.map(({ purpose }) => purpose))].map((purpose) => {
       const { error: _error, ...decision } = this.#judge({ principalId, purpose });
-      const last = own.findLast((event) => event.purpose === purpose);
+      const last = personEvents.findLast((event) => event.purpose === purpose);
       const proof = decision.proof ?? GENESIS;
       return { purpose, choice: last?.choice ?? null, at: last?.time ?? null, ...decision, proof };
     });
@@ -114,14 +114,14 @@ export class FakeConsent implements Consent {
     this.#reach('history', principalId, page);
     const { cursor, limit = 50 } = page;
     const before = cursor === undefined ? Number.POSITIVE_INFINITY : Number(cursor);
-    const found = this.#events
+    const olderEvents = this.#events
       .filter((event) => event.principalId === principalId && event.seq < before)
       .reverse();
-    const events = found.slice(0, limit).map(historyOf);
+    const events = olderEvents.slice(0, limit).map(historyOf);
     return {
       principalId,
       events,
-      nextCursor: found.length > limit ? String(events.at(-1)?.seq ?? '') : null,
+      nextCursor: olderEvents.length > limit ? String(events.at(-1)?.seq ?? '') : null,
     };
   }
 
@@ -154,14 +154,14 @@ export class FakeConsent implements Consent {
   async reportOutcome(
     requestId: string,
     outcome: ReportedOutcome['outcome'],
-    more: OutcomeTime = {},
+    time: OutcomeTime = {},
   ): Promise<ReportedOutcome> {
     const name = 'reportOutcome';
     args.checkReport(name, requestId, outcome);
-    this.#reach(name, requestId, outcome, more);
+    this.#reach(name, requestId, outcome, time);
     this.#verdictOf(name, requestId);
-    const stored = this.#outcomes.get(requestId) ?? { requestId, outcome, at: more.at ?? TIME };
-    if (stored.outcome !== outcome || (more.at !== undefined && stored.at !== more.at))
+    const stored = this.#outcomes.get(requestId) ?? { requestId, outcome, at: time.at ?? TIME };
+    if (stored.outcome !== outcome || (time.at !== undefined && stored.at !== time.at))
       throw new ConsentError(name, 'conflict', { code: 'idempotency-conflict', status: 409 });
     this.#outcomes.set(requestId, stored);
     return stored;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** RFC 6962 hashes, and RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
+/** Verifies inclusion and consistency proofs: RFC 6962 hashes, RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
 
 const digest = (...parts: readonly Uint8Array[]): Buffer => {
   const hash = createHash('sha256');
@@ -16,7 +16,7 @@ export const leafHash = (entry: Uint8Array): Buffer => digest(LEAF, entry);
 const half = (n: number): number => Math.floor(n / 2);
 const isOdd = (n: number): boolean => n % 2 === 1;
 
-/** Arithmetic, not bitwise operators: a log may pass 2^32 entries. */
+/** Uses arithmetic and no bitwise operators, because a log can have more than 2^32 entries. */
 export function isIncluded(
   index: number,
   size: number,
@@ -32,7 +32,7 @@ export function isIncluded(
     if (last === 0) return false;
     if (isOdd(node) || node === last) {
       hash = digest(NODE, sibling, hash);
-      // At the right edge a node without a sibling rises to where it has one.
+      // At the right edge, a node without a sibling moves up to a level where it has one.
       while (!isOdd(node) && node !== 0) {
         node = half(node);
         last = half(last);
@@ -57,11 +57,11 @@ export interface Tree {
   readonly root: Buffer;
 }
 
-/** Whether the older tree, of one entry or more, is how the newer one began. */
+/** True if the newer tree begins with all entries of the older one, which has at least one. */
 export function isExtension(older: Tree, newer: Tree, proof: readonly Uint8Array[]): boolean {
   if (older.size >= newer.size)
     return older.size === newer.size && proof.length === 0 && older.root.equals(newer.root);
-  // A whole subtree is its own start, and is not sent.
+  // The proof leaves out the first hash if the older tree is a complete subtree: it is the older root.
   const [start, ...rest] = isPowerOfTwo(older.size) && proof.length > 0 ? [older.root, ...proof] : proof;
   if (start === undefined) return false;
   let node = older.size - 1;

@@ -1,4 +1,4 @@
-/** The package's entry: what it offers, and nothing else. */
+/** The public names of the package. */
 export { ConsentClient } from './client.ts';
 export { ConsentError, ERROR_KINDS, type ErrorKind } from './errors.ts';
 export type { ClientOptions } from './options.ts';

@@ -4,7 +4,7 @@ import { decodeBase64 } from './base64.ts';
 /** C2SP signed-note with Ed25519 keys: https://c2sp.org/signed-note, and cosignatures: https://c2sp.org/tlog-cosignature */
 
 const ED25519 = 0x01;
-/** Over a time and the note, by a witness. */
+/** The signature of a witness over a time and the note. */
 const COSIGNATURE = 0x04;
 const KEY_ID_BYTES = 4;
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
@@ -19,12 +19,12 @@ export interface VerifierKey {
 }
 
 export interface SignedNote {
-  /** With its last newline: what is signed. */
+  /** The signed text, including its last newline. */
   readonly text: string;
   readonly signatures: readonly { readonly name: string; readonly bytes: Buffer }[];
 }
 
-/** `name+hex(id)+base64(type || public key)`, or null. Base64 has pluses of its own, so the first two part it. */
+/** `name+hex(id)+base64(type || public key)`, or null. Base64 can contain `+` too, so only the first two separate the parts. */
 function parseKey(text: string, type: number): VerifierKey | null {
   const [, name = '', digits, base64 = ''] = /^([^+]*)\+([0-9a-f]{8})\+(.*)$/s.exec(text.trim()) ?? [];
   const typed = decodeBase64(base64);
@@ -42,7 +42,7 @@ function parseSignature(line: string): SignedNote['signatures'][number] | null {
   return bytes && bytes.length > KEY_ID_BYTES && NAME.test(name) ? { name, bytes } : null;
 }
 
-/** Null when it is no note. The text may hold empty lines: the last one parts it from the signatures. */
+/** Null for an invalid note. The text may have empty lines: the last one separates it from the signatures. */
 export function parseNote(note: string): SignedNote | null {
   const gap = note.lastIndexOf('\n\n');
   if (gap === -1 || !note.endsWith('\n') || /\p{Cc}/u.test(note.replaceAll('\n', ''))) return null;
@@ -52,7 +52,7 @@ export function parseNote(note: string): SignedNote | null {
   return signatures.length === lines.length ? { text: note.slice(0, gap + 1), signatures } : null;
 }
 
-/** What the lines say that claim to be of this key, without its id. */
+/** The signatures of all lines with the name and id of this key. */
 const linesOf = ({ signatures }: SignedNote, { name, id }: VerifierKey): Buffer[] =>
   signatures
     .filter((one) => one.name === name && one.bytes.subarray(0, KEY_ID_BYTES).equals(id))
@@ -64,15 +64,15 @@ function verifies(message: string, { publicKey }: VerifierKey, signature: Buffer
   return verify(null, Buffer.from(message), key, signature);
 }
 
-/** At least one signature is of this key, and each that claims to be is right. */
+/** True if the key has signed the note and all signatures under its name and id are valid. */
 export function isSignedBy(note: SignedNote, key: VerifierKey): boolean {
-  const own = linesOf(note, key);
-  return own.length > 0 && own.every((signature) => verifies(note.text, key, signature));
+  const lines = linesOf(note, key);
+  return lines.length > 0 && lines.every((signature) => verifies(note.text, key, signature));
 }
 
 const TIME_BYTES = 8;
 
-/** When this witness cosigned the note last, in epoch seconds; null unless it did, and each line of it is right. */
+/** Epoch seconds of this witness's latest cosignature; null if there is none or one is invalid. */
 export function cosignedAt(note: SignedNote, key: VerifierKey): number | null {
   let latest: number | null = null;
   for (const line of linesOf(note, key)) {

@@ -5,13 +5,13 @@ export interface ClientOptions {
   readonly url: string;
   /** An API key of the tenant, `gpd_sk_…`. */
   readonly key: string;
-  /** Whole time of a reading call, retries included; 2000. */
+  /** Total time of a reading call with its retries; by default 2000. */
   readonly timeoutMs?: number | undefined;
-  /** Whole time of a writing call; 10000. */
+  /** Total time of a writing call; by default 10000. */
   readonly writeTimeoutMs?: number | undefined;
-  /** Further attempts after the first; 2. */
+  /** Attempts after the first; by default 2. */
   readonly retries?: number | undefined;
-  /** What a check that cannot be decided does: `deny` (a denial with reason `unavailable`), or `error`. */
+  /** The result of a check that cannot be decided: `deny` (a denial with reason `unavailable`), or `error`. */
   readonly onUnavailable?: 'deny' | 'error' | undefined;
   /** Another fetch, such as one through a proxy; the global one by default. */
   readonly fetch?: typeof fetch | undefined;
@@ -29,7 +29,7 @@ export interface Settings {
 }
 
 const MAX_MS = 600_000;
-/** Of one call: the process that waits is the caller's, and a browser behind it has gone long before. */
+/** The maximum for one call, because a browser that waits behind the caller gives up long before. */
 const MAX_CALL_MS = 60_000;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
@@ -44,7 +44,7 @@ function baseOf(url: unknown): string {
   return parsed.origin + parsed.pathname.replace(/\/+$/, '');
 }
 
-function integer(
+function checkInteger(
   name: string,
   value: number | undefined,
   fallback: number,
@@ -57,10 +57,11 @@ function integer(
 }
 
 const checkTimeout = (name: string, value: number | undefined, fallback: number): number =>
-  integer(name, value, fallback, 1, MAX_MS);
+  checkInteger(name, value, fallback, 1, MAX_MS);
 
 /** @throws {ConsentError} config */
-export const checkCallTimeout = (value: number): number => integer('timeoutMs', value, value, 1, MAX_CALL_MS);
+export const checkCallTimeout = (value: number): number =>
+  checkInteger('timeoutMs', value, value, 1, MAX_CALL_MS);
 
 /** @throws {ConsentError} config; the message names the option and never its value */
 export function readOptions(options: ClientOptions): Settings {
@@ -73,7 +74,7 @@ export function readOptions(options: ClientOptions): Settings {
     key,
     timeoutMs: checkTimeout('timeoutMs', options.timeoutMs, 2000),
     writeTimeoutMs: checkTimeout('writeTimeoutMs', options.writeTimeoutMs, 10_000),
-    retries: integer('retries', options.retries, 2, 0, 10),
+    retries: checkInteger('retries', options.retries, 2, 0, 10),
     onUnavailable,
     fetch: options.fetch ?? fetch,
   };

@@ -12,26 +12,26 @@ import {
   type VerifierKey,
 } from './note.ts';
 
-/** c2sp.org/tlog-proof@v1 with its entry, checked offline (SPEC.md section 6). */
+/** Verifies proofs of entries offline: c2sp.org/tlog-proof@v1 with the entry (SPEC.md section 6). */
 
 export interface ProofExpectations {
-  /** The log's verifier key, got once by another way than the proof, and kept. */
+  /** The log's verifier key, which you got once independently of the proof, and store. */
   readonly vkey: string;
-  /** Of the decision's `proof`; without them a true proof of another entry passes. */
+  /** From the decision's `proof`. Without them, a valid proof of another entry passes. */
   readonly seq?: number | undefined;
   readonly hash?: string | undefined;
   /** Such as `consent.granted`. */
   readonly type?: string | undefined;
   readonly purpose?: string | undefined;
-  /** Verifier keys of witnesses that you trust, pinned like `vkey`; without them no witness is asked for. */
+  /** Verifier keys of witnesses that you trust, pinned like `vkey`; without them no witness is required. */
   readonly witnesses?: readonly string[] | undefined;
-  /** How many of them have to have cosigned; all. */
+  /** The required number of cosignatures; by default all. */
   readonly minWitnesses?: number | undefined;
 }
 
 export interface Cosigner {
   readonly name: string;
-  /** Epoch seconds at which it saw this tree as the longest of the log. */
+  /** Epoch seconds; then it knew no larger tree of the log. */
   readonly time: number;
 }
 
@@ -42,10 +42,10 @@ export interface ProvenEntry {
   readonly entry: Readonly<Record<string, unknown>> & { readonly type: string };
   /** The log's name. */
   readonly origin: string;
-  /** Of the log that the checkpoint signs. */
+  /** Size of the log that the checkpoint signs. */
   readonly size: number;
   readonly root: string;
-  /** Which of the `witnesses` cosigned. */
+  /** The `witnesses` that have cosigned. */
   readonly witnesses: readonly Cosigner[];
 }
 
@@ -79,10 +79,10 @@ function parse(text: string): Parsed | null {
 }
 
 function parseCheckpoint(text: string): { origin: string; size: number; root: Buffer } | null {
-  const [origin = '', digits = '', base64 = '', end, ...more] = text.split('\n');
+  const [origin = '', digits = '', base64 = '', end, ...rest] = text.split('\n');
   const size = parseDecimal(digits);
   const root = parseHash(base64);
-  if (origin === '' || size === null || root === null || end !== '' || more.length > 0) return null;
+  if (origin === '' || size === null || root === null || end !== '' || rest.length > 0) return null;
   return { origin, size, root };
 }
 
@@ -101,19 +101,19 @@ function isExpected(found: ProvenEntry, { seq, hash, type, purpose }: ProofExpec
   );
 }
 
-/** How many witnesses are asked for. @throws {ConsentError} config: a list without a key would ask for none */
-function leastOf({ witnesses, minWitnesses }: ProofExpectations): number {
+/** @returns the required number of witnesses @throws {ConsentError} config for an empty list, which would require none */
+function readMinWitnesses({ witnesses, minWitnesses }: ProofExpectations): number {
   if (witnesses === undefined && minWitnesses === undefined) return 0;
-  const known = Array.isArray(witnesses) ? witnesses.length : 0;
-  const least = minWitnesses ?? known;
-  if (Number.isInteger(least) && least >= 1 && least <= known) return least;
+  const keyCount = Array.isArray(witnesses) ? witnesses.length : 0;
+  const min = minWitnesses ?? keyCount;
+  if (Number.isInteger(min) && min >= 1 && min <= keyCount) return min;
   throw new ConsentError('verifyProof', 'config', { hint: 'minWitnesses is 1 to the number of witnesses' });
 }
 
-/** A key that is there twice would count twice, and the log's own is no witness of it. */
-function witnessKeys(own: VerifierKey, texts: readonly string[]): VerifierKey[] {
+/** Refuses a key that appears twice, because it would count twice, and the log's own key, which is no witness. */
+function witnessKeys(logKey: VerifierKey, texts: readonly string[]): VerifierKey[] {
   const keys = texts.map(parseWitnessKey).filter((key) => key !== null);
-  const different = new Set([own, ...keys].map(({ publicKey }) => publicKey.toString('hex')));
+  const different = new Set([logKey, ...keys].map(({ publicKey }) => publicKey.toString('hex')));
   if (different.size !== texts.length + 1) throw refusal('malformed-key');
   return keys;
 }
@@ -124,9 +124,9 @@ const cosignersOf = (note: SignedNote, keys: readonly VerifierKey[]): Cosigner[]
     return time === null ? [] : [{ name: key.name, time }];
   });
 
-/** @throws {ConsentError} proof; its `code` says which check failed */
+/** @throws {ConsentError} proof; its `code` names the failed check */
 export function verifyProof(text: string, expected: ProofExpectations): ProvenEntry {
-  const least = leastOf(expected);
+  const min = readMinWitnesses(expected);
   const key = parseVkey(expected.vkey);
   if (key === null) throw refusal('malformed-key');
   const keys = witnessKeys(key, expected.witnesses ?? []);
@@ -140,7 +140,7 @@ export function verifyProof(text: string, expected: ProofExpectations): ProvenEn
   const { origin, size, root } = checkpoint;
   if (origin !== key.name) throw refusal('other-log');
   const witnesses = cosignersOf(note, keys);
-  if (witnesses.length < least) throw refusal('not-witnessed');
+  if (witnesses.length < min) throw refusal('not-witnessed');
   const leaf = leafHash(proof.entry);
   if (!isIncluded(proof.index, size, leaf, proof.path, root)) throw refusal('not-included');
   const entry = parseEntry(proof.entry);
@@ -158,7 +158,7 @@ const parseHex = (text: unknown): Buffer | null =>
 const isSize = (size: number): boolean => Number.isSafeInteger(size) && size >= 1;
 
 /**
- * That a log of `newSize` entries begins with all of one of `oldSize`, as two checkpoints tell them (RFC 9162 section 2.1.4.2).
+ * Verifies that a log of `newSize` entries begins with all `oldSize` entries of an earlier checkpoint (RFC 9162 section 2.1.4.2).
  * All hashes are lower-case hex.
  * @throws {ConsentError} proof, `malformed-proof` or `not-consistent`
  */

@@ -13,7 +13,7 @@ import type {
   WriteResult,
 } from './types.ts';
 
-/** What an answer has to be before it is believed. Null for everything else. */
+/** Checks the shape of answers. Readers return null for a malformed answer. */
 
 const HASH = /^[0-9a-f]{64}$/;
 
@@ -23,7 +23,7 @@ const isTextOrNull = (value: unknown): boolean => value === null || isString(val
 const isProofRef = (value: unknown): boolean =>
   isRecord(value) && isSeq(value['seq']) && isString(value['hash']) && HASH.test(value['hash']);
 
-/** As the wire has it. */
+/** A decision as the server sends it. */
 interface SentDecision {
   readonly allowed: boolean;
   readonly reason: string;
@@ -56,13 +56,13 @@ export function readDecision(value: unknown): Decision | null {
   return { allowed, reason, proof: { seq, hash }, policyVersion, expiresAt, given, error: null };
 }
 
-/** The denial for what could not be decided. */
+/** The denial of a check that could not be decided. */
 export function unavailable(error: ConsentError): Decision {
   const nothing = { proof: null, policyVersion: null, expiresAt: null, given: 'unknown' } as const;
   return { allowed: false, reason: 'unavailable', ...nothing, error };
 }
 
-/** By id; an id that is there twice, or whose decision is none, has no decision. Null when the whole is malformed. */
+/** Decisions by id; null for an id that appears twice or whose decision is malformed. @returns null for a malformed answer */
 export function readBatch(value: unknown): ReadonlyMap<string, Decision | null> | null {
   if (!isRecord(value) || !Array.isArray(value['results'])) return null;
   const found = new Map<string, Decision | null>();
@@ -73,7 +73,7 @@ export function readBatch(value: unknown): ReadonlyMap<string, Decision | null> 
   return found;
 }
 
-/** A shape is either right, and then the value has the type, or the answer is malformed. */
+/** True if the value has the type; otherwise the answer is malformed. */
 export type Shape<T> = (value: unknown) => value is T;
 
 export const isWriteResult: Shape<WriteResult> = (value): value is WriteResult =>
@@ -82,7 +82,7 @@ export const isWriteResult: Shape<WriteResult> = (value): value is WriteResult =
   Array.isArray(value['entries']) &&
   value['entries'].every((entry) => isProofRef(entry) && isRecord(entry) && isString(entry['purpose']));
 
-/** An item of a state: a decision and what the person said. */
+/** An item of a state: the decision and the person's choice. */
 const isPurposeState = (value: unknown): boolean =>
   isDecision(value) &&
   isString(value['purpose']) &&

@@ -8,16 +8,16 @@ import { USER_AGENT } from './version.ts';
 /** One call: a deadline, attempts and waits inside it, and a text or an error at the end (SPEC.md sections 3 to 5). */
 
 export interface Call {
-  /** The method's name, for errors. */
+  /** Name of the method, for errors. */
   readonly name: string;
   readonly path: string;
   readonly method: 'GET' | 'POST';
   readonly body?: object;
   readonly accept?: string;
   readonly idempotencyKey?: string;
-  /** False: the key is not sent. */
+  /** False: the call is sent without the key. */
   readonly authorized?: boolean;
-  /** The only statuses that are an answer. */
+  /** Statuses of a successful answer. */
   readonly statuses: readonly number[];
   readonly timeoutMs: number;
   /** Principal ids of the call: they must not be in an error. */
@@ -31,13 +31,13 @@ export interface Answer {
 }
 
 type Outcome = { readonly answer: Answer } | { readonly error: ConsentError; readonly again: Again };
-/** `replay`: the connection ended before a byte of an answer came. */
+/** `replay`: the connection was closed before the first byte of an answer. */
 type Again = 'no' | 'retry' | 'replay';
 
 const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 const CODE = /^[a-z][a-z0-9-]{0,63}$/;
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
-/** A shorter principal id stands in many an honest word. */
+/** Shorter principal ids are only compared as a whole, because many words contain them. */
 const MIN_CONTAINED = 4;
 
 const errorCodeOf = (error: unknown): unknown =>
@@ -54,7 +54,7 @@ export class Transport {
     this.#headers = { 'user-agent': USER_AGENT, accept: 'application/json', 'accept-encoding': 'identity' };
   }
 
-  /** Ends what is running. The connections are the process's own (global fetch) and close when they idle. */
+  /** Cancels running calls. Connections belong to the global fetch and close when they are idle. */
   close(): void {
     this.#closed = true;
     for (const controller of this.#running) controller.abort();
@@ -115,14 +115,14 @@ export class Transport {
     return { ...init, body: JSON.stringify(call.body) };
   }
 
-  /** @throws when the call was aborted */
+  /** @throws {Error} when the call was aborted */
   async #attempt(call: Call, init: RequestInit): Promise<Outcome> {
-    let begun = false;
+    let hasResponse = false;
     try {
-      // Not as a method: workerd's fetch refuses another receiver than the global one.
+      // Called without a receiver, because the fetch of workerd accepts only the global object.
       const { fetch, base } = this.#settings;
       const response = await fetch(base + call.path, init);
-      begun = true;
+      hasResponse = true;
       const text = await readText(response);
       if (call.statuses.includes(response.status)) {
         const requestId = this.#requestIdOf(call, response);
@@ -132,8 +132,8 @@ export class Transport {
       return { error, again: isRetryable(response.status) ? 'retry' : 'no' };
     } catch (error) {
       if (init.signal?.aborted) throw error;
-      const stale = !begun && BROKEN.has(String(errorCodeOf(error)));
-      return { error: new ConsentError(call.name, 'network'), again: stale ? 'replay' : 'retry' };
+      const wasClosed = !hasResponse && BROKEN.has(String(errorCodeOf(error)));
+      return { error: new ConsentError(call.name, 'network'), again: wasClosed ? 'replay' : 'retry' };
     }
   }
 
@@ -157,7 +157,7 @@ export class Transport {
     return id !== null && REQUEST_ID.test(id) && !this.#tells(call, id) ? id : null;
   }
 
-  /** A proxy may echo what it was sent. */
+  /** True if the text contains a secret of the call: a proxy may echo what it was sent. */
   #tells(call: Call, text: string): boolean {
     return [this.#settings.key, ...call.principals].some((secret) =>
       secret.length < MIN_CONTAINED ? text === secret : text.includes(secret),
@@ -165,7 +165,7 @@ export class Transport {
   }
 }
 
-/** @throws once the signal is aborted */
+/** @throws {Error} once the signal is aborted */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {

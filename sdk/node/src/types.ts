@@ -1,6 +1,6 @@
 import type { ConsentError } from './errors.ts';
 
-/** What goes in and comes out, in the words of the wire (SPEC.md section 2). */
+/** Arguments and results of the client, with the names of the wire (SPEC.md section 2). */
 
 /** The place of an entry in the tenant's log. */
 export interface ProofRef {
@@ -30,40 +30,40 @@ export type KnownReason =
   | 'granted'
   | 'unavailable';
 
-/** `unknown` where no verdict says, and of a server that does not say. */
+/** `unknown` if no verdict tells, or the server does not send it. */
 export type Given = 'person' | 'agent' | 'automation' | 'unknown' | (string & {});
 
 export interface Decision {
   readonly allowed: boolean;
-  /** One of the known ones, or that of a later server. */
+  /** A known reason, or one of a newer server. */
   readonly reason: KnownReason | (string & {});
-  /** Null only when the SDK denied because nothing could be decided. */
+  /** Null only if the SDK denied because the check could not be decided. */
   readonly proof: ProofRef | null;
   readonly policyVersion: number | null;
   /** ISO time, or null for never. */
   readonly expiresAt: string | null;
-  /** Who gave the grant that it rests on: `person`, `agent`, `automation` or `unknown`. */
+  /** Origin of the grant behind the decision: `person`, `agent`, `automation` or `unknown`. */
   readonly given: Given;
-  /** Why nothing could be decided: set exactly when `reason` is `unavailable` and the SDK said so. */
+  /** The reason why the check could not be decided; set exactly if the SDK itself answered `unavailable`. */
   readonly error: ConsentError | null;
 }
 
 export interface ConsentWrite {
   readonly principalId: string;
   readonly purposes: readonly string[];
-  /** The version of the text that was shown; the current one when absent. */
+  /** Version of the text that was shown; by default the current one. */
   readonly policyVersion?: number | undefined;
-  /** True opts out of every purpose that heeds Global Privacy Control; false ends that for the purposes of this grant alone. */
+  /** True opts out of every purpose that honours Global Privacy Control; false ends that for the purposes of this grant only. */
   readonly gpc?: boolean | undefined;
 }
 
 export interface ConsentGrant extends ConsentWrite {
-  /** A specific yes over the signal, with `gpc: true` and one purpose whose policy is `ask`. */
+  /** A specific consent despite the signal, with `gpc: true` and one purpose whose policy is `ask`. */
   readonly overGpc?: boolean | undefined;
 }
 
 export interface WriteResult extends ProofRef {
-  /** One entry a purpose; `seq` and `hash` beside are the last one's. */
+  /** One entry per purpose. `seq` and `hash` of the result are those of the last entry. */
   readonly entries: readonly (ProofRef & { readonly purpose: string })[];
 }
 
@@ -93,7 +93,7 @@ export interface HistoryEvent {
   readonly gpc: boolean;
   readonly source: string;
   readonly expiresAt: string | null;
-  /** Only where the person overruled the signal. */
+  /** Present if the person agreed despite the signal. */
   readonly overGpc?: true;
 }
 
@@ -101,7 +101,7 @@ export interface History {
   readonly principalId: string;
   /** Newest first. */
   readonly events: readonly HistoryEvent[];
-  /** For the next page; null on the last. */
+  /** Requests the next page; null on the last. */
   readonly nextCursor: string | null;
 }
 
@@ -118,7 +118,7 @@ export interface Receipt {
   readonly jwk: Readonly<Record<string, unknown>>;
 }
 
-/** The verdict of one ingest. */
+/** The verdict of a visit. */
 export interface Verdict {
   readonly requestId: string;
   readonly class: 'human' | 'declared_agent' | 'undeclared_automation' | 'unknown' | (string & {});
@@ -133,21 +133,21 @@ export interface Verdict {
   readonly restricted: boolean;
   /** A key of the device: a passkey distinguished it from identical ones. It does not say who uses it. */
   readonly attested?: { readonly by: string; readonly deviceBound: boolean } | undefined;
-  readonly [more: string]: unknown;
+  readonly [time: string]: unknown;
 }
 
 export type KnownOutcome = 'fraud' | 'chargeback' | 'passed-step-up' | 'false-alarm' | 'other';
 
 export interface OutcomeTime {
-  /** When it became known, in RFC 3339; when the report comes in, if absent. */
+  /** Time when it became known (RFC 3339); by default the time of the report. */
   readonly at?: string | undefined;
 }
 
-/** What became of a decision, as it is stored. */
+/** The stored outcome of a decision. */
 export interface ReportedOutcome {
   readonly requestId: string;
   readonly outcome: KnownOutcome | (string & {});
-  /** When it became known: ISO time. */
+  /** ISO time when the outcome became known. */
   readonly at: string;
 }
 
@@ -159,16 +159,16 @@ export interface Health {
 export interface CallOptions {
   /** Cancels at once; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** The whole time of this call, in place of the client's, shorter or longer; at most 60000. */
+  /** Total time of this call instead of the client's; at most 60000. */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
-  /** Name a write yourself to be able to repeat it later; else each call gets one of its own. */
+  /** Set it to be able to repeat the write later; by default each call gets a random one. */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What the client and the fake have in common: let your own code ask for this. */
+/** The interface of the client and the fake. Let your own code depend on it. */
 export interface Consent {
   isAllowed(check: Check, options?: CallOptions): Promise<boolean>;
   canProcess(check: Check, options?: CallOptions): Promise<Decision>;
@@ -189,7 +189,7 @@ export interface Consent {
   reportOutcome(
     requestId: string,
     outcome: ReportedOutcome['outcome'],
-    more?: OutcomeTime,
+    time?: OutcomeTime,
     options?: CallOptions,
   ): Promise<ReportedOutcome>;
   ping(options?: CallOptions): Promise<Health>;

@@ -3,19 +3,19 @@ import { decodeBase64 } from './base64.ts';
 import { isRecord, parseJson } from './body.ts';
 import { ConsentError } from './errors.ts';
 
-/** A delivery of gpd, signed after Standard Webhooks (SPEC.md section 7). */
+/** Verifies deliveries of gpd, which are signed as in Standard Webhooks (SPEC.md section 7). */
 
 export interface WebhookOptions {
-  /** `whsec_…` as `gpd webhooks add` printed it; several during a change of secret. */
+  /** `whsec_…` as `gpd webhooks add` printed it; several while a secret is replaced. */
   readonly secrets: string | readonly string[];
-  /** How far its time may be off; 300. */
+  /** The allowed difference of its time; by default 300. */
   readonly toleranceSeconds?: number | undefined;
   /** Epoch seconds; today's. */
   readonly now?: number | undefined;
 }
 
 export interface WebhookEvent {
-  /** The same for every delivery of one event. */
+  /** Equal for every delivery of one event. */
   readonly id: string;
   readonly type: string;
   readonly timestamp: string;
@@ -32,7 +32,7 @@ const refusal = (code: string): ConsentError => new ConsentError(METHOD, 'proof'
 
 const misconfigured = (hint: string): ConsentError => new ConsentError(METHOD, 'config', { hint });
 
-/** @param secrets unknown, because an environment variable that is not set arrives as undefined whatever the types say */
+/** @param secrets unknown, because an unset environment variable is undefined, whatever its type says */
 function readSecrets(secrets: unknown): Buffer[] {
   const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
   const keys = list.map((secret) => {
@@ -40,12 +40,12 @@ function readSecrets(secrets: unknown): Buffer[] {
     const key = isSecret ? decodeBase64(secret.slice(PREFIX.length)) : null;
     return key && key.length >= 24 && key.length <= 64 ? key : null;
   });
-  const known = keys.filter((key) => key !== null);
-  if (known.length > 0 && known.length === keys.length) return known;
+  const validKeys = keys.filter((key) => key !== null);
+  if (validKeys.length > 0 && validKeys.length === keys.length) return validKeys;
   throw misconfigured('secrets are whsec_ and base64 of 24 to 64 bytes');
 }
 
-/** NaN, such as of a variable that is not set, would compare false with everything. @throws {ConsentError} config */
+/** Refuses NaN (from an unset variable), because every comparison with it is false. @throws {ConsentError} config */
 function readWindow(options: WebhookOptions): { readonly now: number; readonly toleranceSeconds: number } {
   const { toleranceSeconds = 300, now = Math.floor(Date.now() / 1000) } = options;
   if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0) {
@@ -55,7 +55,7 @@ function readWindow(options: WebhookOptions): { readonly now: number; readonly t
   return { now, toleranceSeconds };
 }
 
-/** There, once, and not empty. */
+/** The header must occur exactly once and must not be empty. */
 function readHeader(headers: WebhookHeaders, name: string): string {
   const pairs = headers instanceof Headers ? [...headers] : Object.entries(headers);
   const values = pairs.filter(([key]) => key.toLowerCase() === name).flatMap(([, value]) => value ?? []);
@@ -66,11 +66,13 @@ function readHeader(headers: WebhookHeaders, name: string): string {
 
 function isSigned(keys: readonly Buffer[], signed: Buffer, signatures: string): boolean {
   const macs = keys.map((key) => createHmac('sha256', key).update(signed).digest());
-  const given = signatures
+  const received = signatures
     .split(' ')
     .filter((item) => item.startsWith('v1,'))
     .map((item) => decodeBase64(item.slice('v1,'.length)));
-  return given.some((mac) => macs.some((own) => mac?.length === own.length && timingSafeEqual(mac, own)));
+  return received.some((mac) =>
+    macs.some((expected) => mac?.length === expected.length && timingSafeEqual(mac, expected)),
+  );
 }
 
 function readEvent(id: string, body: Buffer): WebhookEvent | null {
@@ -83,8 +85,8 @@ function readEvent(id: string, body: Buffer): WebhookEvent | null {
 }
 
 /**
- * @param body the raw bytes as they came: parse nothing before
- * @throws {ConsentError} proof, with the check that failed as its `code`; config for a malformed secret, tolerance or time
+ * @param body the raw bytes of the request, unparsed
+ * @throws {ConsentError} proof, whose `code` names the failed check; config for a malformed secret, tolerance or time
  */
 export function verifyWebhook(
   body: string | Uint8Array,

@@ -11,8 +11,8 @@ const KEY = `gpd_sk_${'k'.repeat(43)}`;
 const CHECK = { principalId: 'someone@shop.example', purpose: 'newsletter' };
 const GRANTED = { allowed: true, reason: 'granted', proof: { seq: 1, hash: 'ab'.repeat(32) } };
 
-const clientOf = (answer: typeof fetch, more: object = {}): ConsentClient =>
-  new ConsentClient({ url: 'http://127.0.0.1:1', key: KEY, fetch: answer, ...more });
+const clientOf = (answer: typeof fetch, options: object = {}): ConsentClient =>
+  new ConsentClient({ url: 'http://127.0.0.1:1', key: KEY, fetch: answer, ...options });
 
 const hangs: typeof fetch = (_url, init) =>
   new Promise((_resolve, reject) => {
@@ -34,15 +34,15 @@ describe('the client', () => {
 
   test('denies on an answer that is larger than 4 MiB, told or not', async () => {
     const text = JSON.stringify({ ...GRANTED, padding: 'x'.repeat(MAX_BODY_BYTES) });
-    const told = clientOf(
+    const withLength = clientOf(
       async () => new Response(text, { headers: { 'content-length': `${text.length}` } }),
     );
-    const untold = clientOf(async () => new Response(new Blob([text]).stream()));
-    await expect(told.canProcess(CHECK)).resolves.toMatchObject({
+    const withoutLength = clientOf(async () => new Response(new Blob([text]).stream()));
+    await expect(withLength.canProcess(CHECK)).resolves.toMatchObject({
       allowed: false,
       error: { kind: 'response' },
     });
-    await expect(untold.canProcess(CHECK)).resolves.toMatchObject({
+    await expect(withoutLength.canProcess(CHECK)).resolves.toMatchObject({
       allowed: false,
       error: { kind: 'response' },
     });
@@ -108,8 +108,8 @@ describe('the client', () => {
     ['a time that is not a number', { now: Number.NaN }],
     ['no secrets', { secrets: undefined }],
     ['a secret that is not set', { secrets: [undefined] }],
-  ])('refuses a webhook under %s before it looks at the delivery', (_what, wrong) => {
-    const options = { secrets: 'whsec_AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=', ...wrong };
+  ])('refuses a webhook under %s before it looks at the delivery', (_what, invalid) => {
+    const options = { secrets: 'whsec_AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=', ...invalid };
     const verify = (): unknown => verifyWebhook('{}', {}, options as never);
     expect(verify).toThrow(expect.objectContaining({ kind: 'config' }));
   });
@@ -130,11 +130,11 @@ describe('the client', () => {
     ['another request', { requestId: 'req_2' }],
     ['no class', { class: undefined }],
     ['restricted as a word', { restricted: 'no' }],
-  ])('believes no verdict with %s', async (_what, wrong) => {
+  ])('believes no verdict with %s', async (_what, invalid) => {
     const verdict = { requestId: 'req_1', class: 'human', reason: 'ok', decidedAt: 'now', restricted: false };
     const right = clientOf(async () => Response.json(verdict));
     await expect(right.decision('req_1')).resolves.toMatchObject(verdict);
-    const client = clientOf(async () => Response.json({ ...verdict, ...wrong }));
+    const client = clientOf(async () => Response.json({ ...verdict, ...invalid }));
     expect(await kindOf(client.decision('req_1'))).toBe('response response');
   });
 

@@ -15,7 +15,7 @@ describe('conformance', () => {
   });
 
   afterAll(async () => {
-    // The one line that the root compares between the languages.
+    // bin/sdks.mjs compares this line between the languages.
     const line = `gpd-conformance node ${passed}/${cases.length}\n`;
     process.stdout.write(line);
     const report = process.env['GPD_CONFORMANCE_REPORT'];

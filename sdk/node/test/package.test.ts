@@ -9,7 +9,7 @@ import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServers } from './conformance/servers.ts';
 
-/** The package as it would be published, in an empty folder, followed word for word. */
+/** Tries the package as it would be published, in an empty folder, following the README word by word. */
 
 const HERE = fileURLToPath(new URL('..', import.meta.url));
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -71,14 +71,14 @@ describe('the package', () => {
   });
 
   test('does what the README shows', async () => {
-    const [ask = '', why = '', errors = '', writes = '', proofs = ''] = blocks;
+    const [ask = '', reasons = '', errors = '', writes = '', proofs = ''] = blocks;
     expect(ask).toContain('isAllowed');
-    const said = await node(
+    const output = await node(
       'readme.mjs',
-      [ask, errors, why, proofs, writes, ask.split('\n\n')[2]].join('\n'),
+      [ask, errors, reasons, proofs, writes, ask.split('\n\n')[2]].join('\n'),
     );
     const hash = "'[0-9a-f]{64}'";
-    expect(said.join(' ')).toMatch(
+    expect(output.join(' ')).toMatch(
       new RegExp(
         `^do not true granted \\{\\s+seq: \\d+,\\s+hash: ${hash}\\s+\\} consent\\.granted \\S+Z do not$`,
       ),
@@ -114,14 +114,14 @@ describe('the package', () => {
 
   test('runs its example', async () => {
     const example = readFileSync(join(HERE, 'examples', 'check.mjs'), 'utf8');
-    const said = await node('check.mjs', example, `u-${Date.now()}`, 'newsletter');
-    expect(said).toEqual(['before: false never-asked', 'granted: true', 'withdrawn: false']);
+    const output = await node('check.mjs', example, `u-${Date.now()}`, 'newsletter');
+    expect(output).toEqual(['before: false never-asked', 'granted: true', 'withdrawn: false']);
   });
 
   test('guards a route of Express, as the example shows', async () => {
     cpSync(join(HERE, 'examples', 'express.mjs'), join(folder, 'express.mjs'));
     symlinkSync(join(ROOT, 'node_modules', 'express'), join(folder, 'node_modules', 'express'));
-    const said = await node(
+    const output = await node(
       'guarded.mjs',
       `import express from 'express';
       import { FakeConsent } from '@gpd/consent/fake';
@@ -143,6 +143,6 @@ describe('the package', () => {
         server.close();
       });`,
     );
-    expect(said).toEqual(['401', '403', '200', '403']);
+    expect(output).toEqual(['401', '403', '200', '403']);
   });
 });

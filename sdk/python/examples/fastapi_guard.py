@@ -1,4 +1,4 @@
-"""A dependency for FastAPI: behind it, processing is permitted.
+"""A dependency for FastAPI: requests that reach the handlers behind it may be processed.
 
 pip install fastapi uvicorn gpd-consent, then
 GPD_CONSENT_URL=… GPD_CONSENT_KEY=… uvicorn --factory fastapi_guard:create_app
@@ -15,13 +15,13 @@ from gpd_consent import AsyncConsent, AsyncConsentClient
 def require_consent(
     consent: AsyncConsent, purpose: str, principal_of: Callable[[Request], str | None]
 ) -> Callable[[Request], Awaitable[str]]:
-    """Gives the route the principal when the person granted the purpose; else 403, and 401 for nobody."""
+    """Passes the principal on if the person granted the purpose; otherwise 403, or 401 for nobody."""
 
     async def dependency(request: Request) -> str:
         principal_id = principal_of(request)
         if not principal_id:
             raise HTTPException(401, {"error": "sign-in-needed"})
-        # What is raised here (a wrong key) becomes a 500: nothing is processed either.
+        # An error, such as for a wrong key, becomes a 500, so nothing is processed either.
         decision = await consent.can_process(principal_id, purpose)
         if not decision.allowed:
             raise HTTPException(
@@ -33,7 +33,7 @@ def require_consent(
 
 
 def principal_of(request: Request) -> str | None:
-    """Your session says who it is; this header stands for it."""
+    """This header takes the place of your session, which knows the person."""
     return request.headers.get("x-user")
 
 

@@ -12,7 +12,7 @@ from conformance.drivers import DRIVERS
 from conformance.servers import Servers, start_servers
 
 _reports: list[tuple[str, bool]] = []
-"""Name of a case and whether it passed, once for each client."""
+"""Name of a case and its result, once per client."""
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def servers() -> Iterator[Servers]:
 
 @pytest.fixture
 def server() -> Iterator[Callable[[Callable[[socket.socket], None]], str]]:
-    """A server that does one thing with each connection; its address."""
+    """Starts a server that treats each connection in the same way; returns its address."""
     listener = socket.create_server(("127.0.0.1", 0))
     accepted: list[socket.socket] = []
     ending = threading.Event()
@@ -62,7 +62,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the root compares between the languages; a case counts when both clients passed it."""
+    """bin/sdks.mjs compares this line between the languages; a case counts if both clients passed it."""
     names = {name for name, _ in _reports}
     if not names:
         return

@@ -164,7 +164,7 @@ def surface(owner: type) -> dict[str, inspect.Signature]:
 
 
 def test_clients_and_fakes_have_one_surface() -> None:
-    # The assignments are for mypy, the comparison for whoever runs only this.
+    # mypy checks the assignments; the comparison is for runs without mypy.
     _blocking: list[Consent] = [FakeConsent(), ConsentClient("http://127.0.0.1:1", "gpd_sk_x")]
     _awaited: list[AsyncConsent] = [AsyncFakeConsent(), AsyncConsentClient("http://127.0.0.1:1", "gpd_sk_x")]
     expected = surface(ConsentClient)

@@ -16,7 +16,7 @@ from support import KEY, PERSON, client_of, kind_of
 
 
 def drip(connection: socket.socket) -> None:
-    """A byte every now and then: no single read lasts long."""
+    """Sends a byte now and then, so that no single read takes long."""
     for byte in b"HTTP/1.1 200 OK\r\ncontent-length: 200\r\n\r\n" + b" " * 200:
         connection.sendall(bytes([byte]))
         time.sleep(0.05)
@@ -138,7 +138,7 @@ def test_many_threads_share_one_client(servers: dict[str, Any]) -> None:
 
 
 class Foreign(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """A transport of the caller's, which raises what no transport of httpx does."""
+    """A transport of the caller that raises an exception which no transport of httpx raises."""
 
     closed = False
 

@@ -1,4 +1,4 @@
-"""The package as people install it, in an empty folder, followed word for word."""
+"""Tries the package as people install it, in an empty folder, following the README word by word."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Folder
     path = tmp_path_factory.mktemp("shop")
     venv.create(path / ".venv")
     [spec] = re.findall(r"`pip install '(PATH/\S+)'`", README)
-    # The pip of the tests, for that environment: a copy of it would take as long as all the rest.
+    # Uses the pip of the tests, because installing another takes as long as the whole test.
     pip = [sys.executable, "-m", "pip", "--python", str(path / ".venv"), "install", "--quiet"]
-    # Constrained to the versions that are pinned, so that the day does not matter.
+    # Constrained to the pinned versions, so that the result does not depend on the date.
     environ = os.environ | {"PIP_CONSTRAINT": str(PINS)}
     subprocess.run(
         [*pip, spec.replace("PATH/sdk/python", str(HERE))], cwd=path, env=environ, check=True, timeout=300

@@ -150,7 +150,7 @@ interface ContextOptions {
   readonly url?: string | undefined;
 }
 
-/** @throws as openData, if this user or this machine cannot open the database */
+/** @throws {Error} of openData if this user or this machine cannot open the database */
 export async function openContext(config: Config, options: ContextOptions) {
   const isMissing = config.database_url === null && !existsSync(sqliteFile(config));
   const database = isMissing ? null : await openData(config);

@@ -39,7 +39,7 @@ export type ContestTexts = ReturnType<typeof contestTextsOf>;
 /** Under the key that also wraps the keys of principals and the messages that wait. */
 export function contestTextsOf(tenantOf: (kid: string) => Pick<Tenant, 'wrapper'> | undefined) {
   return {
-    /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
+    /** Null when nobody wrote anything. @throws {Error} for a tenant whose key is not known: nothing is written in the clear */
     encrypt(kid: string, contestId: string, texts: Texts): string | null {
       if (ORDER.every((name) => name === 'earlier' || texts[name] === null)) return null;
       const tenant = tenantOf(kid);

@@ -12,7 +12,7 @@ export interface Found {
 /** From the paths of our own routes, where each parameter is `[^/]+`. */
 const COMPUTED = new Set(['src/ops/metrics/route-label.ts']);
 
-/** @throws when one is computed: then nobody can tell what it is */
+/** @throws {Error} when one is computed: then nobody can tell what it is */
 export function findRegexes(file: string, source: string): Found[] {
   const { program, errors } = parseSync(file, source);
   if (errors.length > 0) throw new Error(`${file} does not parse`);

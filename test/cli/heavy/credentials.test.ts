@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
 import { PROGRAM, runGpd, spawnTool, tempDir } from '../../support/command.ts';
-import { own } from '../support/own.ts';
+import { createOwn } from '../support/own.ts';
 
-/** LoadCredential=: secrets that only root's files and one process hold. */
+/** Secrets by LoadCredential= of systemd, which only root and one process can read. */
 
 function credentials(files: Readonly<Record<string, string>>): string {
   const directory = join(tempDir('credentials'), 'gpd.service');
@@ -23,10 +23,10 @@ describe('systemd credentials', () => {
     const config = loadConfig({ environment: { CREDENTIALS_DIRECTORY: directory } });
     expect(config.database_url).toBe(URL_A);
     expect(config.console_client_secret_file).toBe(join(directory, 'console-client-secret'));
-    const given = loadConfig({
+    const withVariable = loadConfig({
       environment: { CREDENTIALS_DIRECTORY: directory, GPD_DATABASE_URL: URL_B },
     });
-    expect(given.database_url).toBe(URL_B);
+    expect(withVariable.database_url).toBe(URL_B);
   });
 
   it('are not needed', () => {
@@ -37,7 +37,7 @@ describe('systemd credentials', () => {
   });
 
   it('come by descriptor too, of a file that was opened for this process', async () => {
-    const { dataDir } = await own();
+    const { dataDir } = await createOwn();
     const key = join(tempDir('key'), 'master-key');
     renameSync(join(dataDir, 'master.key'), key);
     const run = async (script: string) => {
@@ -49,14 +49,14 @@ describe('systemd credentials', () => {
     const missing = await run(list);
     expect(missing).toMatchObject({ code: 78, stdout: '' });
     expect(missing.stderr).toContain(join(dataDir, 'master.key'));
-    // There is a database already: another one would not help.
+    // A database exists already, so the hint must not suggest `gpd init`.
     expect(missing.stderr).not.toContain('gpd init');
     const opened = 'exec 7< "$KEY"; export GPD_CREDENTIAL_FDS=master-key:7';
     expect(await run(`${opened}; ${list}`)).toMatchObject({ code: 0, stderr: '' });
-    // Read twice, by a command that tries the key and prints it.
+    // This command reads the descriptor twice: it tries the key and prints it.
     expect(await run(`${opened}; "$NODE" "$PROGRAM" master-key escrow --json`)).toMatchObject({ code: 0 });
-    const asked = await run(`${opened}; "$NODE" "$PROGRAM" doctor --all --json`);
-    expect(asked.stdout).toContain(`"${key}"`);
+    const report = await run(`${opened}; "$NODE" "$PROGRAM" doctor --all --json`);
+    expect(report.stdout).toContain(`"${key}"`);
     expect(await run(`exec 7< /dev/null; export GPD_CREDENTIAL_FDS=master-key:7; ${list}`)).toMatchObject({
       code: 78,
     });
@@ -80,7 +80,7 @@ describe('systemd credentials', () => {
   });
 
   it('open a master key that lies nowhere else, and the address of a database is never told', async () => {
-    const { dataDir } = await own();
+    const { dataDir } = await createOwn();
     const directory = credentials({ 'database-url': 'postgres://gpd:secret-a@127.0.0.1:1/gpd' });
     const env = { GPD_DATA_DIR: dataDir, CREDENTIALS_DIRECTORY: directory };
     const ran = await runGpd(['tenants', 'list'], { env });

@@ -5,11 +5,11 @@ import { createTree } from '../../../packaging/tree.mjs';
 import { type Ran, spawnGpd, tempDir } from '../../support/command.ts';
 import { initGpd } from '../../support/server.ts';
 
-/** What an installation says whose native module of SQLite was never compiled: `npm install --ignore-scripts` leaves one. */
+/** Messages of an installation without SQLite's native module, as after `npm install --ignore-scripts`. */
 
 const NATIVE = 'node_modules/sqlite3/build/Release/node_sqlite3.node';
 
-/** As `npm install --global` lays it out: the program of another place, with packages of its own. */
+/** A copy of the program in the layout of `npm install --global`, with a separate node_modules. */
 const root = join(tempDir('global'), 'lib', 'node_modules', 'gpd');
 const program = join(root, 'bin', 'gpd');
 const source = new URL('../../../bin/native.mjs', import.meta.url);
@@ -63,7 +63,7 @@ describe('a native module that this machine cannot load', () => {
   it('is named, and a package that cannot compile one is to be installed again', async () => {
     mkdirSync(join(root, NATIVE, '..'), { recursive: true });
     writeFileSync(join(root, NATIVE), 'not for this machine');
-    rmSync(join(root, 'node_modules/sqlite3/binding.gyp'));
+    rmSync(join(root, 'bin/native.mjs'));
     const ran = await run(['init', '--tenant', 'shop'], { GPD_DATA_DIR: join(tempDir('data'), 'gpd-data') });
     expect(ran).toMatchObject({ code: 78, stdout: '' });
     expect(ran.stderr).toMatch(/node_sqlite3\.node.*install gpd again/);

@@ -5,7 +5,7 @@ import { PROGRAM, type Spawned, spawnTool, tempDir } from '../../support/command
 import { ask } from '../../support/http.ts';
 import { freePort } from '../../support/ports.ts';
 
-/** README's "Five minutes", pasted into two shells unchanged; only the port is another one. Then the pages that build on it. */
+/** Pastes README's "Five minutes" into two shells, unchanged except for the port, and then the pages that build on it. */
 
 function blocksOf(page: string, heading: string): readonly string[] {
   const text = readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');
@@ -14,21 +14,21 @@ function blocksOf(page: string, heading: string): readonly string[] {
 }
 
 const blocks = blocksOf('README.md', 'Five minutes');
-const [tenants = '', rotation = '', ...more] = blocksOf('docs/operate/keys.md', 'Do it');
+const [tenants = '', rotation = '', ...furtherBlocks] = blocksOf('docs/operate/keys.md', 'Do it');
 const keys = [...blocksOf('docs/api-keys.md', 'Do it'), ...blocksOf('docs/webhooks.md', 'Add a target')];
 
 it('README’s five minutes work as they are pasted', async () => {
   const port = await freePort();
   const cwd = tempDir('clone');
   symlinkSync(dirname(PROGRAM), join(cwd, 'bin'));
-  // As a terminal does, the shell gets one line after the other.
+  // The shell gets its input line by line, as from a terminal.
   const paste = (text: string): Spawned => {
     const input = `set -o pipefail\n${text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)}`;
     return spawnTool('bash', ['-e'], { cwd, input, env: { GPD_PORT: String(port) } });
   };
   expect(blocks.length).toBe(5);
-  const [first = '', ...others] = blocks;
-  // The server takes the place of the shell, so that the end of one is the end of the other.
+  const [first = '', ...otherBlocks] = blocks;
+  // The server replaces the shell (exec), so that both end together.
   const server = paste(first.replace('\ngpd serve\n', '\nexec node bin/gpd serve\n'));
   try {
     await expect
@@ -44,8 +44,8 @@ it('README’s five minutes work as they are pasted', async () => {
         },
       )
       .toBe(200);
-    expect([more, keys.length]).toEqual([[], 2]);
-    const marked = [...others, rotation, tenants, ...keys].map(
+    expect([furtherBlocks, keys.length]).toEqual([[], 2]);
+    const marked = [...otherBlocks, rotation, tenants, ...keys].map(
       (block, i) => `printf '\\n== %s\\n' ${i}\n${block}`,
     );
     const { output, exited } = paste(marked.join('\n'));

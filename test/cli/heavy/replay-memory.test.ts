@@ -9,10 +9,10 @@ import { desktopChrome } from '../../support/samples.ts';
 import { makePlaintext, sealUnder } from '../../support/seal.ts';
 import { initGpd } from '../../support/server.ts';
 
-const FEW = 2000;
-const MANY = 20_000;
+const SMALL_COUNT = 2000;
+const LARGE_COUNT = 20_000;
 
-/** Less than the input: a program that kept the lines would end with "heap out of memory". */
+/** Less than the input: a program that kept all lines would run out of heap. */
 const HEAP_MIB = 64;
 
 async function writeBundles(path: string, key: Uint8Array, count: number): Promise<void> {
@@ -26,20 +26,20 @@ async function writeBundles(path: string, key: Uint8Array, count: number): Promi
   await finished(out);
 }
 
-/** Loaded before gpd in its process: writes down the most memory that it ever held, in KiB. */
+/** Loaded before gpd in its process: at exit it writes the process's peak memory in KiB. */
 const WITNESS = `
   import { writeFileSync } from 'node:fs';
   process.on('exit', () => writeFileSync(process.env.WITNESS_FILE, String(process.resourceUsage().maxRSS)));
 `;
 
-it(`gpd replay holds no more of ${MANY} bundles than of ${FEW}`, async () => {
+it(`gpd replay holds no more of ${LARGE_COUNT} bundles than of ${SMALL_COUNT}`, async () => {
   const { dataDir } = await initGpd();
   const base = { GPD_DATA_DIR: dataDir };
   const { key } = await gpdJson<{ key: string }>(['keys', 'symmetric', KID], { env: base });
   const directory = tempDir('memory');
   const witness = join(directory, 'witness.mjs');
   writeFileSync(witness, WITNESS);
-  const most = async (count: number): Promise<{ rss: number; size: number }> => {
+  const measurePeak = async (count: number): Promise<{ rss: number; size: number }> => {
     const file = join(directory, `${count}.ndjson`);
     const report = join(directory, `${count}.rss`);
     await writeBundles(file, Buffer.from(key, 'base64'), count);
@@ -49,11 +49,11 @@ it(`gpd replay holds no more of ${MANY} bundles than of ${FEW}`, async () => {
     expect(JSON.parse(ran.stdout)).toMatchObject({ total: count, byReason: { ok: count } });
     return { rss: Number(readFileSync(report, 'utf8')) / 1024, size: statSync(file).size / 1024 ** 2 };
   };
-  const [few, many] = [await most(FEW), await most(MANY)];
-  const said = [few, many].map(
+  const [small, large] = [await measurePeak(SMALL_COUNT), await measurePeak(LARGE_COUNT)];
+  const texts = [small, large].map(
     ({ rss, size }) => `${rss.toFixed(0)} MiB for ${size.toFixed(0)} MiB of input`,
   );
-  console.log(`most memory: ${said.join(', ')}`);
-  expect(many.size).toBeGreaterThan(HEAP_MIB);
-  expect(many.rss - few.rss).toBeLessThan(many.size / 2);
+  console.log(`most memory: ${texts.join(', ')}`);
+  expect(large.size).toBeGreaterThan(HEAP_MIB);
+  expect(large.rss - small.rss).toBeLessThan(large.size / 2);
 });

@@ -8,9 +8,9 @@ import { browserHeaders } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
 import { initGpd } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
-import { own } from '../support/own.ts';
+import { createOwn } from '../support/own.ts';
 
-/** Null when `script` of util-linux can make a pseudo-terminal. */
+/** Returns null if `script` of util-linux can open a pseudo-terminal. */
 function missingScript(): string | null {
   try {
     execFileSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' });
@@ -25,7 +25,7 @@ interface Shown {
   readonly text: string;
 }
 
-/** Runs gpd on a terminal of 120 columns at which `typed` is typed once it asks something. */
+/** Runs gpd on a terminal of 120 columns and types `typed` at its first question. */
 function inTerminal(
   args: readonly string[],
   env: Record<string, string>,
@@ -38,11 +38,11 @@ function inTerminal(
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   let text = '';
-  let asked = false;
+  let hasAsked = false;
   child.stdout.on('data', (chunk: Buffer) => {
     text += chunk.toString();
-    if (asked || !text.includes(asks)) return;
-    asked = true;
+    if (hasAsked || !text.includes(asks)) return;
+    hasAsked = true;
     child.stdin.write(`${typed}\n`);
   });
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, text })));
@@ -73,7 +73,7 @@ describeWithTool('cli/terminal', missingScript(), () => {
   });
 
   it('gpd top draws in place until q', async () => {
-    const { dataDir } = await own();
+    const { dataDir } = await createOwn();
     const shown = await inTerminal(['top'], { GPD_DATA_DIR: dataDir }, 'q', '2 entries');
     expect(shown.code).toBe(0);
     expect(shown.text).toMatch(/verdicts +0\.0 a second/);
@@ -81,7 +81,7 @@ describeWithTool('cli/terminal', missingScript(), () => {
   });
 
   it('a destructive command asks, and goes on for yes alone', async () => {
-    const mine = await own();
+    const mine = await createOwn();
     const env = { GPD_DATA_DIR: mine.dataDir };
     await gpdJson(['keys', 'rotate', KID], { env });
     const state = async (): Promise<unknown> =>

@@ -2,18 +2,18 @@ import { gpdJson, type Ran, runGpd } from '../../support/command.ts';
 import { dumpDatabase, execute } from '../../support/database.ts';
 import { initGpd, type TenantSpec } from '../../support/server.ts';
 
-/** An installation that one test has for itself, so that tests may run side by side. */
+/** An installation that only one test uses, so that tests can run concurrently. */
 export interface Own {
   readonly dataDir: string;
-  /** Runs a command, with somebody at standard input who says yes to everything. */
+  /** Runs a command on a standard input that answers yes to every question. */
   readonly gpd: (...args: string[]) => Promise<Ran>;
   readonly json: <T = Record<string, unknown>>(...args: string[]) => Promise<T>;
-  /** All rows. A revision that was taken and not used is no change. */
+  /** All rows, without revisions: one that was drawn and not used is no change. */
   readonly dump: () => Promise<Record<string, string[]>>;
   readonly query: (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
-export async function own(tenants?: readonly TenantSpec[]): Promise<Own> {
+export async function createOwn(tenants?: readonly TenantSpec[]): Promise<Own> {
   const { dataDir } = await initGpd(tenants);
   const env = { GPD_DATA_DIR: dataDir };
   return {

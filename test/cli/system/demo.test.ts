@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { runProgram, spawnGpd, tempDir } from '../../support/command.ts';
 
-/** `gpd demo` ends as it says: nothing is left, whenever it is told to end. */
+/** `gpd demo` leaves no files, whenever it is interrupted. */
 
 describe.concurrent('gpd demo', () => {
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
@@ -12,7 +12,7 @@ describe.concurrent('gpd demo', () => {
     async (signal) => {
       const directory = tempDir('demo');
       const { child, exited } = spawnGpd(['demo', '--port', '0'], { env: { TMPDIR: directory } });
-      // The directory is there before its key and its database are.
+      // Waits only for the directory, which exists before its key and its database.
       await vi.waitFor(() => expect(readdirSync(directory)).toHaveLength(1), {
         timeout: 20_000,
         interval: 5,
@@ -26,12 +26,12 @@ describe.concurrent('gpd demo', () => {
 
 describe('gpd demo that cannot start', () => {
   it('ends, and leaves nothing, where its port is taken', async () => {
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-    const { port } = taken.address() as AddressInfo;
+    const blocker = createServer();
+    await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
+    const { port } = blocker.address() as AddressInfo;
     const directory = tempDir('demo');
     const ran = await runProgram(['demo', '--port', String(port)], { env: { TMPDIR: directory } });
-    await new Promise((resolve) => taken.close(resolve));
+    await new Promise((resolve) => blocker.close(resolve));
     expect(ran.code).not.toBe(0);
     expect(ran.stderr.trim().split('\n')).toHaveLength(1);
     expect(readdirSync(directory)).toEqual([]);

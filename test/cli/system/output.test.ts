@@ -6,8 +6,8 @@ import { initGpd } from '../../support/server.ts';
 
 let dataDir: string;
 const env = (): Record<string, string> => ({ GPD_DATA_DIR: dataDir });
-const gpd = (args: readonly string[], more: Record<string, string> = {}): Promise<Ran> =>
-  runGpd(args, { env: { ...env(), ...more } });
+const gpd = (args: readonly string[], variables: Record<string, string> = {}): Promise<Ran> =>
+  runGpd(args, { env: { ...env(), ...variables } });
 
 beforeAll(async () => {
   dataDir = (await initGpd([{ kid: KID, origins: [ORIGIN] }])).dataDir;
@@ -99,16 +99,16 @@ describe.concurrent('stdout is data, stderr is messages', () => {
   });
 
   it('prints no colours into a pipe, with NO_COLOR or without', async () => {
-    for (const more of [{}, { NO_COLOR: '1' }]) {
+    for (const variables of [{}, { NO_COLOR: '1' }]) {
       for (const args of [['tenants', 'list'], ['nonsense']]) {
-        const ran = await gpd(args, more as Record<string, string>);
+        const ran = await gpd(args, variables as Record<string, string>);
         expect(ran.stdout + ran.stderr).not.toMatch(ESCAPE);
       }
     }
   });
 });
 
-/** Runs gpd with standard input held open, or its stdout closed, as a shell would. */
+/** Runs gpd in a shell script that keeps standard input open, or closes standard output. */
 function run(script: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn('bash', ['-c', script], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env() },
@@ -139,10 +139,10 @@ describe.concurrent('in a pipe', () => {
   });
 
   it('nothing prompts without a terminal, even when input stays open', async () => {
-    const { dataDir: own } = await initGpd();
-    const more = { env: { GPD_DATA_DIR: own }, input: null };
-    await gpdJson(['keys', 'rotate', KID], more);
-    const ran = await runGpd(['keys', 'destroy', KID, '1'], more);
+    const { dataDir: ownDirectory } = await initGpd();
+    const options = { env: { GPD_DATA_DIR: ownDirectory }, input: null };
+    await gpdJson(['keys', 'rotate', KID], options);
+    const ran = await runGpd(['keys', 'destroy', KID, '1'], options);
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toMatch(/--yes/);
   });

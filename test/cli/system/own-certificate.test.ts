@@ -7,7 +7,7 @@ import { type Environment, runGpd, runProgram, tempDir } from '../../support/com
 import { selfSigned } from '../../support/self-signed.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
 
-/** A server that ends TLS itself is asked by its address, while its certificate names the public host alone. */
+/** Commands reach a server with TLS by its local address, although its certificate names only the public host. */
 
 const HEALTH = fileURLToPath(new URL('../../../bin/health.mjs', import.meta.url));
 

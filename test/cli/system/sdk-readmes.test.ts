@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gpdJson, PROGRAM, spawnTool, tempDir } from '../../support/command.ts';
 
-/** What the READMEs of the SDKs have done on the side of gpd, word for word; their own tests run the rest. */
+/** Runs the gpd commands in the READMEs of the SDKs word by word; the SDKs' own tests run the rest. */
 
 const SDKS = ['node', 'python', 'go', 'java'];
 

@@ -22,15 +22,15 @@ describe('the first start of a container', () => {
   it('makes the installation and the tenant, and no later one changes anything', async () => {
     const dataDir = join(tempDir('data'), 'gpd-data');
     const start = (): Promise<GpdProcess> => startProcess({ dataDir, settings: first });
-    const begun = await start();
-    expect((await ask(begun.url, '/readyz')).status).toBe(200);
-    const [made] = await begun.json<{ kid: string; settings: object }[]>(['tenants', 'list']);
-    expect(made).toMatchObject({
+    const firstStart = await start();
+    expect((await ask(firstStart.url, '/readyz')).status).toBe(200);
+    const [tenant] = await firstStart.json<{ kid: string; settings: object }[]>(['tenants', 'list']);
+    expect(tenant).toMatchObject({
       kid: 'shop',
       settings: { origins: ['https://shop.example', 'https://www.shop.example'] },
     });
-    await begun.json(['tenants', 'set', 'shop', 'origins=https://new.example']);
-    await begun.stop();
+    await firstStart.json(['tenants', 'set', 'shop', 'origins=https://new.example']);
+    await firstStart.stop();
     const key = readFileSync(join(dataDir, 'master.key'));
     const again = await start();
     expect(await again.json(['tenants', 'list'])).toMatchObject([
@@ -52,13 +52,13 @@ describe('the first start of a container', () => {
       { GPD_DATABASE_URL_FILE: '/nowhere' },
       /^gpd: cannot read GPD_DATABASE_URL_FILE/,
     ],
-  ])('a bad %s is refused before anything is made', async (_name, bad, said) => {
+  ])('a bad %s is refused before anything is made', async (_name, bad, message) => {
     const dataDir = join(tempDir('data'), 'gpd-data');
     const ran = await runGpd(['serve', '--port', '0'], {
       env: { GPD_DATA_DIR: dataDir, ...first, ...bad },
     });
     expect(ran).toMatchObject({ code: 78, stdout: '' });
-    expect(ran.stderr).toMatch(said);
+    expect(ran.stderr).toMatch(message);
     expect(existsSync(dataDir)).toBe(false);
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runProgram, type Spawned, spawnGpd, tempDir } from '../../support/command.ts';
 import { ask } from '../../support/http.ts';
 
-/** `gpd serve --setup`: where it refuses, and whom its page lets in. */
+/** `gpd serve --setup`: when it refuses to start, and who can use its page. */
 
 describe('refuses with 78', () => {
   it('a data directory that is not empty', async () => {
@@ -85,13 +85,13 @@ describe('the page', () => {
   });
 
   it('is opened by the link once, and the form needs its token', async () => {
-    // To look at the page of the link does not use it up.
+    // Opening the page does not use the link up.
     for (let i = 0; i < 2; i += 1) expect((await ask(url, `/setup?token=${token}`)).status).toBe(200);
-    const begun = await post('/setup/begin', { token });
-    expect(begun.status).toBe(303);
-    const [set = ''] = [begun.headers['set-cookie']].flat();
-    expect(set).toMatch(/; HttpOnly; SameSite=Strict; Path=\/setup; Max-Age=3600$/);
-    const cookie = set.split(';')[0] ?? '';
+    const beginning = await post('/setup/begin', { token });
+    expect(beginning.status).toBe(303);
+    const [header = ''] = [beginning.headers['set-cookie']].flat();
+    expect(header).toMatch(/; HttpOnly; SameSite=Strict; Path=\/setup; Max-Age=3600$/);
+    const cookie = header.split(';')[0] ?? '';
     expect((await post('/setup/begin', { token })).status).toBe(403);
     expect((await ask(url, `/setup?token=${token}`)).status).toBe(403);
     expect((await ask(url, '/setup', { headers: { cookie } })).status).toBe(200);

@@ -16,7 +16,7 @@ export interface Caller {
   close(): void;
 }
 
-/** @throws of the returned function: the connection broke before a whole answer */
+/** @throws {Error} of the returned function: the connection broke before a whole answer */
 export function createCaller(maxSockets = 64): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets });
   const call = (base: string, { method, path, headers = {}, body }: Call): Promise<Reply> => {

@@ -4,7 +4,7 @@ import { describeInChromium } from '../../browser/support/chromium.ts';
 import { REASON } from '../../support/constants.ts';
 import { useBrowserConsole } from '../support/browser.ts';
 
-/** People at the console, in a real browser. */
+/** The main journeys of staff in Chromium. */
 
 describeInChromium('the console in a browser', () => {
   const at = useBrowserConsole();
@@ -29,7 +29,7 @@ describeInChromium('the console in a browser', () => {
     await page.getByText('the person can read the outcome').waitFor();
     expect(await page.getByText(REASON).isVisible()).toBe(true);
     expect((await at.site.decide(device)).class).toBe('human');
-    // Times are in the viewer's zone; the exact moment stays.
+    // Times are shown in the viewer's zone; the exact time stays in the title.
     const time = page.locator('time[data-zone]').first();
     expect(await time.textContent()).not.toContain('UTC');
     expect(await time.getAttribute('title')).toMatch(/^\d{4}-.*Z$/);

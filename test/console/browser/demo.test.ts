@@ -3,7 +3,7 @@ import { afterAll, beforeAll, it } from 'vitest';
 import { describeInChromium, launchShell } from '../../browser/support/chromium.ts';
 import { type Demo, startDemo } from '../../browser/support/demo.ts';
 
-/** Sign-in to the console of `gpd demo` through its identity provider. */
+/** Signs in to the console of `gpd demo` with its identity provider. */
 
 describeInChromium('the console of the demo', () => {
   let demo: Demo;

@@ -6,9 +6,7 @@ import { tempDir } from '../../support/command.ts';
 import { REASON } from '../../support/constants.ts';
 import { type Console, startConsole } from '../support/console.ts';
 
-/** The main journeys of staff in Firefox: by mouse, by keyboard alone, and without JavaScript. */
-
-/** Firefox beside other work: each press is a page of its own. */
+/** The main journeys of staff in Firefox: with the mouse, with the keyboard only, and without JavaScript. */
 
 async function createCase(site: Console, device?: string) {
   const decided = await site.decide(device);
@@ -37,7 +35,7 @@ describeInFirefox('the console in Firefox', () => {
     await site?.stop();
   });
 
-  /** Presses what navigates, and waits for the page behind it. */
+  /** Presses a link or a button, and waits for the next page. */
   async function press(page: Page, selector: string): Promise<void> {
     await Promise.all([page.waitForNavigation(), page.locator(selector).click()]);
   }

@@ -3,7 +3,7 @@ import { describeInChromium } from '../../browser/support/chromium.ts';
 import { REASON } from '../../support/constants.ts';
 import { useBrowserConsole } from '../support/browser.ts';
 
-/** The console by keyboard alone, without JavaScript, and on paper. */
+/** Uses the console with the keyboard only, without JavaScript, and in print. */
 
 describeInChromium('the console without a mouse, a script or a screen', () => {
   const at = useBrowserConsole();
@@ -18,7 +18,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('#main');
     await page.keyboard.press('Enter');
-    // Outside the list no letter does anything: speech input sends letters too (WCAG 2.1.4).
+    // Letters have no effect outside the list, because speech input sends letters too (WCAG 2.1.4).
     for (const letter of ['?', 'j', 'k', 'o', 'c']) await page.keyboard.press(letter);
     expect(await page.locator('#help').isVisible()).toBe(false);
     expect(await focused()).toBe('main');
@@ -30,7 +30,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     await page.keyboard.press('Escape');
     expect(await page.locator('#help').isVisible()).toBe(false);
     expect(await focused()).toBe(top);
-    // A letter leads to the button that writes, and never presses it.
+    // A letter moves the focus to a button that changes data, and never presses it.
     await page.keyboard.press('c');
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Claim');
     expect(new URL(page.url()).pathname).toBe('/console/queue');
@@ -39,7 +39,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     expect(await focused()).not.toBe(top);
     await page.keyboard.press('k');
     expect(await focused()).toBe(top);
-    // Letters belong to a field while it has the focus.
+    // Letters are typed into a field while it has the focus.
     await page.focus('#q');
     await page.keyboard.type('jock?');
     expect(await page.inputValue('#q')).toBe('jock?');

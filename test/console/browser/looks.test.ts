@@ -5,7 +5,7 @@ import { describeInChromium } from '../../browser/support/chromium.ts';
 import { type BrowserConsole, startBrowserConsole } from '../support/browser.ts';
 import type { Console } from '../support/console.ts';
 
-/** Axe on every page of the console, in each of its looks. */
+/** Runs axe on every page of the console, in light and dark and at several widths. */
 
 interface AxeResults {
   readonly violations: readonly {
@@ -14,9 +14,9 @@ interface AxeResults {
   }[];
 }
 
-/** What axe finds wrong, one line a place. */
+/** @returns the violations that axe finds, one line per element */
 async function axe(page: Page): Promise<string[]> {
-  // Run by the protocol, past the page's policy: the page itself lets nothing in.
+  // The script is injected by the protocol, because the policy of the page allows no foreign script.
   await page.evaluate(axeCore.source);
   const { violations } = (await page.evaluate(
     `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
@@ -76,12 +76,12 @@ describeInChromium('the looks of the console', () => {
       async (_name, options) => {
         const open = await createCase();
         const page = await enter('dora', options);
-        const look = async (what: string): Promise<void> => {
-          // With its style: a page that was just sent to has none for a moment.
+        const look = async (view: string): Promise<void> => {
+          // A new page has no style until it is loaded.
           await page.waitForLoadState('load');
-          expect({ what, found: await axe(page) }).toEqual({ what, found: [] });
+          expect({ view, found: await axe(page) }).toEqual({ view, found: [] });
           const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-          expect({ what, wider: Math.max(0, wider) }).toEqual({ what, wider: 0 });
+          expect({ view, wider: Math.max(0, wider) }).toEqual({ view, wider: 0 });
         };
         for (const path of [...paths, `contests/${open.contestId}`]) {
           await page.goto(`${site.url}/console/${path}`);

@@ -10,8 +10,8 @@ import { type Console, startConsole } from '../support/console.ts';
 import { change } from '../support/data.ts';
 
 /**
- * The four classes in their colours on every page that names them, in light and dark. SHOTS=DIR keeps a picture of every page of
- * the console and of the demo, for eyes and for docs/images.
+ * Checks the colours of the four classes on every page that names them, in light and dark. SHOTS=DIR
+ * saves a picture of every page of the console and of the demo, for a review and for docs/images.
  */
 
 const SHOTS = process.env['SHOTS'];
@@ -37,7 +37,10 @@ const PAGES = [
 ];
 const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'];
 
-/** What a page paints a class with, and what the tokens say: one line for each that differ, or that inherit the text's colour. */
+/**
+ * Runs in the page: lists elements of a class whose colour
+ * differs from tokens.css or is inherited from the text.
+ */
 const OFF_COLOUR = `(() => {
   const probe = document.createElement('span');
   document.body.append(probe);
@@ -135,18 +138,18 @@ describeInChromium('the looks of the console', () => {
     '%s: every class has its own colour',
     async (look, options) => {
       const page = await enter(options);
-      const seen = new Set<string>();
+      const shownClasses = new Set<string>();
       const keep = async (name: string): Promise<void> => {
         await page.waitForLoadState(SHOTS ? 'networkidle' : 'load');
         const { off, names } = (await page.evaluate(OFF_COLOUR)) as { off: string[]; names: string[] };
         expect({ name, off }).toEqual({ name, off: [] });
-        for (const one of names) seen.add(one);
+        for (const one of names) shownClasses.add(one);
         if (SHOTS)
           await page.screenshot({ path: join(SHOTS, `console-${name}-${look}.png`), fullPage: true });
       };
       for (const path of PAGES) {
         await page.goto(`${site.url}/console/${path}`);
-        // A frame of another origin is painted when it is looked at.
+        // Browsers paint a frame of another origin only once it is visible.
         if (path === 'terms') await page.locator('iframe').scrollIntoViewIfNeeded();
         await keep(path.replace(/\W+/g, '-'));
       }
@@ -165,7 +168,7 @@ describeInChromium('the looks of the console', () => {
       await keep('erase');
       await page.goto(`${site.url}/console/banner`);
       await keep('banner');
-      expect([...seen].sort()).toEqual([...CLASSES].sort());
+      expect([...shownClasses].sort()).toEqual([...CLASSES].sort());
       await page.context().close();
     },
     120_000,

@@ -11,7 +11,7 @@ import { rows } from '../support/data.ts';
 
 /* On a machine with other work. */
 
-/** The preview of the banner: the real one, which can neither grant nor record anything. */
+/** The preview shows the real banner, which can neither grant nor record anything there. */
 
 const TITLE = 'May <b>we</b> & you?';
 const TABLES = ['banners', 'ledger_entries', 'consent_state', 'consent_principals', 'audit_log', 'decisions'];
@@ -47,8 +47,8 @@ for (const name of ['chromium', 'firefox'] as const satisfies readonly BrowserNa
       await site?.stop();
     });
 
-    /** A tab of somebody who is signed in, and every request that it sends. */
-    async function tab(): Promise<{ page: Page; asked: string[] }> {
+    /** Opens a tab that is signed in, and records every request that it sends. */
+    async function tab(): Promise<{ page: Page; requests: string[] }> {
       const context = await browser.createBrowserContext();
       const page = await context.newPage();
       await context.setCookie(
@@ -61,9 +61,11 @@ for (const name of ['chromium', 'firefox'] as const satisfies readonly BrowserNa
           httpOnly: true,
         })),
       );
-      const asked: string[] = [];
-      page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
-      return { page, asked };
+      const requests: string[] = [];
+      page.on('request', (request) =>
+        requests.push(`${request.method()} ${new URL(request.url()).pathname}`),
+      );
+      return { page, requests };
     }
     const count = async (): Promise<number[]> =>
       Promise.all(TABLES.map(async (table) => (await rows(site, table)).length));
@@ -76,7 +78,7 @@ for (const name of ['chromium', 'firefox'] as const satisfies readonly BrowserNa
       '%s: asks with the tenant’s words, takes every answer, and tells nobody',
       async (_where, path) => {
         const before = await count();
-        const { page, asked } = await tab();
+        const { page, requests } = await tab();
         await page.setViewport({ width: 1280, height: 1000 });
         await page.goto(`${site.url}${path}`);
         await (await page.$('iframe'))?.scrollIntoView();
@@ -95,10 +97,10 @@ for (const name of ['chromium', 'firefox'] as const satisfies readonly BrowserNa
           });
           await frame.goto(`${site.url}/console/banner`);
         }
-        expect(asked).toContain('GET /v1/embed.js');
-        const known =
+        expect(requests).toContain('GET /v1/embed.js');
+        const allowedRequest =
           /^GET \/(?:console\/(?:terms|banner)(?:\/preview\.(?:js|css))?|v1\/embed\.js|assets\/[\w.]+|favicon\.ico)$/;
-        expect(asked.filter((line) => !known.test(line))).toEqual([]);
+        expect(requests.filter((line) => !allowedRequest.test(line))).toEqual([]);
         expect(await count()).toEqual(before);
         const cut = await frame.evaluate(`(async () => {
         const tried = {};

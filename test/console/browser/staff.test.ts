@@ -8,7 +8,10 @@ import { freePort } from '../../support/ports.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
 import { startConsole } from '../support/console.ts';
 
-/** Staff without an identity provider: an invitation, a passkey of Chromium's virtual authenticator, a sign-in, and the end of both. */
+/**
+ * Staff without an identity provider accept an invitation with
+ * Chromium's virtual authenticator, sign in, and are removed.
+ */
 
 const { SHOTS } = process.env;
 
@@ -49,12 +52,20 @@ describeInChromium('staff with a passkey', () => {
   });
 
   const invite = async (name: string, role: string): Promise<string> => {
-    const made = await gpd.json<{ link: string }>(['staff', 'invite', name, '--role', role, '--tenant', KID]);
-    return made.link;
+    const invitation = await gpd.json<{ link: string }>([
+      'staff',
+      'invite',
+      name,
+      '--role',
+      role,
+      '--tenant',
+      KID,
+    ]);
+    return invitation.link;
   };
 
   async function joinBy(link: string): Promise<void> {
-    // Only the fragment may differ from the page that is open.
+    // A link that differs from the open page only in its fragment would not load the page again.
     await page.goto('about:blank');
     await page.goto(link);
     await page.getByRole('button', { name: 'Make a passkey' }).click();
@@ -78,28 +89,36 @@ describeInChromium('staff with a passkey', () => {
     await page.getByRole('button', { name: 'Make a passkey' }).click();
     await page.waitForURL(/\/console\/queue/);
     await page.getByRole('link', { name: 'Rosa Reviewer' }).waitFor();
-    const taken = await gpd.cli(['staff', 'invite', 'Rosa Reviewer', '--role', 'dpo', '--tenant', KID]);
-    expect(taken).toMatchObject({ code: 7, stdout: '' });
+    const secondInvite = await gpd.cli([
+      'staff',
+      'invite',
+      'Rosa Reviewer',
+      '--role',
+      'dpo',
+      '--tenant',
+      KID,
+    ]);
+    expect(secondInvite).toMatchObject({ code: 7, stdout: '' });
 
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('link', { name: 'Sign in again' }).click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
     if (SHOTS) await page.screenshot({ path: join(SHOTS, 'staff-sign-in.png') });
-    const [sent] = await Promise.all([
+    const [signInRequest] = await Promise.all([
       page.waitForRequest((request) => request.url().endsWith('/console/passkey')),
       page.getByRole('button', { name: 'Sign in with a passkey' }).click(),
     ]);
     await page.getByRole('link', { name: 'Rosa Reviewer' }).waitFor();
 
-    // The same answer again, from this browser and from a page of another site.
+    // A replayed answer is refused, from this browser and from a page of another site.
     const cookies = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
     const again = (origin: string) =>
       ask(gpd.url, '/console/passkey', {
         method: 'POST',
         headers: { cookie: cookies, origin, 'content-type': 'application/x-www-form-urlencoded' },
-        body: sent.postData() ?? '',
+        body: signInRequest.postData() ?? '',
       });
-    expect(formOf(sent.postData() ?? '')['answer']).toContain('public-key');
+    expect(formOf(signInRequest.postData() ?? '')['answer']).toContain('public-key');
     expect((await again(base)).status).toBe(400);
     expect((await again('https://evil.example')).status).toBe(403);
 

@@ -109,9 +109,9 @@ export function consoleContract(make: MakeDatabase): void {
       });
       expect(await findConsoleSession(other, 's-1')).toEqual(session(kid, 's-1'));
       await touchConsoleSession(db.database, 's-1', NOW + 5);
-      const seen = async (since: number) =>
+      const listHashes = async (since: number) =>
         (await listConsoleSessions(other, kid, since, 10)).map((one) => one.hash);
-      expect([await seen(NOW), await seen(NOW + 5)]).toEqual([['s-1'], []]);
+      expect([await listHashes(NOW), await listHashes(NOW + 5)]).toEqual([['s-1'], []]);
       const draft = { kid, actor: 'a', contestId, kind: 'resolve' as const, outcome: 'upheld', at: NOW };
       expect(await saveDraft(db.database, { ...draft, kid: 'another', text: 'one' })).toBe(false);
       for (const text of ['one', 'two']) expect(await saveDraft(db.database, { ...draft, text })).toBe(true);
@@ -140,7 +140,7 @@ export function consoleContract(make: MakeDatabase): void {
       const viewer = { kid, me: 'me', now: NOW };
       const all = await queuePage(other, WORDS, viewer, { filter: {}, after: null, limit: 100 });
       const places = all.map(({ group, contest }) => `${group} ${contest.contestId.slice(-1)}`);
-      // 8 was claimed, and the claim has ended.
+      // Case 8 was claimed, and the claim has expired.
       expect(places).toEqual([
         'mine 0',
         'mine 3',
@@ -205,7 +205,7 @@ export function consoleContract(make: MakeDatabase): void {
 
     it('filing at the end of a short month loses nobody to the bound on the due date', async () => {
       const kid = await addTenant(db.database, 'february');
-      // 30 January 23:00 is due 28 February 23:00, 31 January 01:00 already at 01:00.
+      // A contest of 30 January 23:00 is due on 28 February 23:00, one of 31 January 01:00 already at 01:00.
       const early = Date.UTC(2026, 0, 30, 23);
       await addCase(kid, { i: 1, filedAt: early });
       const filter = { filedBefore: Date.UTC(2026, 0, 31, 1) };
@@ -260,26 +260,26 @@ export function consoleContract(make: MakeDatabase): void {
         );
       }
       await recorder.idle();
-      // The last two are less than a minute old: a batch may still commit beside them.
+      // The last two are less than a minute old, so a batch with such rows may still commit.
       await Promise.all([
         tally(db.database, kid, hour + HOUR + 30_000),
         tally(other, kid, hour + HOUR + 30_000),
       ]);
       expect((await readTallies(other, kid, 'verdict', hour)).map(({ n }) => n)).toEqual([1, 1]);
-      const late = hour + HOUR + MINUTE;
+      const nextHour = hour + HOUR + MINUTE;
       await Promise.all([
-        tally(db.database, kid, late),
-        tally(other, kid, late),
-        tally(db.database, kid, late),
+        tally(db.database, kid, nextHour),
+        tally(other, kid, nextHour),
+        tally(db.database, kid, nextHour),
       ]);
       expect(await readTallies(other, kid, 'verdict', hour)).toEqual([
         { hour, name: 'human', n: 2 },
         { hour, name: 'unknown', n: 1 },
         { hour: hour + HOUR, name: 'human', n: 1 },
       ]);
-      await tally(db.database, kid, late + 1);
+      await tally(db.database, kid, nextHour + 1);
       expect((await readTallies(other, kid, 'verdict', hour)).map(({ n }) => n)).toEqual([2, 1, 1]);
-      expect(await talliedUntil(other, kid)).toBe(late + 1 - MINUTE);
+      expect(await talliedUntil(other, kid)).toBe(nextHour + 1 - MINUTE);
       expect(await talliedUntil(other, 'nobody')).toBeNull();
     });
 
@@ -298,7 +298,7 @@ export function consoleContract(make: MakeDatabase): void {
         { generation: 2, bundles: 1, lastAt: NOW },
       ]);
       expect(await read(NOW + DAY)).toEqual([{ generation: 1, bundles: 3, lastAt: NOW + DAY }]);
-      // Of two nodes, and of no key.
+      // Visits are counted on two nodes, and have no key.
       const visit = { ...use, generation: 0, bundles: 2, visit: 'all' } as const;
       await Promise.all([addKeyTraffic(db.database, [visit]), addKeyTraffic(other, [visit])]);
       await addKeyTraffic(db.database, [{ ...visit, bundles: 1, visit: 'gpc' }]);

@@ -69,7 +69,7 @@ export function staffContract(make: MakeDatabase): void {
       expect(await removeStaff(database, member, 'r', BY)).toBe(false);
       expect(await raise(4)).toBe(false);
       expect(await findByCredential(database, String(member.credential))).toBeNull();
-      // The name is free again.
+      // The name can be used again.
       expect(await inviteStaff(database, memberOf('two', 'f', 'Rosa'), BY)).toBe(true);
     });
   });

@@ -9,7 +9,7 @@ import { ROUTES } from '../support/routes.ts';
 
 /* On a machine with other work. */
 
-/** Every field of every form and of every address, as an enemy fills it in; and what colleagues do to each other. */
+/** Hostile values in every field of every form and address, and conflicts between colleagues. */
 
 let site: Console;
 let dora: Visitor;
@@ -51,6 +51,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
 };
 
 const FORMS: Readonly<Record<string, readonly string[]>> = {
+  '/passkey': ['answer', 'invitation', 'back'],
   '/sessions/revoke': ['id'],
   '/contests/:id/claim': ['from'],
   '/contests/:id/release': ['from'],
@@ -81,10 +82,10 @@ const QUERIES: Readonly<Record<string, readonly string[]>> = {
   '/callback': ['code', 'state', 'error', 'error_description', 'iss'],
 };
 
-function expectHarmless(reply: { status: number; text: string; headers: object }, what: string): void {
-  expect({ what, status: reply.status < 500 || reply.status === 503 }).toEqual({ what, status: true });
-  expect({ what, ran: /<img src=x|<script>|onerror=alert\(1\)>/.test(reply.text) }).toEqual({
-    what,
+function expectHarmless(reply: { status: number; text: string; headers: object }, request: string): void {
+  expect({ request, status: reply.status < 500 || reply.status === 503 }).toEqual({ request, status: true });
+  expect({ request, ran: /<img src=x|<script>|onerror=alert\(1\)>/.test(reply.text) }).toEqual({
+    request,
     ran: false,
   });
   expect(Object.keys(reply.headers)).not.toContain('a');
@@ -110,12 +111,12 @@ describe('every field', () => {
         for (const [name, value] of Object.entries(HOSTILE)) {
           const page = route.endsWith('/resolve') ? (await dora.get(path)).text : '';
           const version = /name="version" value="(\d+)"/.exec(page)?.[1] ?? '1';
-          const sent = { ...good, version, csrf: csrf.dora, [field]: value };
-          const reply = await dora.post(address, sent);
+          const fields = { ...good, version, csrf: csrf.dora, [field]: value };
+          const reply = await dora.post(address, fields);
           expectHarmless(reply, `${route} ${field}: ${name}`);
         }
       }
-      // What was made of it is shown without harm, too.
+      // Pages that show the stored values must be harmless too.
       for (const page of [path, '/console/queue', '/console/holds', '/console/audit', '/console/sessions']) {
         const reply = await dora.get(page);
         expect([200, 404]).toContain(reply.status);
@@ -240,7 +241,7 @@ describe('two reviewers at once', () => {
       const { path, contestId } = await createCase();
       await expect.poll(async () => (await ada.get(path)).text).toContain('requires two reviewers');
       const replies = await Promise.all([resolve('ada', path, REASON), resolve('grace', path, REASON)]);
-      // Each saw the case before the other's proposal: the later one is told so.
+      // Each saw the case before the other's proposal, so the later one sees a conflict.
       expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
       const read = async () =>
         (await rows<Record<string, unknown>>(site, 'contests')).find(

@@ -1,10 +1,10 @@
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A balancer without a memory: each request goes to the next node, whoever asks. */
+/** A load balancer without sticky sessions: it sends each request to the next node. */
 export interface Balancer {
   readonly url: string;
-  /** Ports of the nodes, in turn from here on. */
+  /** Sets the ports of the nodes. */
   use(ports: readonly number[]): void;
   close(): Promise<void>;
 }

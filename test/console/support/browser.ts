@@ -3,12 +3,12 @@ import { afterAll, beforeAll } from 'vitest';
 import { launchShell } from '../../browser/support/chromium.ts';
 import { type Console, startConsole } from './console.ts';
 
-/** A console, a Chromium, and people who sign in with it. */
+/** Starts a console and a Chromium in which staff sign in. */
 
 export interface BrowserConsole {
   readonly site: Console;
   readonly browser: Browser;
-  /** Signs in at the identity provider's own page. */
+  /** Signs in at the page of the identity provider. */
   readonly enter: (account: string, options?: BrowserContextOptions) => Promise<Page>;
   readonly createCase: (
     device?: string,
@@ -46,7 +46,7 @@ export async function startBrowserConsole(): Promise<BrowserConsole> {
   };
 }
 
-/** One for all tests of a file. */
+/** Starts one console and browser for all tests of a file. */
 export function useBrowserConsole(): Pick<BrowserConsole, 'site' | 'enter' | 'createCase'> {
   let at: BrowserConsole;
   beforeAll(async () => {
@@ -58,6 +58,6 @@ export function useBrowserConsole(): Pick<BrowserConsole, 'site' | 'enter' | 'cr
       return at.site;
     },
     enter: (...who) => at.enter(...who),
-    createCase: (...what) => at.createCase(...what),
+    createCase: (...options) => at.createCase(...options),
   };
 }

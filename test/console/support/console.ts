@@ -17,7 +17,7 @@ import {
   type TenantSpec,
 } from '../../support/server.ts';
 
-/** A running gpd with its console, and the identity provider that its staff sign in by. */
+/** Starts gpd with its console and an identity provider for its staff. */
 
 const OTHER = 'globex';
 const TENANTS: readonly TenantSpec[] = [
@@ -41,18 +41,18 @@ const ACCOUNTS: NonNullable<IdpOptions['accounts']> = {
 
 export interface Console {
   readonly gpd: Gpd;
-  /** Settings of this server, for a second node on its data. */
+  /** The settings of this server, for a second node on the same data. */
   readonly settings: NonNullable<GpdOptions['settings']>;
   readonly idp: Idp;
   readonly url: string;
-  /** A decision about a device that looks driven by a script. */
+  /** Records a decision about a device that looks automated. */
   decide(
     device?: string,
     signals?: SampleSignals,
   ): Promise<{ requestId: string; visitorId: string; class: string }>;
-  /** Files a contest of it, as the person. */
+  /** Files a contest of such a decision as a person with an account. */
   contest(requestId: string, visitorId: string, statement?: string, sub?: string): Promise<string>;
-  /** Files one without an account, by the browser that was judged. */
+  /** Files a contest without an account, from the browser that was judged. */
   fileCase(body: object): Promise<{ readonly contestId: string; readonly caseKey: string }>;
   stop(): Promise<void>;
 }
@@ -61,11 +61,11 @@ export interface ConsoleOptions {
   readonly idp?: IdpOptions;
   readonly gpd?: InProcessOptions;
   readonly secret?: string;
-  /** The public origin, where that is not the server's own. */
+  /** The public origin, if it differs from the server's address. */
   readonly base?: string;
 }
 
-/** Settings of a console whose client the identity provider knows. */
+/** The settings of a console that is a client of this identity provider. */
 export async function startConsole(options: ConsoleOptions = {}): Promise<Console> {
   const port = await freePort();
   const secret = randomBytes(24).toString('base64url');
@@ -128,7 +128,9 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
   };
 }
 
-/** A browser without scripts: it keeps cookies, follows nothing by itself and sends what a form sends. */
+/**
+ * A browser without scripts. It keeps cookies and sends forms, but does not follow redirects automatically.
+ */
 export interface Visitor {
   readonly cookies: Map<string, string>;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
@@ -137,7 +139,7 @@ export interface Visitor {
     fields: Readonly<Record<string, string>>,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Reply>;
-  /** The hidden token of a page's forms. */
+  /** Reads the hidden CSRF token in the forms of a page. */
   csrf(path?: string): Promise<string>;
 }
 
@@ -188,7 +190,7 @@ export function createVisitor(base: string): Visitor {
 
 const MAX_HOPS = 20;
 
-/** Fields that a form of the provider's sends by itself. */
+/** The hidden fields of a form of the provider. */
 function hiddenFields(page: string): Record<string, string> {
   const inputs = page.match(/<input[^>]*type="hidden"[^>]*>/g) ?? [];
   const attribute = (input: string, name: string): string =>
@@ -196,7 +198,7 @@ function hiddenFields(page: string): Record<string, string> {
   return Object.fromEntries(inputs.map((input) => [attribute(input, 'name'), attribute(input, 'value')]));
 }
 
-/** Follows redirects and fills in the provider's own forms until the console answers. */
+/** Follows redirects and fills in the forms of the provider until the console answers. */
 export async function follow(visitor: Visitor, base: string, start: string, account: string): Promise<Reply> {
   const { origin } = new URL(base);
   let at = new URL(start, base);

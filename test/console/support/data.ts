@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { openDatabase } from '../../../src/db/engine.ts';
 import type { Console } from './console.ts';
 
-/** Moves what only time moves: due dates, idle sessions, claims that end. */
+/** Changes stored times, for due dates, idle sessions and expired claims. */
 export async function change(site: Console, work: (tx: Knex.Transaction) => Promise<unknown>): Promise<void> {
   const database = await openDatabase({ location: join(site.gpd.dataDir, 'gpd.db') });
   try {
@@ -22,7 +22,7 @@ export async function rows<Row = Record<string, unknown>>(site: Console, table: 
   }
 }
 
-/** A session that nobody used for 31 minutes. */
+/** Makes a session idle for 31 minutes. */
 export function idle(site: Console, label: string): Promise<void> {
   return change(site, (tx) =>
     tx('console_sessions')

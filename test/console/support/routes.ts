@@ -1,4 +1,4 @@
-/** Every address of the console, and the methods that it takes. `methods.test.ts` holds it to the source. */
+/** Every path of the console with its methods. `methods.test.ts` compares it with the source. */
 export const ROUTES: Readonly<Record<string, string>> = {
   '/': 'GET, HEAD',
   '/login': 'GET, HEAD',
@@ -41,7 +41,7 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/banner/preview.css': 'GET, HEAD',
 };
 
-/** Addresses of forms that need a session, about one contest. */
+/** The paths of the forms about one contest, which need a session. */
 export function formsOf(contestId: string): readonly string[] {
   return Object.entries(ROUTES)
     .filter(([path, methods]) => methods.includes('POST') && path !== '/passkey')

@@ -45,10 +45,15 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('overwrites a destroyed private key', async () => {
       const kid = await addTenant(db.database, 'overwrite');
-      const gone = createGenerationRow({ kid, state: 'destroyed', wrappedPrivate: null, destroyedAt: NOW });
+      const destroyedKey = createGenerationRow({
+        kid,
+        state: 'destroyed',
+        wrappedPrivate: null,
+        destroyedAt: NOW,
+      });
       await createSealKeyStore(db.database).change(
         kid,
-        () => ({ ok: true, changed: [gone], result: gone }),
+        () => ({ ok: true, changed: [destroyedKey], result: destroyedKey }),
         operatorAt(NOW),
       );
       const rows = await other.read('seal_keys').where({ kid });

@@ -9,7 +9,7 @@ import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect
 import { createBundle } from '../../support/seal.ts';
 import { initGpd, startGpd } from '../../support/server.ts';
 
-/** Finding 5: a restore brought back what somebody had ended since the backup. */
+/** Keys, staff, holds and tenants that ended after the backup stay ended after its restore. */
 
 let api: Api;
 let backup: string;
@@ -47,9 +47,9 @@ afterAll(() => api.stop());
 
 describe('after a restore', () => {
   it('what was ended since the backup is ended again, and told', async () => {
-    const told = await gpdJson(['restore', backup, '--dry-run'], { env });
+    const report = await gpdJson(['restore', backup, '--dry-run'], { env });
     const again = { apiKeysRevoked: [revoked], sealKeysDestroyed: [`${KID}/1`] };
-    expect(told).toMatchObject(again);
+    expect(report).toMatchObject(again);
     const { stdout } = await runGpd(['restore', backup, '--yes'], { env });
     expect(stdout).toMatch(`API key   ${revoked} was revoked after it`);
     expect(stdout).toMatch(`seal key  ${KID}/1 was destroyed after it`);
@@ -62,7 +62,7 @@ describe('after a restore', () => {
     expectError(await restored.get('/v1/consent/purposes', api.keys['read-only']), 'unauthenticated');
     expectError(await restored.get('/v1/consent/purposes', session), 'unauthenticated');
     expect((await fetch(`${gpd.url}/_fp/pubkey?kid=${KID}`)).status).toBe(404);
-    // Nobody knows any more that this one was taken before.
+    // The restored database does not know that this bundle was accepted before, so its age has to refuse it.
     expectCore(await post(gpd.url, old), 'stale');
     expectCore(await post(gpd.url, createBundle(target)), 'ok');
     expect((await runGpd(['doctor', '--all'], { env })).stdout).toMatch(/pass +host\.clock/);
@@ -72,7 +72,7 @@ describe('after a restore', () => {
 
 // Guards against: the change was committed, its line was lost, and a restore brought the destroyed key back.
 describe('while erasures.log cannot be written', () => {
-  /** Which seal keys and API keys a restore of `file` leaves ended. */
+  /** Restores `file`. @returns the seal keys and API keys that are ended afterwards */
   async function restored(file: string, dataDir: string) {
     expect(await runGpd(['restore', file, '--yes'], { env: { GPD_DATA_DIR: dataDir } })).toMatchObject({
       code: 0,

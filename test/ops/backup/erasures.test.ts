@@ -12,12 +12,12 @@ import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { startGpd } from '../../support/server.ts';
 
-/** Erasures that came after a backup, on the database that is restored from it. */
+/** Erasures after a backup are repeated on the database that is restored from it. */
 
 let rights: Rights;
 let secret: string;
 let early: Visit;
-let late: Visit;
+let lateVisit: Visit;
 let stays: Visit;
 let backup: string;
 let dataDir: string;
@@ -30,11 +30,11 @@ beforeAll(async () => {
   rights = await startRights();
   ({ dataDir } = rights.gpd);
   secret = await apiKey(rights, 'secret');
-  [early, late, stays] = [await rights.visit(), await rights.visit(), await rights.visit()];
+  [early, lateVisit, stays] = [await rights.visit(), await rights.visit(), await rights.visit()];
   expect((await rights.call('/privacy/erase', {}, await subject(early, 'early'))).status).toBe(200);
   backup = join(tempDir('backups'), 'b');
   expect(await rights.gpd.json(['backup', backup])).toMatchObject({ erasures: 1 });
-  expect((await rights.call('/privacy/erase', {}, await subject(late, 'late'))).status).toBe(200);
+  expect((await rights.call('/privacy/erase', {}, await subject(lateVisit, 'late'))).status).toBe(200);
   await rights.gpd.stop();
   const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }));
   logKey = erasureLogKey(store.serverSecret);
@@ -44,13 +44,13 @@ afterAll(() => rights.stop());
 
 const log = (directory: string): string => readFileSync(join(directory, 'erasures.log'), 'utf8');
 
-/** Where an id stands in the clear. */
+/** @returns the files that contain an id in plain text */
 function filesWith(directory: string, id: string): string[] {
   const files = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
   return files.filter((name) => readFileSync(join(directory, name)).includes(id));
 }
 
-/** A copy of the directory as the erasures left it. */
+/** Copies the data directory as it was after the erasures. */
 function copy(): { readonly dataDir: string; readonly env: Record<string, string> } {
   const directory = join(tempDir('copy'), 'gpd-data');
   cpSync(dataDir, directory, { recursive: true });
@@ -77,17 +77,17 @@ async function expectForgotten(directory: string, visits: readonly Visit[]): Pro
 describe('an erasure after the backup', () => {
   it('is repeated before the server listens, and leaves no byte', async () => {
     const mine = copy();
-    expect(filesWith(mine.dataDir, late.requestId)).toEqual([]);
-    const kept = log(mine.dataDir);
-    expect(kept.trim().split('\n')).toHaveLength(2);
+    expect(filesWith(mine.dataDir, lateVisit.requestId)).toEqual([]);
+    const logText = log(mine.dataDir);
+    expect(logText.trim().split('\n')).toHaveLength(2);
     const restored = await gpdJson(['restore', backup, '--yes'], mine);
     expect(restored).toMatchObject({ erasuresToRepeat: 1 });
-    // The control: the restored file does hold what has to go.
-    expect(filesWith(mine.dataDir, late.requestId)).toEqual(['gpd.db']);
-    expect(log(mine.dataDir)).toBe(kept);
+    // Control: the restored file contains the id that has to be erased.
+    expect(filesWith(mine.dataDir, lateVisit.requestId)).toEqual(['gpd.db']);
+    expect(log(mine.dataDir)).toBe(logText);
     const doctor = await runGpd(['doctor'], mine);
     expect(doctor.stdout).toMatch(/data\.erasure-log +1 erasures are newer than this copy/);
-    await expectForgotten(mine.dataDir, [early, late]);
+    await expectForgotten(mine.dataDir, [early, lateVisit]);
     expect((await runGpd(['doctor', '--all'], mine)).stdout).toMatch(/pass +data\.erasure-log/);
   });
 
@@ -98,7 +98,7 @@ describe('an erasure after the backup', () => {
     await gpdJson(['backup', second], mine);
     expect(await gpdJson(['restore', backup, '--yes'], mine)).toMatchObject({ erasuresToRepeat: 1 });
     expect(await gpdJson(['restore', second, '--yes'], mine)).toMatchObject({ erasuresToRepeat: 1 });
-    await expectForgotten(mine.dataDir, [late]);
+    await expectForgotten(mine.dataDir, [lateVisit]);
   });
 
   it('on a new machine: a log that was put there counts, and the backup brings its own', async () => {
@@ -110,7 +110,7 @@ describe('an erasure after the backup', () => {
     writeFileSync(join(bare, 'erasures.log'), log(dataDir));
     const again = await gpdJson(['restore', backup, '--yes'], { env: { GPD_DATA_DIR: bare } });
     expect(again).toMatchObject({ erasuresToRepeat: 1 });
-    await expectForgotten(bare, [late]);
+    await expectForgotten(bare, [lateVisit]);
   });
 
   it('counts an offboarding that is still to do, and nothing of a tenant that is gone or came anew', async () => {
@@ -191,7 +191,7 @@ it('the lines of a backup and a directory are merged, each once, ours first', ()
   expect(mergeLines(outside, seal('ab', 5), seal('ac'))).toEqual([...seal('ab', 5), ...seal('c', 7)]);
   const dropped = sealLine(outside, 4, JSON.stringify({ dropped: 4, until: 'x' }));
   expect(mergeLines(outside, seal('a'), [dropped, ...seal('b', 5)])).toEqual(seal('ab'));
-  // A merge must not give a forged line the MAC that makes it one of ours.
+  // A merge must not give a forged line a valid MAC.
   const forged = JSON.stringify({ v: 1, event: 'apikey.revoked', id: 'k', n: 2, mac: 'A'.repeat(43) });
   expect(mergeLines(outside, seal('a'), [...seal('b'), forged])).toEqual(seal('ab'));
 });

@@ -119,8 +119,8 @@ describe('gpd-backup/1', () => {
 
   it('refuses what is no backup, whatever its length says', async () => {
     const file = join(tempDir('backup'), 'b');
-    const long = Buffer.concat([Buffer.from('gpd-backup/1\n'), Buffer.from([255, 255, 255, 255])]);
-    for (const bytes of [Buffer.alloc(0), Buffer.from('SQLite format 3'), long, long.subarray(0, 14)]) {
+    const tooLong = Buffer.concat([Buffer.from('gpd-backup/1\n'), Buffer.from([255, 255, 255, 255])]);
+    for (const bytes of [Buffer.alloc(0), Buffer.from('SQLite format 3'), tooLong, tooLong.subarray(0, 14)]) {
       writeFileSync(file, bytes);
       await expect(readHead(file)).rejects.toThrow('not a backup made by gpd');
     }

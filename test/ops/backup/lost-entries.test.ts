@@ -6,7 +6,7 @@ import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { startGpd } from '../../support/server.ts';
 
-/** Entries that were signed and are lost: what a restore and an operator say of it before the log goes on. */
+/** Lost entries that a checkpoint covers: a restore reports them, and an operator must accept them before the log continues. */
 
 async function again(api: Api): Promise<Api> {
   await api.stop();
@@ -20,7 +20,7 @@ const cli = async (api: Api, ...args: string[]) => {
   return { code, stderr, json: stdout === '' ? {} : (JSON.parse(stdout) as Record<string, unknown>) };
 };
 
-/** A grant that a checkpoint covers. */
+/** Records a grant that a checkpoint covers. */
 async function signed(api: Api, principalId: string): Promise<number> {
   const { seq } = await api.write('grant', { principalId });
   expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(200);
@@ -33,9 +33,9 @@ it('a restore names the entries that are lost, and the log goes on; who kept a c
   const backup = join(tempDir('backups'), 'b');
   const entries = await signed(api, 'anna');
   await api.gpd.json(['backup', backup]);
-  const lost = { kid: KID, signed: await signed(api, 'bert'), entries };
-  const kept = join(tempDir('kept'), 'notes');
-  writeFileSync(kept, (await api.get('/v1/ledger/checkpoint')).text);
+  const loss = { kid: KID, signed: await signed(api, 'bert'), entries };
+  const notesFile = join(tempDir('kept'), 'notes');
+  writeFileSync(notesFile, (await api.get('/v1/ledger/checkpoint')).text);
   await api.stop();
 
   const file = join(dataDir, 'checkpoints.log');
@@ -46,8 +46,8 @@ it('a restore names the entries that are lost, and the log goes on; who kept a c
   expect(refused.stderr).toContain('checkpoints.log: line 1 was changed');
   writeFileSync(file, whole);
 
-  for (const how of ['--dry-run', '--yes'])
-    expect((await cli(api, 'restore', backup, how)).json).toMatchObject({ lostEntries: [lost] });
+  for (const flag of ['--dry-run', '--yes'])
+    expect((await cli(api, 'restore', backup, flag)).json).toMatchObject({ lostEntries: [loss] });
   expect(readFileSync(file, 'utf8')).toContain('"lost":true');
   expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({
     code: 0,
@@ -57,13 +57,13 @@ it('a restore names the entries that are lost, and the log goes on; who kept a c
   expect(await signed(api, 'carl')).toBe(entries + 1);
   await signed(api, 'dora');
   expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({ code: 0, json: { ok: true } });
-  expect(await cli(api, 'consent', 'verify', KID, '--against', kept)).toMatchObject({
+  expect(await cli(api, 'consent', 'verify', KID, '--against', notesFile)).toMatchObject({
     code: 1,
     json: { problems: [{ code: 'checkpoint-not-extended' }] },
   });
   await api.stop();
 
-  // On another machine, which has no checkpoints.log, the file begins with the backup.
+  // Another machine has no checkpoints.log, so its file begins with the restored log.
   const empty = join(tempDir('data'), 'gpd-data');
   const key = ['--key-file', join(dataDir, 'master.key')];
   const env = { GPD_DATA_DIR: empty };

@@ -12,7 +12,7 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
 import { createBackup } from '../../../src/ops/backup.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
-import { own } from '../../cli/support/own.ts';
+import { createOwn } from '../../cli/support/own.ts';
 import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
 import { KID, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
@@ -20,16 +20,16 @@ import { initGpd, startGpd } from '../../support/server.ts';
 
 describe.concurrent('gpd restore', () => {
   it('that was killed before its last step leaves the old database, and the next start removes it', async () => {
-    const { dataDir } = await own();
-    const left = ['', '-wal', '-shm'].map((suffix) => join(dataDir, `gpd.db.before-restore${suffix}`));
-    for (const path of left) writeFileSync(path, 'rows of people');
+    const { dataDir } = await createOwn();
+    const leftovers = ['', '-wal', '-shm'].map((suffix) => join(dataDir, `gpd.db.before-restore${suffix}`));
+    for (const path of leftovers) writeFileSync(path, 'rows of people');
     const gpd = await startGpd({ dataDir });
-    expect(left.filter((path) => existsSync(path))).toEqual([]);
+    expect(leftovers.filter((path) => existsSync(path))).toEqual([]);
     await gpd.stop();
   });
 
   it('takes no link for the database: what it leads to would stay, with everybody who is erased later', async () => {
-    const { dataDir, gpd, json } = await own();
+    const { dataDir, gpd, json } = await createOwn();
     const file = join(tempDir('backups'), 'b');
     await json('backup', file);
     const [elsewhere, path] = [join(tempDir('disk'), 'gpd.db'), join(dataDir, 'gpd.db')];
@@ -43,14 +43,14 @@ describe.concurrent('gpd restore', () => {
   });
 
   it('takes a backup that carries a damaged erasure: in its own database that one is done', async () => {
-    const { dataDir, gpd, json } = await own();
+    const { dataDir, gpd, json } = await createOwn();
     appendFileSync(join(dataDir, 'erasures.log'), '{"v":1,"damag\n');
     const file = join(tempDir('backups'), 'b');
     await json('backup', file);
     const empty = join(tempDir('data'), 'gpd-data');
     const key = ['--key-file', join(dataDir, 'master.key')];
     await gpdJson(['restore', file, ...key], { env: { GPD_DATA_DIR: empty } });
-    // Kept, so that an older backup is not restored over it without a word.
+    // The file stays, so that no older backup is restored over it without a warning.
     expect(readFileSync(join(empty, 'erasures.log'), 'utf8')).toBe('{"v":1,"damag\n');
     const older = await gpd('restore', file, '--yes');
     expect(older.code).toBe(78);
@@ -59,14 +59,18 @@ describe.concurrent('gpd restore', () => {
 });
 
 it('a backup beside `keys rewrap` fails, for no master key would open it', async () => {
-  const { dataDir, json } = await own();
+  const { dataDir, json } = await createOwn();
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
   const store = await openStore(config);
   await json('keys', 'rewrap', '--yes');
   const folder = tempDir('backups');
   const by = { actorOf: () => undefined, at: Date.now() };
-  const made = createBackup(store, config, join(folder, 'b'), { version: 'test', by, onProgress: () => {} });
-  await expect(made).rejects.toThrow('the master key changed during the backup: run it again');
+  const backingUp = createBackup(store, config, join(folder, 'b'), {
+    version: 'test',
+    by,
+    onProgress: () => {},
+  });
+  await expect(backingUp).rejects.toThrow('the master key changed during the backup: run it again');
   await store.database.close();
   expect(existsSync(join(folder, 'b'))).toBe(false);
   expect(readdirSync(folder)).toEqual([]);

@@ -36,12 +36,12 @@ export function daySaltContract(make: MakeDatabase): void {
       const forgotten = today?.saltOf(100) ?? '';
       const tomorrow = createDaySalts(other, () => now + DAY, randomBytes);
       await tomorrow.renew();
-      const left = await saltsIn(db.database);
-      expect(left.map(({ name }) => name).sort()).toEqual(['day-salt 101', 'day-salt 102']);
-      expect(left.map(({ value }) => value)).not.toContain(forgotten);
-      // What midnight needs was made before.
+      const remaining = await saltsIn(db.database);
+      expect(remaining.map(({ name }) => name).sort()).toEqual(['day-salt 101', 'day-salt 102']);
+      expect(remaining.map(({ value }) => value)).not.toContain(forgotten);
+      // The salt of the next day was created before midnight.
       expect(today?.saltOf(101)).toBe(tomorrow.saltOf(101));
-      // The master key alone makes no salt again.
+      // A deleted salt cannot be derived from the master key.
       const again = createDaySalts(other, () => now, randomBytes);
       await again.renew();
       expect(again.saltOf(100)).not.toBe(forgotten);

@@ -9,7 +9,7 @@ import { createGenerationRow, NOW } from '../../support/make.ts';
 
 const SKEW_MS = 5 * MINUTE;
 
-/** Housekeeping whose rounds come when the test says so, at the time that it says. */
+/** Housekeeping with a clock of the test, whose rounds run when the test calls them. */
 export function createHouse(database: Database, begin = NOW, over: Partial<HousekeepingDeps> = {}) {
   let now = begin;
   let ticks = 0;
@@ -40,9 +40,9 @@ export function createHouse(database: Database, begin = NOW, over: Partial<House
   return {
     swept: () => housekeeping.swept(),
     stop: () => housekeeping.stop(),
-    /** What was told of the clock. */
+    /** Events of the clock. */
     events,
-    /** What was complained of in a round, `job kid`. */
+    /** Runs a round and returns its complaints, as `job kid`. */
     async round(after = MINUTE): Promise<string[]> {
       now += after;
       ticks += after;
@@ -50,7 +50,7 @@ export function createHouse(database: Database, begin = NOW, over: Partial<House
       await housekeeping.round();
       return failures.map(({ job, kid }) => `${job} ${kid}`);
     },
-    /** Somebody, or NTP, sets the clock. */
+    /** Sets the clock, as a person or NTP would. */
     setClock(ms: number): void {
       now += ms;
     },
@@ -58,7 +58,7 @@ export function createHouse(database: Database, begin = NOW, over: Partial<House
   };
 }
 
-/** Past the recorder, which files nothing into an hour that is sealed. */
+/** Inserts a decision without the recorder, which writes nothing into an hour that is anchored already. */
 export function addDecision(database: Database, kid: string, id: string, at: number): Promise<unknown> {
   const row = { kid, request_id: `req_${id}-${kid}`, decided_at: at, class: 'human', durable: null };
   return database.transaction((tx) =>
@@ -66,7 +66,7 @@ export function addDecision(database: Database, kid: string, id: string, at: num
   );
 }
 
-/** A private key whose grace ends then. */
+/** Adds a private key whose grace period ends at `retiresAt`. */
 export async function addRetiringKey(database: Database, kid: string, retiresAt = NOW - HOUR): Promise<void> {
   await createSealKeyStore(database).change(
     kid,

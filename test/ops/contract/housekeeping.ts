@@ -15,7 +15,7 @@ const KIDS = ['aaa', 'bbb', 'ccc'];
 const sql = (database: Database, text: string, values: readonly string[] = []): Promise<unknown> =>
   database.transaction((tx) => tx.raw(text, [...values]));
 
-/** A decision past retention, one of an hour that is over, and a private key whose grace has ended. */
+/** Adds a decision past its retention, one of a past hour, and a private key after its grace period. */
 async function fill(database: Database, kid: string): Promise<void> {
   await addTenant(database, kid);
   await addDecision(database, kid, 'old', NOW - 100 * DAY);
@@ -29,7 +29,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     beforeEach(async () => {
       db = await make();
       for (const kid of KIDS) await fill(db.database, kid);
-      // As a page fault or a partial restore leaves it.
+      // Damage as after a faulty disk or a partial restore.
       await sql(db.database, "UPDATE ledger_heads SET frontier = 'damaged' WHERE kid = 'aaa'");
       await sql(db.database, "UPDATE tenants SET settings = '{\"retention.days\":' WHERE kid = 'bbb'");
     });
@@ -43,10 +43,10 @@ export function housekeepingContract(make: MakeDatabase): void {
     });
 
     it('a fault of one tenant stops that tenant’s job alone, and is complained of once', async () => {
-      let ended: string[] = [];
+      let endedJobs: string[] = [];
       const house = createHouse(db.database, NOW, {
         async recordEnded() {
-          ended = await db.database
+          endedJobs = await db.database
             .read('seal_keys')
             .where({ state: 'destroyed' })
             .orderBy('kid')
@@ -54,15 +54,15 @@ export function housekeepingContract(make: MakeDatabase): void {
         },
       });
       expect(await house.round()).toEqual(['seal-verdicts aaa', 'retention bbb']);
-      expect(ended).toEqual(KIDS);
+      expect(endedJobs).toEqual(KIDS);
       for (const kid of KIDS) expect(await privateKeyOf(db.database, kid), kid).toBeNull();
-      // The other one went with its decision.
+      // The other one was deleted with its decision.
       expect(await countOf(db.database, 'verdict_seals', 'ccc')).toBe(1);
       expect(await countOf(db.database, 'decisions', 'aaa')).toBe(1);
       expect(await countOf(db.database, 'decisions', 'bbb')).toBe(2);
       expect(await countOf(db.database, 'decisions', 'ccc')).toBe(1);
       expect(await house.round()).toEqual([]);
-      // The destroyed key is in the audit log, which is sealed into the same damaged log once its hour is over.
+      // The destroyed key is in the audit log, which is anchored in the same damaged log after its hour.
       expect(await house.round(HOUR)).toEqual(['seal-audit aaa']);
       expect(await house.round()).toEqual([]);
       expect(await readJobFailures(db.database)).toEqual([
@@ -92,7 +92,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     });
 
     it('another cause, and the same after it recovered, are complained of again', async () => {
-      // The key that this round destroys is in the audit log of an hour that is over then.
+      // This round destroys a key, which is in the audit log of an hour that is over by the next one.
       const earlier = createHouse(db.database);
       await earlier.round();
       await earlier.stop();
@@ -157,10 +157,10 @@ export function housekeepingContract(make: MakeDatabase): void {
       });
       const rows = Array.from({ length: 600 }, old);
       await db.database.transaction((tx) => tx.batchInsert('decisions', rows, 100));
-      let asked = 0;
+      let calls = 0;
       const shouldContinue = (): boolean => {
-        asked += 1;
-        return asked < 3;
+        calls += 1;
+        return calls < 3;
       };
       const first = await retainTenant(db.database, 'ccc', NOW, { shouldContinue });
       const step = first?.decisions ?? 0;
@@ -179,8 +179,8 @@ export function housekeepingContract(make: MakeDatabase): void {
       ];
       await recordRound(db.database, { ...round, at: 2, ran: ['a', 'b'], failures: later });
       await recordRound(db.database, { ...round, at: 3, ran: ['b'] });
-      const left = (await readJobFailures(db.database)).filter(({ job }) => ['a', 'b'].includes(job));
-      expect(left).toEqual([{ job: 'a', kid: 'ccc', reason: 'Error Y', since: 1 }]);
+      const failures = (await readJobFailures(db.database)).filter(({ job }) => ['a', 'b'].includes(job));
+      expect(failures).toEqual([{ job: 'a', kid: 'ccc', reason: 'Error Y', since: 1 }]);
       await removeTenant(db.database, 'ccc');
       expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('a');
     });
@@ -189,22 +189,22 @@ export function housekeepingContract(make: MakeDatabase): void {
   it('what may take long holds up no round, and neither forgets what the other has swept', async () => {
     const db = await make();
     await addTenant(db.database, 'shop');
-    const held: (() => void)[] = [];
-    const hold = (): Promise<void> => new Promise((resolve) => held.push(resolve));
-    const seen = (count: number) => vi.waitFor(() => expect(held).toHaveLength(count));
+    const waitingJobs: (() => void)[] = [];
+    const hold = (): Promise<void> => new Promise((resolve) => waitingJobs.push(resolve));
+    const untilWaiting = (count: number) => vi.waitFor(() => expect(waitingJobs).toHaveLength(count));
     const house = createHouse(db.database, NOW, { flushKeyUse: hold, thinCheckpoints: hold });
     const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
     const rounds = [house.round()];
-    await seen(1);
-    held[0]?.();
+    await untilWaiting(1);
+    waitingJobs[0]?.();
     // The hourly jobs of the first round wait.
-    await seen(2);
+    await untilWaiting(2);
     expect(house.swept()).toEqual({ completeAt: at(1), retentionAt: null });
     rounds.push(house.round());
-    await seen(3);
-    held[1]?.();
+    await untilWaiting(3);
+    waitingJobs[1]?.();
     await vi.waitFor(() => expect(house.swept()).toEqual({ completeAt: at(2), retentionAt: at(2) }));
-    held[2]?.();
+    waitingJobs[2]?.();
     await Promise.all(rounds);
     expect(house.swept()).toEqual({ completeAt: at(2), retentionAt: at(2) });
     for (const name of [LAST_SWEEP, LAST_RETENTION])

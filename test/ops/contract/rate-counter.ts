@@ -8,7 +8,7 @@ import { createLimiters } from '../../../src/ops/limits.ts';
 import { createSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 
-/** Every GPD_RATE_* is off. */
+/** A configuration in which every GPD_RATE_* is off. */
 const UNLIMITED = new Proxy({}, { get: () => null }) as Config;
 
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
@@ -40,24 +40,24 @@ export function rateCounterContract(make: MakeDatabase): void {
     });
 
     it('lets exactly a large limit through, of which each node counts a thousandth ahead', async () => {
-      const asked: number[] = [];
+      const requestedHits: number[] = [];
       const limiters = [db.database, other].map((node) => {
         const count = createSharedCounter(node);
         const watched: typeof count = (hit) => {
-          asked.push(hit.hits ?? 1);
+          requestedHits.push(hit.hits ?? 1);
           return count(hit);
         };
         return createSharedLimiter('consent', { points: 5000, seconds: 60 }, watched, () => 1);
       });
       const answers: number[] = [];
-      // At once, as they come, and one by one: a lease that is under way is not taken for used.
+      // At once, in groups and one by one: hits that are being counted must not be lost or counted twice.
       for (let turn = 0; turn < 20; turn += 1)
         answers.push(...(await Promise.all(Array.from({ length: 300 }, (_, i) => limiters[i % 2]!('key')))));
       expect(answers.filter((wait) => wait === 0)).toHaveLength(5000);
       expect(answers.filter((wait) => wait === 60)).toHaveLength(1000);
-      expect(new Set(asked)).toEqual(new Set([5]));
-      expect(asked.length).toBeLessThan(3000);
-      // Its next window begins at nothing.
+      expect(new Set(requestedHits)).toEqual(new Set([5]));
+      expect(requestedHits.length).toBeLessThan(3000);
+      // The next window begins at zero.
       const later = createSharedLimiter(
         'consent',
         { points: 5000, seconds: 60 },
@@ -114,7 +114,7 @@ export function rateCounterContract(make: MakeDatabase): void {
 
     it('waits for no disk and no standby', async () => {
       const { kind, read } = db.database;
-      // On SQLite one process counts, in memory.
+      // On SQLite there is only one process, which counts in memory.
       if (kind === 'sqlite') return;
       const [table] = await read('pg_class').where({ relname: 'rate_counters' }).pluck('relpersistence');
       expect(table).toBe('u');
@@ -124,12 +124,12 @@ export function rateCounterContract(make: MakeDatabase): void {
       const count = createSharedCounter(db.database);
       const hit = { bucket: 'purge', client: 'c' };
       for (const windowEnds of [1000, 2000, 3000]) await count({ ...hit, windowEnds });
-      const left = (): Promise<number[]> =>
+      const countRows = (): Promise<number[]> =>
         other.read('rate_counters').where({ bucket: 'purge' }).orderBy('window_ends').pluck('window_ends');
       await purgeCounters(db.database, 3000, 1000);
-      expect(await left()).toEqual([2000, 3000]);
+      expect(await countRows()).toEqual([2000, 3000]);
       await purgeCounters(db.database, 3001, 1000);
-      expect(await left()).toEqual([3000]);
+      expect(await countRows()).toEqual([3000]);
     });
   });
 }

@@ -12,7 +12,7 @@ import { execute } from '../../support/database.ts';
 import { initGpd } from '../../support/server.ts';
 import { NOW, ROWS, type Row } from './rows.ts';
 
-/** The checks by what is spoiled in a new installation, and told by the command where that can be. */
+/** Spoils a new installation in one way per check, and expects the check to find it, by the command where possible. */
 
 /** Nothing listens there. */
 const NO_SERVER = { GPD_PORT: '9' };
@@ -21,7 +21,7 @@ async function byCommand(env: Environment): Promise<Report> {
   return JSON.parse((await runGpd(['doctor', '--json'], { env })).stdout) as Report;
 }
 
-/** A check is handed a plain object, so that a test can change what it reads. */
+/** Runs the checks on a context that the test has changed. */
 function byContext(environment: Environment, change: NonNullable<Row['context']>): Promise<Report> {
   const opened = openContext(loadConfig({ environment }), { version: '0.1.0', now: NOW });
   return withClosing(opened, async (base: DoctorContext & { close(): Promise<void> }) =>
@@ -45,9 +45,9 @@ describe.concurrent('the checks of gpd doctor', () => {
       const found = report.checks.filter((check) => check.id === id && detail.test(check.detail));
       expect(found).toMatchObject([{ status }]);
       expect(report.ok).toBe(report.counts.fail === 0);
-      for (const { status: said, remedy } of report.checks) {
-        // A sentence that a person can follow begins with what to do.
-        if (said === 'warn' || said === 'fail') expect(remedy).toMatch(/^[A-Z].{8,}\.$/);
+      for (const { status: result, remedy } of report.checks) {
+        // A remedy is a sentence.
+        if (result === 'warn' || result === 'fail') expect(remedy).toMatch(/^[A-Z].{8,}\.$/);
         else expect(remedy).toBeUndefined();
       }
     },
@@ -55,8 +55,8 @@ describe.concurrent('the checks of gpd doctor', () => {
 
   it('has a row here for every check, but for what only PostgreSQL can be asked', () => {
     const named = new Set(ROWS.map(({ id }) => id));
-    const others = CHECKS.filter(({ id }) => !named.has(id)).map(({ id }) => id);
-    expect(others).toEqual(['database.durability', 'database.exposure']);
+    const untestedIds = CHECKS.filter(({ id }) => !named.has(id)).map(({ id }) => id);
+    expect(untestedIds).toEqual(['database.durability', 'database.exposure']);
     expect(new Set(CHECKS.map(({ id }) => id)).size).toBe(CHECKS.length);
   });
 

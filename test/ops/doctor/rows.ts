@@ -5,7 +5,7 @@ import { type Environment, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { selfSigned } from '../../support/self-signed.ts';
 
-/** What makes each check of `gpd doctor` speak up. */
+/** Faults that the checks of `gpd doctor` must find, at least one per check. */
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -15,11 +15,11 @@ export interface Row {
   readonly id: string;
   readonly status: 'warn' | 'fail';
   readonly detail: RegExp;
-  /** What is spoiled in a new installation. */
+  /** Statements that spoil the database of a new installation. */
   readonly sql?: readonly string[];
   readonly files?: (dataDir: string) => void;
   readonly env?: Environment;
-  /** What no test can bring about on this machine: what the checks read, changed. */
+  /** Changes to the facts that checks read, for faults that no test can cause on this machine. */
   readonly context?: (base: DoctorContext) => Partial<DoctorContext>;
 }
 
@@ -96,7 +96,7 @@ const delivery = (state: string): Rest =>
      VALUES ('${KID}', 'wh_1', 'e', ${NOW - 2 * HOUR}, '${state}', 1, 1)`,
   );
 
-/** A server that ends TLS itself for id.shop.example. */
+/** Creates a configuration with TLS for id.shop.example. */
 function tls({ host = 'id.shop.example', keyFile = 'server.key', bits = 0o600, now = NOW }): Rest {
   const folder = tempDir('tls');
   const path = (name: string): string => join(folder, name);

@@ -104,9 +104,9 @@ describe('docs/operate/alerts.yml', () => {
     const offered = new Set(well.samples.map(({ name }) => name));
     // Both have their first sample later: with a request, and with a finished round of housekeeping.
     for (const name of ['gpd_requests_total', 'gpd_last_sweep_timestamp_seconds']) offered.add(name);
-    const asked = matches(/expr: (.*)/g).flatMap((expr) => expr.match(/\bgpd_\w+/g) ?? []);
-    expect(asked.length).toBeGreaterThanOrEqual(ALERTS.length);
-    expect(asked.filter((name) => !offered.has(name))).toEqual([]);
+    const usedMetrics = matches(/expr: (.*)/g).flatMap((expr) => expr.match(/\bgpd_\w+/g) ?? []);
+    expect(usedMetrics.length).toBeGreaterThanOrEqual(ALERTS.length);
+    expect(usedMetrics.filter((name) => !offered.has(name))).toEqual([]);
   });
 
   it('names commands that there are', async () => {
@@ -141,20 +141,23 @@ describeWithTool('the alerts, by promtool', missing, () => {
   });
 
   it('fire each for its own reason', () => {
-    const past = (hours: number): string => `${-hours * 3600}${CONSTANT}`;
+    const hoursAgo = (hours: number): string => `${-hours * 3600}${CONSTANT}`;
     const reasons: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       GpdFails: { 'gpd_requests_total{route="/x",status="503"}': '0+60x180' },
       GpdDiskFull: { gpd_disk_free_bytes: `5e8${CONSTANT}` },
       GpdStateInvalid: { gpd_consent_state_invalid_total: '0x170 1x10' },
       GpdLogFork: { 'gpd_cosignatures_total{result="fork"}': '0x170 1x10' },
-      GpdBackupOld: { gpd_last_backup_timestamp_seconds: past(31) },
+      GpdBackupOld: { gpd_last_backup_timestamp_seconds: hoursAgo(31) },
       GpdDoctorFails: { 'gpd_doctor_checks{status="fail"}': `2${CONSTANT}` },
-      GpdDoctorOld: { gpd_last_doctor_timestamp_seconds: past(31) },
-      GpdHousekeepingFails: { gpd_last_sweep_timestamp_seconds: past(2) },
-      GpdCheckpointOld: { gpd_newest_checkpoint_timestamp_seconds: past(2), gpd_ledger_entries: '0+1x180' },
+      GpdDoctorOld: { gpd_last_doctor_timestamp_seconds: hoursAgo(31) },
+      GpdHousekeepingFails: { gpd_last_sweep_timestamp_seconds: hoursAgo(2) },
+      GpdCheckpointOld: {
+        gpd_newest_checkpoint_timestamp_seconds: hoursAgo(2),
+        gpd_ledger_entries: '0+1x180',
+      },
       GpdContestsOverdue: { gpd_contests_overdue: `1${CONSTANT}` },
       GpdErasuresIncomplete: { gpd_erasures_incomplete: `1${CONSTANT}` },
-      GpdSealKeyOld: { gpd_oldest_seal_key_timestamp_seconds: past(9000) },
+      GpdSealKeyOld: { gpd_oldest_seal_key_timestamp_seconds: hoursAgo(9000) },
       GpdWebhooksWait: { gpd_webhooks_waiting: `10001${CONSTANT}` },
       GpdWebhooksFailed: { gpd_webhooks_failed: `1${CONSTANT}` },
     };

@@ -30,7 +30,7 @@ describe('gauges of what lies in the database', () => {
     expect(await registry.metrics()).toContain('\ngpd_tenants 2\n');
     isGone = true;
     now += 10_000;
-    // 0 tenants and no failed delivery would be said of a database that nobody read.
+    // Zeros would be false: nobody has read the database.
     expect(await registry.metrics()).not.toMatch(/^gpd_\w+ \d/m);
     expect(faults).toHaveLength(1);
     isGone = false;

@@ -17,10 +17,10 @@ import { missingPostgres, sharedPostgres } from '../../support/postgres.ts';
 import { describeWithTool } from '../../support/tools.ts';
 
 const ROWS = 3;
-/** What databases sort, store and escape differently. */
+/** Texts that databases sort, store or escape differently. */
 const TEXTS = ['Zoë \u{1f600} "quoted" \\ \n', 'a_B-C', 'ä'];
 
-/** Rows in every table, with a null wherever one may be. */
+/** Fills every table with rows, with a null in every column that allows it. */
 async function fillAll(database: Database): Promise<void> {
   const { read } = database;
   await database.transaction(emptyAllTables);
@@ -33,7 +33,7 @@ async function fillAll(database: Database): Promise<void> {
         if (/int/.test(type)) return 2 ** (type === 'bigint' ? 52 : 30) + n;
         if (/bool/.test(type)) return n === 1;
         if (/blob|bytea/.test(type)) return Buffer.from([0, 255, n]);
-        // A decision that another one supersedes.
+        // The referenced decision must exist.
         return `${name === 'earlier' ? 'request_id' : name} ${n} ${TEXTS[n]}`;
       };
       return Object.fromEntries(columns.map((column) => [column[0], cellOf(column)]));
@@ -69,7 +69,7 @@ describeWithTool('a copy', await missingPostgres(), () => {
     const { rows, differs } = await compareRows(source.read, target.read);
     expect([differs, rows]).toEqual([null, Object.fromEntries(COPIED_TABLES.map((table) => [table, ROWS]))]);
     expect(await countRows(target.read)).toBe(COPIED_TABLES.length * ROWS);
-    // The next number is behind the last one.
+    // A new row gets the number after the last one.
     const serial = COPIED_TABLES.filter((table) => rowOf(table).key[0] === 'seq');
     expect(serial).toEqual(['webhook_outbox', 'audit_log']);
     const [outbox] = (await source.read('audit_log').limit(1)) as Record<string, unknown>[];

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { parseEnvironment } from '../../../bin/environment.mjs';
 import { tempDir } from '../../support/command.ts';
 
-/** /usr/bin/gpd of the Debian package, called by root: it reads gpd.env as the unit does. */
+/** /usr/bin/gpd of the Debian package, called by root, reads gpd.env as the unit does. */
 
 const PROJECT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -15,7 +15,7 @@ function program(file: string, text: string): void {
   chmodSync(file, 0o755);
 }
 
-/** The command with its places below a folder, root played by `id`, and a gpd that shows its environment. */
+/** Returns a copy of the command with paths below a folder, an `id` that pretends to be root, and a gpd that prints its environment. */
 function commandIn(folder: string): string {
   for (const name of ['bin', 'etc', 'lib', 'lib/bin']) mkdirSync(join(folder, name));
   program(join(folder, 'bin/id'), '#!/bin/sh\n[ "$1" = gpd ] || echo 0\n');

@@ -6,7 +6,7 @@ import { PROGRAM, tempDir } from '../../support/command.ts';
 import { describeWithTool } from '../../support/tools.ts';
 
 const UNITS = join(dirname(dirname(PROGRAM)), 'systemd');
-/** Of 100: `systemd-analyze security` calls 1.5 of 10 OK. */
+/** Exposure in tenths, which `systemd-analyze security` prints as 1.5 of 10. */
 const THRESHOLD = 15;
 
 const analyze = (...args: string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
@@ -15,7 +15,7 @@ const missing =
 
 describeWithTool('the systemd units', missing, () => {
   const folder = join(tempDir('units'), 'system');
-  // A template is read as one of its instances.
+  // A template is verified as one of its instances.
   const names = readdirSync(UNITS).map((name) => name.replace('@.', '@8081.'));
   beforeAll(() => {
     mkdirSync(folder);
@@ -35,22 +35,25 @@ describeWithTool('the systemd units', missing, () => {
   });
 
   it('docs/operate/health.md has them call a script when one fails', () => {
-    const own = join(tempDir('units'), 'system');
-    mkdirSync(own);
-    for (const name of readdirSync(UNITS)) copyFileSync(join(UNITS, name), join(own, name));
+    const unitFolder = join(tempDir('units'), 'system');
+    mkdirSync(unitFolder);
+    for (const name of readdirSync(UNITS)) copyFileSync(join(UNITS, name), join(unitFolder, name));
     const page = readFileSync(join(dirname(UNITS), 'docs/operate/health.md'), 'utf8');
     const [block = ''] = page.split('### Hear of it')[1]?.match(/(?<=```sh\n)[^`]*/) ?? [];
-    const commands = block.replaceAll('/etc/systemd/system', own).replace('systemctl daemon-reload', '');
+    const commands = block
+      .replaceAll('/etc/systemd/system', unitFolder)
+      .replace('systemctl daemon-reload', '');
     expect(spawnSync('sh', ['-ec', commands], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
     const say = (name: string): string => {
-      const env = { ...process.env, SYSTEMD_UNIT_PATH: `${own}:` };
-      return spawnSync('systemd-analyze', ['verify', join(own, name)], { encoding: 'utf8', env }).stderr;
+      const env = { ...process.env, SYSTEMD_UNIT_PATH: `${unitFolder}:` };
+      return spawnSync('systemd-analyze', ['verify', join(unitFolder, name)], { encoding: 'utf8', env })
+        .stderr;
     };
     const ours = ['gpd-backup.service', 'gpd-doctor.service', 'gpd-retention.service'];
     expect(ours.map(say)).toEqual(['', '', '']);
     expect(say('on-failure@gpd-backup.service.service')).toContain('/etc/gpd/on-failure is not executable');
     // A line that systemd does not know shows that it reads the drop-in for each of them.
-    appendFileSync(join(own, 'gpd-.service.d/on-failure.conf'), 'Unknown=1\n');
+    appendFileSync(join(unitFolder, 'gpd-.service.d/on-failure.conf'), 'Unknown=1\n');
     for (const name of ours) expect(say(name)).toContain("Unknown key 'Unknown'");
   });
 });

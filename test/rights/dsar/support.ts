@@ -234,7 +234,7 @@ export function unpack(archive: string): string {
   return directory;
 }
 
-/** @throws when it does not end with 0 */
+/** @throws {Error} when it does not end with 0 */
 export function run(program: string, args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${program} ended with ${status}: ${stderr}${error?.message ?? ''}`);

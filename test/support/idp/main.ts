@@ -10,7 +10,10 @@ import {
   type ToIdp,
 } from './messages.ts';
 
-/** The process of an identity provider for tests: panva's oidc-provider, and faults in front of it. */
+/**
+ * The process of an identity provider for tests: panva's
+ * oidc-provider with faults in front of it. oidc.ts starts it.
+ */
 
 type Jwks = NonNullable<Configuration['jwks']>;
 type SigningAlgorithm = 'ES256' | 'RS256';
@@ -25,7 +28,7 @@ function parseClaims(text: string): Record<string, unknown> {
 
 const PROFILE: readonly string[] = ['name', 'preferred_username'];
 
-function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration {
+function createConfiguration(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration {
   const claims = [...new Set(Object.values(setup.accounts).flatMap((account) => Object.keys(account)))];
   const resource = { scope: 'privacy', audience: setup.audience, accessTokenFormat: 'jwt' } as const;
   return {
@@ -33,7 +36,7 @@ function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration
     clients: setup.clients.map((client) => ({ ...client }) as Record<string, unknown>) as never,
     cookies: { keys: ['only-for-tests'] },
     ttl: { ClientCredentials: 600, AccessToken: 600 },
-    // Asked with a header of the test; the signature, iss, aud, iat, exp and jti are the provider's own.
+    // A header of the test adds claims; the provider sets the signature, iss, aud, iat, exp and jti.
     formats: {
       customizers: {
         jwt: (ctx, _token, jwt) => {
@@ -49,7 +52,8 @@ function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration
       accountId,
       claims: () => ({ ...setup.accounts[accountId], sub: accountId }),
     }),
-    // As providers have it: a name belongs to the scope `profile`, and in the code flow it is at userinfo alone.
+    // Like most providers: the scope `profile` contains the
+    // name, and in the code flow only userinfo returns it.
     claims: { openid: ['sub', ...claims.filter((name) => !PROFILE.includes(name))], profile: [...PROFILE] },
     conformIdTokenClaims: !setup.claimsInIdToken,
     features: {
@@ -57,7 +61,7 @@ function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration
       clientCredentials: { enabled: true },
       resourceIndicators: {
         enabled: true,
-        // A sign-in of the console asks for no API: its access token is for userinfo alone.
+        // A sign-in of the console requests no API, so its access token is only for userinfo.
         defaultResource: (_ctx, client) =>
           client.clientId.startsWith('console') ? (undefined as never) : setup.audience,
         useGrantedResource: () => true,
@@ -71,11 +75,11 @@ function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration
 }
 
 function concerns({ only }: FaultRule, path: string): boolean {
-  const begins = { jwks: '/jwks', discovery: '/.well-known/', userinfo: '/me' } as const;
-  return only === undefined || path.startsWith(begins[only]);
+  const paths = { jwks: '/jwks', discovery: '/.well-known/', userinfo: '/me' } as const;
+  return only === undefined || path.startsWith(paths[only]);
 }
 
-/** Answers a request as the fault has it; a request that hangs gets none. */
+/** Answers a request with the fault; with `hang` it does not answer. */
 function misbehave({ fault, target = '' }: FaultRule, response: ServerResponse): void {
   const json = { 'content-type': 'application/json' };
   if (fault === 'redirect') response.writeHead(302, { location: target }).end();
@@ -91,44 +95,44 @@ function misbehave({ fault, target = '' }: FaultRule, response: ServerResponse):
 
 let setup: IdpSetup | null = null;
 let issuer = '';
-const notYet: RequestListener = (_request, response) => response.writeHead(503).end();
-let provider = notYet;
+const answerNotStarted: RequestListener = (_request, response) => response.writeHead(503).end();
+let provider = answerNotStarted;
 let rule: FaultRule | null = null;
-const asked: string[] = [];
+const requestedPaths: string[] = [];
 
 const server = createServer((request, response) => {
   const path = request.url ?? '';
-  asked.push(path);
+  requestedPaths.push(path);
   if (rule && concerns(rule, path)) misbehave(rule, response);
   else provider(request, response);
 });
 
-function say(message: FromIdp): void {
+function send(message: FromIdp): void {
   process.send?.(message);
 }
 
 function publish(jwks: IdpSetup['jwks']): void {
   if (!setup) throw new Error('not started');
-  const callback = new Provider(issuer, configurationOf(setup, jwks)).callback();
+  const callback = new Provider(issuer, createConfiguration(setup, jwks)).callback();
   provider = (request, response) => void callback(request, response);
 }
 
-function start(wanted: IdpSetup): void {
-  setup = wanted;
-  server.listen(wanted.port, '127.0.0.1', () => {
+function start(newSetup: IdpSetup): void {
+  setup = newSetup;
+  server.listen(newSetup.port, '127.0.0.1', () => {
     const { port } = server.address() as AddressInfo;
     issuer = `http://127.0.0.1:${port}`;
-    publish(wanted.jwks);
-    say({ done: 'start', port });
+    publish(newSetup.jwks);
+    send({ done: 'start', port });
   });
 }
 
-/** As if its process had ended; the next provider may start. */
+/** Stops as if the process had ended, so that the next provider can start in it. */
 function stop(): void {
-  server.close(() => say({ done: 'stop' }));
+  server.close(() => send({ done: 'stop' }));
   server.closeAllConnections();
-  [setup, rule, provider] = [null, null, notYet];
-  asked.length = 0;
+  [setup, rule, provider] = [null, null, answerNotStarted];
+  requestedPaths.length = 0;
 }
 
 process.on('message', (message: ToIdp) => {
@@ -136,11 +140,11 @@ process.on('message', (message: ToIdp) => {
   else if (message.do === 'stop') stop();
   else if (message.do === 'rotate') {
     publish(message.jwks);
-    say({ done: 'rotate' });
+    send({ done: 'rotate' });
   } else if (message.do === 'fault') {
     rule = message.rule;
-    say({ done: 'fault' });
-  } else say({ done: 'asked', asked: asked.splice(0) });
+    send({ done: 'fault' });
+  } else send({ done: 'asked', asked: requestedPaths.splice(0) });
 });
-// The test is gone.
+// The test process has ended.
 process.on('disconnect', () => process.exit(0));

@@ -1,15 +1,15 @@
 import type { JWK } from 'jose';
 
-/** Between a test and the process of its identity provider. */
+/** The messages between a test and the process of its identity provider. */
 
 /**
- * What the provider does to every request instead of an answer: `hang` says nothing, `drip` never ends, `redirect` leads
- * to `target`, `body` answers 200 and `target`, `huge` ten megabytes of JSON.
+ * The provider answers every request with this fault: `hang` does not answer, `drip` never ends, `redirect`
+ * leads to `target`, `body` answers 200 with `target`, and `huge` answers ten megabytes of JSON.
  */
 export interface FaultRule {
   readonly fault: 'hang' | 'drip' | 'redirect' | 'body' | 'huge' | 'error';
   readonly target?: string;
-  /** One address alone; all by default. */
+  /** The fault only concerns this address; by default it concerns all. */
   readonly only?: 'jwks' | 'discovery' | 'userinfo';
 }
 
@@ -28,11 +28,11 @@ export interface IdpSetup {
   readonly clients: readonly IdpClient[];
   /** Claims by account, for the authorization-code flow. */
   readonly accounts: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** Claims stand in the ID token itself; otherwise at userinfo, as OIDC core section 5.4 has it. */
+  /** Claims are in the ID token; otherwise only at userinfo (OIDC core section 5.4). */
   readonly claimsInIdToken: boolean;
-  /** It has an address where clients sign people out. */
+  /** The provider has an end-session endpoint. */
   readonly signsOut: boolean;
-  /** Private JWKs; the provider signs with the first of an algorithm. */
+  /** Private JWKs; the provider signs with the first one for an algorithm. */
   readonly jwks: readonly JWK[];
 }
 
@@ -47,6 +47,6 @@ export type FromIdp =
   | { readonly done: 'rotate' | 'fault' | 'stop' }
   | { readonly done: 'asked'; readonly asked: readonly string[] };
 
-/** Request headers of the token endpoint by which a test says what the token shall hold. */
+/** With these request headers of the token endpoint a test chooses the content of a token. */
 export const CLAIMS_HEADER = 'x-test-claims';
 export const ALG_HEADER = 'x-test-alg';

@@ -103,24 +103,24 @@ describe('GET /_fp/pubkey', () => {
   });
 });
 
-// Guards against: whoever wrote the database had browsers seal to a key of their own, and read every bundle on its way.
+// Guards against a writer of the database who replaces the public key and then reads every bundle on its way.
 it('a public key that is not that of the private key is not published, and doctor names it', async () => {
   const pair = createECDH('prime256v1');
   const foreign = pair.generateKeys('base64');
-  const own = await startGpd({ tenants: [{ kid: KID, origins: [ORIGIN] }] });
-  const { dataDir } = own;
+  const tamperedGpd = await startGpd({ tenants: [{ kid: KID, origins: [ORIGIN] }] });
+  const { dataDir } = tamperedGpd;
   await execute(
     dataDir,
-    // In one transaction: a server that reads between the last two statements would not look again.
+    // One transaction is needed: a server that reads between the last two statements would miss the change.
     'BEGIN IMMEDIATE',
     `UPDATE seal_keys SET public_key = '${foreign}'`,
     "UPDATE revisions SET revision = revision + 1 WHERE scope = 'tenants'",
     "UPDATE tenants SET revision = (SELECT revision FROM revisions WHERE scope = 'tenants')",
     'COMMIT',
   );
-  const ask = async () => (await fetch(`${own.url}/_fp/pubkey?kid=${KID}`)).status;
+  const ask = async () => (await fetch(`${tamperedGpd.url}/_fp/pubkey?kid=${KID}`)).status;
   await expect.poll(ask, SEEN_WITHIN).toBe(404);
-  await own.stop();
+  await tamperedGpd.stop();
   const again = await startGpd({ dataDir });
   expect((await fetch(`${again.url}/_fp/pubkey?kid=${KID}`)).status).toBe(404);
   await again.stop();

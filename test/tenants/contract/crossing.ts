@@ -11,7 +11,10 @@ import {
 import { createEntry, NOW, type TestEntry } from '../../support/make.ts';
 import { createRecorder, ensureTenant } from '../../support/recorder.ts';
 
-/** Two nodes that take the same rows in opposite orders, while a third holds one in the middle, would deadlock. */
+/**
+ * Two nodes would deadlock if they locked the same rows in
+ * opposite orders while a third node has locked one of them.
+ */
 export function crossingContract(make: MakeDatabase): void {
   describe('Recorder, with batches that cross on two nodes', () => {
     let db: TestDatabase;
@@ -25,7 +28,7 @@ export function crossingContract(make: MakeDatabase): void {
     const SIZE = 20;
     const numbers = Array.from({ length: SIZE }, (_, i) => i);
 
-    /** Runs `work` while another node holds a row, which is then given back unchanged. */
+    /** Runs `work` while another node has locked a row, which is then unlocked unchanged. */
     async function whileHeld<T>(
       hold: (tx: Knex.Transaction) => PromiseLike<unknown>,
       work: () => Promise<T>,
@@ -81,7 +84,7 @@ export function crossingContract(make: MakeDatabase): void {
       const signals = [{ name: 'screen', value: 'v' }];
       const summary = { signals, joint: 'j', expiresAt: NOW + 1 };
       const kidOf = (i: number): string => `population-${i}`;
-      // A day of their own: nothing else of these entries is in a row that both nodes write.
+      // A separate day ensures that both nodes share no other row of these entries.
       const entries = (node: string, day: number) =>
         numbers.map((i) => {
           const id = `${node}${i}`;

@@ -18,7 +18,7 @@ import {
 import { operatorAt } from '../../support/act.ts';
 import { createGenerationRow, createNewTenant, NOW } from '../../support/make.ts';
 
-/** What a server does with its polls: keeps what it knows, and drops who is gone. */
+/** Applies polls like a server: it keeps unchanged tenants, and drops removed ones. */
 function createView() {
   const tenants = new Map<string, TenantSnapshot>();
   let revision = -1;
@@ -110,11 +110,11 @@ export function snapshotContract(make: MakeDatabase): void {
       const slow = await holdTransaction(db.database, async (tx) => {
         early = await bump(tx, 'tenants');
       });
-      const late = other.transaction((tx) => bump(tx, 'tenants'));
-      const seen = await readSnapshot(other, -1);
+      const laterBump = other.transaction((tx) => bump(tx, 'tenants'));
+      const snapshot = await readSnapshot(other, -1);
       await slow.commit();
-      expect(await late).toBe(early + 1);
-      expect(seen.revision).toBe(early - 1);
+      expect(await laterBump).toBe(early + 1);
+      expect(snapshot.revision).toBe(early - 1);
     });
 
     it('misses nothing while two nodes write', async () => {
@@ -137,8 +137,8 @@ export function snapshotContract(make: MakeDatabase): void {
       writing = false;
       await poller;
       await view.poll(other);
-      const fresh = await readSnapshot(db.database, -1);
-      for (const snapshot of fresh.changed) {
+      const fullPage = await readSnapshot(db.database, -1);
+      for (const snapshot of fullPage.changed) {
         if (!snapshot.kid.startsWith('busy-')) continue;
         expect(view.tenants.get(snapshot.kid)).toEqual(snapshot);
       }

@@ -28,7 +28,10 @@ import {
 import { addDecision, countOf, createHouse } from '../../ops/contract/house.ts';
 import { createEntry, createNewTenant, DAY, NOW } from '../../support/make.ts';
 
-/** A tenant that goes while servers that do not know yet go on: no row outlives it, and none becomes another's. */
+/**
+ * A tenant is removed while other servers have not noticed:
+ * no row may remain, and none may belong to a later tenant.
+ */
 export function tenantGoingContract(make: MakeDatabase): void {
   describe('a tenant that goes', () => {
     let db: TestDatabase;
@@ -40,7 +43,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     let visits = 0;
-    /** As a server does that knew the tenant when the bundle came. */
+    /** Records a bundle like a server that still knew the tenant when it arrived. */
     const visit = (
       recorder: ReturnType<typeof createRecorder>,
       kid: string,
@@ -138,7 +141,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
         ),
       );
       const removal = removeTenant(other, kid);
-      // One that waits for nobody would be done before the batch is.
+      // A removal that does not wait would finish before the batch.
       await Promise.race([removal, someoneWaits(other)]);
       expect(endOf(await batch.commit())).toBe('recorded');
       expect(await removal).toMatchObject({ decisions: 1, sightings: 1, visitor_index: 1 });
@@ -187,7 +190,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
         createRecorder(db.database, () => performance.now()),
         kid,
       );
-      // As a server finds it that read before the removal and writes after it.
+      // These are the values of a server that read before the removal and writes after it.
       const decisions = await other.read('decisions').where({ kid });
       await removeTenant(other, kid);
       await db.database.transaction((tx) => tx('decisions').insert(decisions));
@@ -211,7 +214,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
     });
 
     describe('rows without a tenant', () => {
-      /** Rows whose tenant was deleted by hand, in every table that has a row of this one. */
+      /** Creates rows without a tenant in every table that contains a row of this one. */
       async function orphan(kid: string): Promise<Record<string, number>> {
         await addTenant(db.database, kid);
         const recorder = createRecorder(db.database, () => performance.now());
@@ -230,38 +233,38 @@ export function tenantGoingContract(make: MakeDatabase): void {
         await db.database.transaction((tx) => tx('job_failures').insert(installation));
         await sweepOrphans(other);
         expect(await countOrphanRows(other)).toEqual([]);
-        const kept = await rowsOf(acme);
-        const left = await orphan('swept');
-        const rows = Object.values(left).reduce((sum, n) => sum + n, 0);
-        expect(left).toMatchObject({ decisions: 3, sightings: 3, visitor_index: 3, network_days: 3 });
+        const acmeRows = await rowsOf(acme);
+        const orphanRows = await orphan('swept');
+        const rows = Object.values(orphanRows).reduce((sum, n) => sum + n, 0);
+        expect(orphanRows).toMatchObject({ decisions: 3, sightings: 3, visitor_index: 3, network_days: 3 });
         expect(await countOrphanRows(other)).toEqual([{ kid: 'swept', rows }]);
         expect(await sweepOrphans(db.database)).toBe(rows);
         expect(await rowsOf('swept')).toEqual({});
-        expect(await rowsOf(acme)).toEqual(kept);
+        expect(await rowsOf(acme)).toEqual(acmeRows);
         expect(await other.read('job_failures').where({ kid: '' })).toHaveLength(1);
       });
 
       it('are no failure of a job that had the kid already, and go with the next round', async () => {
-        const own = await make();
-        const kid = await addTenant(own.database, 'listed');
-        await addDecision(own.database, kid, 'a', NOW);
-        await own.database.transaction((tx) => tx('tenants').where({ kid }).delete());
+        const separateDb = await make();
+        const kid = await addTenant(separateDb.database, 'listed');
+        await addDecision(separateDb.database, kid, 'a', NOW);
+        await separateDb.database.transaction((tx) => tx('tenants').where({ kid }).delete());
         const jobs = [
           {
             name: 'seal',
             every: 1,
-            each: (one: string) => anchorVerdicts(own.database, one, NOW + 3 * HOUR),
+            each: (one: string) => anchorVerdicts(separateDb.database, one, NOW + 3 * HOUR),
           },
-          { name: 'tally', every: 1, each: (one: string) => tally(own.database, one, NOW + 3 * HOUR) },
+          { name: 'tally', every: 1, each: (one: string) => tally(separateDb.database, one, NOW + 3 * HOUR) },
         ];
         const moment = { now: NOW, until: NOW };
         expect(await runJobs(jobs, moment, { kids: () => Promise.resolve([kid]) })).toEqual([]);
-        expect(await countOf(own.database, 'decisions', kid)).toBe(1);
-        const house = createHouse(own.database);
+        expect(await countOf(separateDb.database, 'decisions', kid)).toBe(1);
+        const house = createHouse(separateDb.database);
         expect(await house.round(HOUR)).toEqual([]);
-        expect(await countOf(own.database, 'decisions', kid)).toBe(0);
+        expect(await countOf(separateDb.database, 'decisions', kid)).toBe(0);
         await house.stop();
-        await own.close();
+        await separateDb.close();
       });
 
       it('are gone before a tenant is made anew under their kid', async () => {

@@ -37,10 +37,10 @@ export function tenantContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('inserts a tenant with all it is made of, and every node sees it', async () => {
-      const made = createNewTenant('Whole.Tenant_1', { secrets: { root: 'r', symmetric: 's' } });
-      expect(await db.database.transaction((tx) => insertTenant(tx, made))).toBe(true);
+      const newTenant = createNewTenant('Whole.Tenant_1', { secrets: { root: 'r', symmetric: 's' } });
+      expect(await db.database.transaction((tx) => insertTenant(tx, newTenant))).toBe(true);
       const store = createTenantStore(other);
-      expect(await store.get('Whole.Tenant_1')).toEqual(made.tenant);
+      expect(await store.get('Whole.Tenant_1')).toEqual(newTenant.tenant);
       expect(await store.get('whole.tenant_1')).toBeNull();
       expect(await store.purposes('Whole.Tenant_1')).toEqual([]);
       expect(await readTenantSecret(other, 'Whole.Tenant_1', 'symmetric')).toBe('s');
@@ -85,8 +85,8 @@ export function tenantContract(make: MakeDatabase): void {
         await addTenant(db.database, 'purposes-2'),
       ];
       await db.database.transaction(async (tx) => {
-        for (const own of [createFirstPurpose(), purpose])
-          await tx('purposes').insert(purposeToRow(one, own));
+        for (const definedPurpose of [createFirstPurpose(), purpose])
+          await tx('purposes').insert(purposeToRow(one, definedPurpose));
         await tx('purposes').insert(purposeToRow(two, { ...purpose, gpc: 'ignore' }));
       });
       expect(await createTenantStore(other).purposes(one)).toEqual([purpose, createFirstPurpose()]);

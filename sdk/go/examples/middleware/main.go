@@ -1,4 +1,4 @@
-// A middleware for net/http: behind it, processing is permitted.
+// A middleware for net/http: requests that reach the handlers behind it may be processed.
 // GPD_CONSENT_URL=… GPD_CONSENT_KEY=… go run ./examples/middleware
 package main
 
@@ -11,7 +11,7 @@ import (
 	consent "gpd.dev/consent-go"
 )
 
-// Decider is what the middleware needs of a client, so that a test can hand it the fake.
+// Decider is the part of a client that the middleware needs, so that a test can pass the fake.
 type Decider interface {
 	CanProcess(ctx context.Context, check consent.Check) (consent.Decision, error)
 }
@@ -19,11 +19,11 @@ type Decider interface {
 func refuse(w http.ResponseWriter, status int, body map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// Whoever went away does not read it.
+	// The client may have closed the connection.
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// RequireConsent lets a request pass when the person granted the purpose; else 403, and 401 when nobody is signed in.
+// RequireConsent lets a request pass if the person granted the purpose; otherwise 403, or 401 if nobody is signed in.
 func RequireConsent(decider Decider, purpose string, principalOf func(*http.Request) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		principalID := principalOf(r)
@@ -34,9 +34,9 @@ func RequireConsent(decider Decider, purpose string, principalOf func(*http.Requ
 		decision, err := decider.CanProcess(r.Context(), consent.Check{PrincipalID: principalID, Purpose: purpose})
 		switch {
 		case err != nil && r.Context().Err() != nil:
-			// Nobody waits for an answer any more.
+			// The client has closed the connection: no answer is needed.
 		case err != nil:
-			// A wrong key, say: nothing is processed either.
+			// An error, such as for a wrong key: nothing is processed either.
 			log.Print(err)
 			refuse(w, http.StatusInternalServerError, map[string]string{"error": "internal"})
 		case !decision.Allowed:
@@ -58,7 +58,7 @@ func main() {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"offers":["for you"]}`))
 	})
-	// Your session says who it is; this header stands for it.
+	// This header takes the place of your session, which knows the person.
 	principalOf := func(r *http.Request) string { return r.Header.Get("X-User") }
 	http.Handle("/offers", RequireConsent(client, "newsletter", principalOf, offers))
 	log.Print("http://127.0.0.1:3000/offers")

@@ -1,4 +1,4 @@
-// Package rules holds what is refused without a call. Each rule answers what to mend, or an empty string; the words hold no value.
+// Package rules checks arguments before a call. Each rule returns a hint without values of the call, or an empty string.
 package rules
 
 import (
@@ -16,7 +16,7 @@ var (
 	idempotencyKey = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 )
 
-// Broken UTF-8 would be repaired on its way, and so two ids become one.
+// isText refuses invalid UTF-8: the encoder would replace it, and two ids could become one.
 func isText(value string) bool { return value != "" && utf8.ValidString(value) }
 
 func Principal(principalID string) string {
@@ -98,7 +98,7 @@ func Batch(checks []Asked) string {
 		if hint := Check(check.PrincipalID, check.Purpose, nil); hint != "" {
 			return hint
 		}
-		// Passing over it would promise what the wire cannot carry.
+		// Refused, because the request of a batch has no field for it.
 		if check.MinSeq != nil {
 			return "a batch has no MinSeq"
 		}

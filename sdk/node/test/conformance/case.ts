@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { problems, type Schema } from './schema.ts';
 
-/** The shared file, typed, and held against its schema: what a runner does not know must fail. */
+/** Reads the shared cases and validates them against their schema, so that a runner fails on anything that it does not know. */
 
 export interface Range {
   readonly min?: number;
@@ -53,7 +53,7 @@ export interface Case {
 const FOLDER = new URL('../../../conformance/', import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as unknown;
 
-/** @throws for a file that the schema does not describe, or two cases of one name */
+/** @throws {Error} for a file that the schema does not describe, or two cases of one name */
 export function checkCases(file: unknown): readonly Case[] {
   const schema = read('schema.json') as Readonly<Record<string, unknown>>;
   const found = problems(file, schema, schema['$defs'] as Readonly<Record<string, Schema>>, 'cases');

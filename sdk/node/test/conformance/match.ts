@@ -1,4 +1,4 @@
-/** Variables and comparison, as conformance/README.md says. */
+/** Substitutes variables and compares results, as conformance/README.md says. */
 
 export type Variables = Map<string, unknown>;
 
@@ -7,7 +7,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 const VARIABLE = /\$\{(\w+)\}/g;
 
-/** @throws for an unknown name */
+/** @throws {Error} for an unknown name */
 export function substitute(value: unknown, variables: Variables): unknown {
   const variable = (name: string): unknown => {
     if (!variables.has(name)) throw new Error(`there is no variable ${name}`);
@@ -49,7 +49,7 @@ function matchMatcher(actual: unknown, name: string, rule: unknown, at: string):
   }
 }
 
-/** @param exact no field of an object may be there that is not expected @returns what differs, or null */
+/** @param exact an object may have no unexpected field @returns the first difference, or null */
 export function difference(actual: unknown, expected: unknown, at = 'result', exact = false): string | null {
   if (Array.isArray(expected)) {
     if (!Array.isArray(actual) || actual.length !== expected.length) {
@@ -61,8 +61,8 @@ export function difference(actual: unknown, expected: unknown, at = 'result', ex
   if (!isRecord(expected)) {
     return Object.is(actual ?? null, expected) ? null : `${at}: ${show(actual)}, expected ${show(expected)}`;
   }
-  const [[name, rule] = ['', null], ...more] = Object.entries(expected);
-  if (name.startsWith('$') && more.length === 0) return matchMatcher(actual, name, rule, at);
+  const [[name, rule] = ['', null], ...otherEntries] = Object.entries(expected);
+  if (name.startsWith('$') && otherEntries.length === 0) return matchMatcher(actual, name, rule, at);
   if (!isRecord(actual)) return `${at}: ${show(actual)} is no object`;
   const surplus = exact ? Object.keys(actual).filter((key) => !Object.hasOwn(expected, key)) : [];
   if (surplus.length > 0) return `${at}: ${surplus.join(', ')} must not be there`;

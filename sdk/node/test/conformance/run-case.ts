@@ -14,14 +14,14 @@ import type { Case, Range, RequestsExpectation, Step } from './case.ts';
 import { difference, substitute, type Variables, within } from './match.ts';
 import type { Servers } from './servers.ts';
 
-/** Runs one case; throws what is wrong with it. */
+/** Runs one case; throws an error that describes the problem. */
 
 type Args = Readonly<Record<string, unknown>>;
 
 interface Run {
   client: ConsentClient | null;
   readonly variables: Variables;
-  /** Never to be in an error. */
+  /** Texts that no error may contain. */
   readonly hidden: string[];
 }
 
@@ -45,8 +45,8 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   receipt: (run, args, options) => clientOf(run).receipt(Number(args['seq']), options),
   proof: (run, args, options) => clientOf(run).proof(Number(args['seq']), options),
   decision: (run, args, options) => clientOf(run).decision(String(args['requestId']), options),
-  reportOutcome: (run, { requestId, outcome, ...more }, options) =>
-    clientOf(run).reportOutcome(String(requestId), String(outcome), more, options),
+  reportOutcome: (run, { requestId, outcome, ...time }, options) =>
+    clientOf(run).reportOutcome(String(requestId), String(outcome), time, options),
   ping: (run, _args, options) => clientOf(run).ping(options),
   close: (run) => clientOf(run).close(),
   verifyProof: (_run, { proof, ...expected }) =>
@@ -104,12 +104,14 @@ async function invoke(run: Run, step: Step): Promise<Outcome & { readonly elapse
   return { ...outcome, elapsedMs: performance.now() - startedAt };
 }
 
-function checkHidden(error: unknown, run: Run, more: readonly string[]): void {
-  const told = [String(error), inspect(error, { depth: 9, showHidden: true }), JSON.stringify(error)].join(
-    '\n',
-  );
-  const secrets = [...run.hidden, ...more].filter((secret) => told.includes(secret));
-  if (secrets.length > 0) throw new Error(`the error tells ${secrets.join(', ')}: ${told}`);
+function checkHidden(error: unknown, run: Run, furtherSecrets: readonly string[]): void {
+  const errorText = [
+    String(error),
+    inspect(error, { depth: 9, showHidden: true }),
+    JSON.stringify(error),
+  ].join('\n');
+  const secrets = [...run.hidden, ...furtherSecrets].filter((secret) => errorText.includes(secret));
+  if (secrets.length > 0) throw new Error(`the error tells ${secrets.join(', ')}: ${errorText}`);
 }
 
 function checkError(error: unknown, expected: Readonly<Record<string, unknown>>): void {
@@ -193,15 +195,15 @@ function checkRequests(requests: readonly Recorded[], expected: RequestsExpectat
   }
 }
 
-/** Not by fetch: its pool is the process's, and the connections of a case are the case's own. */
+/** Without fetch, whose connection pool belongs to the process: a case must have separate connections. */
 async function sendJson(method: string, url: string, value?: unknown): Promise<unknown> {
   const request = http.request(url, { method, agent: false });
   request.end(value === undefined ? undefined : JSON.stringify(value));
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  const told = await text(response);
+  const answer = await text(response);
   if (!String(response.statusCode).startsWith('2'))
     throw new Error(`the stub answered ${response.statusCode}`);
-  return JSON.parse(told) as unknown;
+  return JSON.parse(answer) as unknown;
 }
 
 export async function runCase(one: Case, servers: Servers): Promise<void> {

@@ -1,16 +1,16 @@
-/** As much of JSON Schema as schema.json uses; a keyword that is not known here is a problem too. */
+/** Validates the part of JSON Schema that schema.json uses; an unknown keyword is a problem too. */
 
 export type Schema = boolean | { readonly [key: string]: unknown };
 
-interface Asked {
+interface Instance {
   readonly value: unknown;
   readonly at: string;
-  /** The schema that the keyword stands in. */
+  /** The schema that contains the keyword. */
   readonly beside: Readonly<Record<string, unknown>>;
   readonly definitions: Readonly<Record<string, Schema>>;
 }
 
-type Keyword = (rule: never, asked: Asked) => string[];
+type Keyword = (rule: never, instance: Instance) => string[];
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -21,38 +21,44 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
-const unless = (holds: boolean, { at }: Asked, why: string): string[] => (holds ? [] : [`${at}: ${why}`]);
-const fields = ({ value }: Asked): [string, unknown][] => (isObject(value) ? Object.entries(value) : []);
-const named = ({ beside }: Asked): Readonly<Record<string, Schema>> =>
+const unless = (holds: boolean, { at }: Instance, problem: string): string[] =>
+  holds ? [] : [`${at}: ${problem}`];
+const fields = ({ value }: Instance): [string, unknown][] => (isObject(value) ? Object.entries(value) : []);
+const named = ({ beside }: Instance): Readonly<Record<string, Schema>> =>
   (beside['properties'] ?? {}) as Readonly<Record<string, Schema>>;
 
 const KEYWORDS: Readonly<Record<string, Keyword>> = {
   $ref: (rule: string, { value, at, definitions }) =>
     problems(value, definitions[rule.replace('#/$defs/', '')] ?? false, definitions, at),
-  type: (rule: string | string[], asked) =>
-    unless([rule].flat().includes(typeOf(asked.value)), asked, `is ${typeOf(asked.value)}`),
-  enum: (rule: unknown[], asked) => unless(rule.includes(asked.value), asked, 'is none of the words'),
-  const: (rule: unknown, asked) => unless(asked.value === rule, asked, `is not ${String(rule)}`),
-  pattern: (rule: string, asked) =>
-    unless(typeof asked.value === 'string' && new RegExp(rule).test(asked.value), asked, 'does not match'),
-  minItems: (rule: number, asked) =>
-    unless(Array.isArray(asked.value) && asked.value.length >= rule, asked, 'is too short'),
+  type: (rule: string | string[], instance) =>
+    unless([rule].flat().includes(typeOf(instance.value)), instance, `is ${typeOf(instance.value)}`),
+  enum: (rule: unknown[], instance) =>
+    unless(rule.includes(instance.value), instance, 'is none of the words'),
+  const: (rule: unknown, instance) => unless(instance.value === rule, instance, `is not ${String(rule)}`),
+  pattern: (rule: string, instance) =>
+    unless(
+      typeof instance.value === 'string' && new RegExp(rule).test(instance.value),
+      instance,
+      'does not match',
+    ),
+  minItems: (rule: number, instance) =>
+    unless(Array.isArray(instance.value) && instance.value.length >= rule, instance, 'is too short'),
   items: (rule: Schema, { value, at, definitions }) =>
     Array.isArray(value) ? value.flatMap((item, i) => problems(item, rule, definitions, `${at}[${i}]`)) : [],
-  required: (rule: string[], asked) =>
+  required: (rule: string[], instance) =>
     rule.flatMap((name) =>
-      unless(isObject(asked.value) && Object.hasOwn(asked.value, name), asked, `${name} is missing`),
+      unless(isObject(instance.value) && Object.hasOwn(instance.value, name), instance, `${name} is missing`),
     ),
-  properties: (rule: Readonly<Record<string, Schema>>, asked) =>
-    fields(asked)
+  properties: (rule: Readonly<Record<string, Schema>>, instance) =>
+    fields(instance)
       .filter(([name]) => Object.hasOwn(rule, name))
       .flatMap(([name, value]) =>
-        problems(value, rule[name] ?? false, asked.definitions, `${asked.at}.${name}`),
+        problems(value, rule[name] ?? false, instance.definitions, `${instance.at}.${name}`),
       ),
-  additionalProperties: (rule: Schema, asked) =>
-    fields(asked)
-      .filter(([name]) => !Object.hasOwn(named(asked), name))
-      .flatMap(([name, value]) => problems(value, rule, asked.definitions, `${asked.at}.${name}`)),
+  additionalProperties: (rule: Schema, instance) =>
+    fields(instance)
+      .filter(([name]) => !Object.hasOwn(named(instance), name))
+      .flatMap(([name, value]) => problems(value, rule, instance.definitions, `${instance.at}.${name}`)),
   allOf: (rule: Schema[], { value, at, definitions }) =>
     rule.flatMap((inner) => problems(value, inner, definitions, at)),
   if: (rule: Schema, { value, at, beside, definitions }) => {
@@ -64,11 +70,11 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
 
 const WITHOUT_RULE = new Set(['then', 'else', '$schema', 'title', 'description', '$defs']);
 
-/** @returns what is wrong, with the place */
+/** @returns a sentence for each problem, with its place */
 export function problems(
   value: unknown,
   schema: Schema,
-  definitions: Asked['definitions'],
+  definitions: Instance['definitions'],
   at: string,
 ): string[] {
   if (schema === true) return [];

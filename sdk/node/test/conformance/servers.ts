@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** What serve.mjs tells. */
+/** The line that serve.mjs prints. */
 export interface Servers {
   readonly url: string;
   readonly stub: string;
@@ -14,10 +14,10 @@ export interface Servers {
 
 const SERVE = fileURLToPath(new URL('../../../conformance/serve.mjs', import.meta.url));
 
-/** Starts them, unless GPD_CONFORMANCE tells of ones that run. */
+/** Starts the servers, unless GPD_CONFORMANCE names running ones. */
 export async function startServers(): Promise<{ servers: Servers; stop(): Promise<void> }> {
-  const known = process.env['GPD_CONFORMANCE'];
-  if (known) return { servers: JSON.parse(known) as Servers, stop: async () => {} };
+  const running = process.env['GPD_CONFORMANCE'];
+  if (running) return { servers: JSON.parse(running) as Servers, stop: async () => {} };
   const child = spawn(process.execPath, [SERVE], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const lines = createInterface({ input: child.stdout });

@@ -1,4 +1,4 @@
-"""The fake for asyncio: the same memory, awaited."""
+"""The fake for asyncio, on the same memory as the blocking one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._types import (
 
 
 class AsyncFakeConsent:
-    """Has the surface of AsyncConsentClient."""
+    """Has the same methods as AsyncConsentClient."""
 
     sessions: AsyncFakeSessions
 
@@ -31,15 +31,15 @@ class AsyncFakeConsent:
 
     @property
     def calls(self) -> list[FakeCall]:
-        """What was called, in order."""
+        """All calls, in order."""
         return self._fake.calls
 
     def set_unavailable(self, unavailable: bool) -> None:
-        """From now on everything answers as if the server were gone, or as before again."""
+        """Makes all further calls fail as if the server were down, or work again."""
         self._fake.set_unavailable(unavailable)
 
     def set_decision(self, request_id: str, **verdict: Any) -> None:
-        """What `decision` answers for this request: fields of Verdict."""
+        """Sets the verdict that `decision` returns for this request: fields of Verdict."""
         self._fake.set_decision(request_id, **verdict)
 
     async def is_allowed(

@@ -1,4 +1,4 @@
-"""Carries the calls of an asynchronous client."""
+"""The transport of the asynchronous client."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ._options import Settings
 
 
 class AsyncTransport:
-    """For one event loop: the connections are that loop's."""
+    """Works in one event loop only, to which its connections belong."""
 
     def __init__(self, settings: Settings, http: httpx.AsyncBaseTransport, *, owned: bool) -> None:
-        """`owned`: `close` ends its connections too. One that was handed in belongs to the caller."""
+        """`owned`: `close` closes the connections too. Otherwise they belong to the caller."""
         self._requests = RequestMaker(settings)
         self._http = http
         self._owned = owned
@@ -45,7 +45,7 @@ class AsyncTransport:
         return ConsentError(name, "timeout")
 
     async def close(self) -> None:
-        """Ends what is running and gives the connections back."""
+        """Cancels running calls and closes the connections."""
         if self._closed:
             return
         self._closed = True
@@ -68,24 +68,24 @@ class AsyncTransport:
                 await asyncio.sleep(step)
 
     async def _attempt(self, course: Course) -> Answer | Break:
-        # The scope around all attempts is the only clock: none a read.
+        # The scope around all attempts is the only timeout; single reads have none.
         request = self._requests.make(course.call, {})
-        begun = False
+        has_head = False
         try:
             response = await self._http.handle_async_request(request)
-            begun = True
+            has_head = True
             try:
                 body = await self._read(response)
             finally:
                 await response.aclose()
-        # Whatever a transport raises that is no cancellation, an ExceptionGroup of anyio among it.
+        # A transport may raise anything, even an ExceptionGroup of anyio.
         except Exception as error:
-            return break_of(error, begun)
+            return break_of(error, has_head)
         return Answer(response.status_code, response.headers, body)
 
     @staticmethod
     async def _read(response: httpx.Response) -> bytes | None:
-        """None when it is too large or coded; closing the response then closes the connection."""
+        """None if it is too large or coded; closing the response then closes the connection."""
         if is_coded(response.headers):
             return None
         body = bytearray()

@@ -9,7 +9,7 @@ _DECIMAL = re.compile(r"0|[1-9][0-9]{0,15}")
 
 
 def decode_base64(text: str) -> bytes | None:
-    """Canonical and padded, or None: two spellings of one value would let a proof be changed unnoticed."""
+    """Decodes only canonical padded base64: with two spellings of a value, a proof could change unnoticed."""
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:

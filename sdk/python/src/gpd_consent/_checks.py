@@ -1,4 +1,4 @@
-"""Refused without a call (SPEC.md section 2). The messages hold no value."""
+"""Checks arguments before a call (SPEC.md section 2). The messages contain no values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_batch(method: str, checks: object) -> None:
 
 def check_write(method: str, principal_id: object, purposes: object) -> None:
     check_principal(method, principal_id)
-    # A str is a sequence of str too: "newsletter" would become ten purposes.
+    # A str is a sequence of str: "newsletter" would become ten purposes.
     is_list = isinstance(purposes, Sequence) and not isinstance(purposes, (str, bytes))
     named = isinstance(purposes, Sequence) and is_list and len(purposes) > 0 and all(map(_is_text, purposes))
     _require(method, named, "purposes is a list of str that is not empty")

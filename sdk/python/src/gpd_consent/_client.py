@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class ConsentClient:
-    """A client of gpd's consent API. Make one in a process, share it between threads, keep it."""
+    """A client of gpd's consent API. Create one per process and share it between threads."""
 
     sessions: Sessions
 
@@ -62,27 +62,27 @@ class ConsentClient:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **options: Any) -> Self:
-        """From GPD_CONSENT_URL and GPD_CONSENT_KEY; `options` are those of the constructor."""
+        """Reads GPD_CONSENT_URL and GPD_CONSENT_KEY; `options` are those of the constructor."""
         url, key = read_environment(os.environ if environ is None else environ)
         return cls(url, key, **options)
 
     def is_allowed(
         self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
     ) -> bool:
-        """May this processing happen? True for nothing but a decision that says so."""
+        """Returns true only if the server's decision allows this processing."""
         operation = self._operations.check("is_allowed", principal_id, purpose, min_seq)
         return self._run(operation, timeout).allowed
 
     def can_process(
         self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
     ) -> Decision:
-        """The decision with its reason and proof; `min_seq` asks for a log that has reached that entry."""
+        """Returns the decision with its proof; `min_seq` requires a log that has reached that entry."""
         return self._run(self._operations.check("can_process", principal_id, purpose, min_seq), timeout)
 
     def can_process_many(
         self, checks: Sequence[tuple[str, str]], *, timeout: float | None = None
     ) -> list[Decision]:
-        """Up to 100 decisions of one snapshot, in the order asked: pairs (principal_id, purpose)."""
+        """Returns up to 100 decisions of one snapshot, in the order of the pairs (principal_id, purpose)."""
         operation = self._operations.check_many(checks)
         return self._run(operation, timeout) if len(checks) > 0 else []
 
@@ -123,11 +123,11 @@ class ConsentClient:
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult:
-        """Once it returns, the very next check is denied, on every node."""
+        """After it has returned, every further check is denied, on every node."""
         return self._write("withdraw", principal_id, purposes, policy_version, gpc, idempotency_key, timeout)
 
     def state(self, principal_id: str, *, timeout: float | None = None) -> ConsentState:
-        """What a person said last, purpose by purpose."""
+        """Returns a person's latest choice for each purpose."""
         return self._run(self._operations.state(principal_id), timeout)
 
     def history(
@@ -138,33 +138,33 @@ class ConsentClient:
         limit: int | None = None,
         timeout: float | None = None,
     ) -> History:
-        """What a person said, newest first."""
+        """Returns a person's choices, newest first."""
         return self._run(self._operations.history(principal_id, cursor, limit), timeout)
 
     def receipt(self, seq: int, *, timeout: float | None = None) -> Receipt:
-        """A signed copy of one entry, for the person it is about."""
+        """Returns a signed copy of an entry, for the person it is about."""
         return self._run(self._operations.receipt(seq), timeout)
 
     def proof(self, seq: int, *, timeout: float | None = None) -> str:
-        """The proof of one entry as text, for `verify_proof` or an auditor."""
+        """Returns the proof of an entry as text, for `verify_proof` or an auditor."""
         return self._run(self._operations.proof(seq), timeout)
 
     def decision(self, request_id: str, *, timeout: float | None = None) -> Verdict:
-        """The verdict of one ingest: a browser must not be the messenger of its own."""
+        """Returns the verdict of a visit. A browser must not deliver its own verdict."""
         return self._run(self._operations.decision(request_id), timeout)
 
     def report_outcome(
         self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None
     ) -> ReportedOutcome:
-        """What became of a decision, once: the same again changes nothing, another is a conflict."""
+        """Reports the outcome of a decision once. Repeating it changes nothing; another one is a conflict."""
         return self._run(self._operations.report_outcome(request_id, outcome, at), timeout)
 
     def ping(self, *, timeout: float | None = None) -> Health:
-        """Whether the server answers; says nothing about the key."""
+        """Resolves if the server answers; the key is not checked."""
         return self._run(self._operations.ping(), timeout)
 
     def close(self) -> None:
-        """Ends what is running in other threads; later calls are refused."""
+        """Cancels calls that run in other threads; later calls are refused."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -211,6 +211,6 @@ class Sessions:
         self._client = client
 
     def create(self, principal_id: str, *, timeout: float | None = None) -> Session:
-        """A token for one person, for at most 15 minutes: for that person's browser and nobody else."""
+        """Creates a token for one person, for at most 15 minutes. Give it only to that person's browser."""
         client = self._client
         return client._run(client._operations.session(principal_id), timeout)

@@ -1,6 +1,6 @@
-"""One call without its input and output: what is sent, and what an outcome means (SPEC.md sections 3 to 5).
+"""One call without input and output: the request, and the meaning of an outcome (SPEC.md sections 3 to 5).
 
-The blocking and the asynchronous transport drive the same course, so that they cannot drift apart.
+The blocking and the asynchronous transport share it, so that they cannot differ.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 _CODE = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MIN_CONTAINED = 4
-"""A shorter secret stands in many an honest word."""
+"""Shorter principal ids are only compared as a whole, because many words contain them."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Call:
     name: str
-    """The method's name, for errors."""
+    """Name of the method, for errors."""
     method: Literal["GET", "POST"]
     path: str
     statuses: tuple[int, ...]
-    """The only ones that are an answer."""
+    """Statuses of a successful answer."""
     seconds: float
     body: bytes | None = None
     accept: str = "application/json"
@@ -46,7 +46,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """What came, whatever its status. A body that was too large, or coded, is None."""
+    """An answer of any status. The body is None if it was too large or coded."""
 
     status: int
     headers: httpx.Headers
@@ -54,7 +54,7 @@ class Answer:
 
 
 Break = Literal["timeout", "stale", "broken"]
-"""`stale`: the connection ended before an answer came."""
+"""`stale`: the connection was closed before an answer came."""
 
 
 class Course:
@@ -64,7 +64,7 @@ class Course:
 
     def __init__(self, call: Call, settings: Settings, seconds: float | None) -> None:
         self.call = call
-        # The call's own time takes the place of the client's, shorter or longer.
+        # The timeout of the call replaces that of the client, shorter or longer.
         self.deadline = time.monotonic() + (call.seconds if seconds is None else seconds)
         self._settings = settings
         self._retry = 1
@@ -74,7 +74,7 @@ class Course:
         return self.deadline - time.monotonic()
 
     def judge(self, outcome: Answer | Break) -> Answer | ConsentError | float:
-        """The end of the call, or the seconds to wait before the next attempt."""
+        """Returns the end of the call, or the seconds to wait before the next attempt."""
         if isinstance(outcome, Answer) and outcome.status in self.call.statuses:
             return outcome
         if outcome == "timeout":
@@ -118,13 +118,13 @@ class Course:
         return name if name and _REQUEST_ID.fullmatch(name) and not self._tells(name) else None
 
     def _tells(self, text: str) -> bool:
-        """A proxy may echo what it was sent."""
+        """True if the text contains a secret of the call: a proxy may echo what it was sent."""
         secrets: Iterable[str] = (self._settings.key, *self.call.principals)
         return any(text == secret if len(secret) < _MIN_CONTAINED else secret in text for secret in secrets)
 
 
 class RequestMaker:
-    """Requests of one client. None passes httpx.Client: no cookie, redirect, or proxy of the environment."""
+    """Creates requests without httpx.Client, so without cookies, redirects and proxy variables."""
 
     def __init__(self, settings: Settings) -> None:
         self._base = settings.base
@@ -150,12 +150,12 @@ class RequestMaker:
 
 
 def is_coded(headers: httpx.Headers) -> bool:
-    """In a coding nobody asked for: a little of it may become very much."""
+    """True for a coded body, which the client did not ask for and which could become very large."""
     coding: str = headers.get("content-encoding", "")
     return coding.strip().lower() not in ("", "identity")
 
 
-def break_of(error: Exception, begun: bool) -> Break:
-    """What an exception of httpx means, before (`begun` false) or after the head of the answer came."""
+def break_of(error: Exception, has_head: bool) -> Break:
+    """Maps an exception of httpx to a failure; `has_head` is true after the head of the answer."""
     ended = isinstance(error, (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError))
-    return "stale" if ended and not begun else "broken"
+    return "stale" if ended and not has_head else "broken"

@@ -1,6 +1,6 @@
 """Blocking connections that keep one deadline for connecting, sending and reading together.
 
-A timeout of httpx is that of each single read: a server that sends a byte now and then would hold a call.
+A timeout of httpx applies to each read: a server that sends a byte now and then could block a call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import httpx
 
 
 class Budget(float):
-    """The seconds that were left when it was made, and the moment when they are over."""
+    """The remaining seconds at its creation, and the time when they end."""
 
     at: float
 
@@ -32,18 +32,18 @@ class Budget(float):
         return budget
 
 
-def _left(timeout: float | None, over: type[httpcore.TimeoutException]) -> float | None:
+def _remaining(timeout: float | None, over: type[httpcore.TimeoutException]) -> float | None:
     if not isinstance(timeout, Budget):
         return timeout
-    left = timeout.at - time.monotonic()
-    # A socket whose timeout is 0 does not block at all.
-    if left <= 0:
+    remaining = timeout.at - time.monotonic()
+    # A socket with timeout 0 would not block at all.
+    if remaining <= 0:
         raise over
-    return left
+    return remaining
 
 
 class _Open:
-    """The streams that are open, so that another thread can end what is running."""
+    """The open streams, so that another thread can cancel running calls."""
 
     def __init__(self) -> None:
         self._streams: WeakSet[_Stream] = WeakSet()
@@ -72,10 +72,10 @@ class _Stream(httpcore.NetworkStream):
         streams.add(self)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+        return self._inner.read(max_bytes, _remaining(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, _left(timeout, httpcore.WriteTimeout))
+        self._inner.write(buffer, _remaining(timeout, httpcore.WriteTimeout))
 
     def close(self) -> None:
         self._inner.close()
@@ -83,20 +83,20 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, left), self._streams)
+        remaining = _remaining(timeout, httpcore.ConnectTimeout)
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, remaining), self._streams)
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
 
     def interrupt(self) -> None:
-        """Wakes a thread that reads; closing would free the number of the socket under its feet."""
+        """Wakes a reading thread. Closing would free the descriptor while that thread still uses it."""
         with contextlib.suppress(OSError):
             self.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
 
 def _resolve(host: str, port: int, timeout: float | None) -> list[str]:
-    """The resolver of the system knows no deadline: it runs in a thread that may be left behind."""
+    """The system's resolver has no timeout, so it runs in a thread that may be abandoned."""
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(host)
         return [host]
@@ -132,11 +132,11 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        addresses = _resolve(host, port, _left(timeout, httpcore.ConnectTimeout))
+        addresses = _resolve(host, port, _remaining(timeout, httpcore.ConnectTimeout))
         for position, address in enumerate(addresses):
-            left = _left(timeout, httpcore.ConnectTimeout)
-            # An address that swallows everything must not use up the time of the others.
-            share = None if left is None else left / (len(addresses) - position)
+            remaining = _remaining(timeout, httpcore.ConnectTimeout)
+            # An address that never answers must not use up the time for the others.
+            share = None if remaining is None else remaining / (len(addresses) - position)
             try:
                 stream = self._inner.connect_tcp(address, port, share, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
@@ -152,7 +152,7 @@ def _as_httpx() -> Iterator[None]:
     try:
         yield
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
-        # The two libraries name them alike.
+        # Both libraries use these names.
         raise getattr(httpx, type(error).__name__)(str(error)) from error
 
 
@@ -169,7 +169,7 @@ class _Body(httpx.SyncByteStream):
 
 
 class DeadlineTransport(httpx.BaseTransport):
-    """A pool of HTTP/1.1 connections; a Budget as the timeout of a request bounds the whole of it."""
+    """A pool of HTTP/1.1 connections. A Budget as timeout limits the whole request."""
 
     def __init__(self, ssl_context: ssl.SSLContext, limits: httpx.Limits) -> None:
         self._backend = _Backend()
@@ -183,7 +183,7 @@ class DeadlineTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
-        sent = httpcore.Request(
+        inner_request = httpcore.Request(
             request.method,
             httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
             headers=request.headers.raw,
@@ -191,11 +191,11 @@ class DeadlineTransport(httpx.BaseTransport):
             extensions=request.extensions,
         )
         with _as_httpx():
-            response = self._pool.handle_request(sent)
+            response = self._pool.handle_request(inner_request)
         return httpx.Response(response.status, headers=response.headers, stream=_Body(response.stream))
 
     def interrupt(self) -> None:
-        """Ends what is running; `close` may follow when it has ended."""
+        """Cancels running calls; `close` may follow when they have ended."""
         self._backend.streams.interrupt()
 
     def close(self) -> None:

@@ -22,14 +22,14 @@ ErrorKind = Literal[
 
 
 class ConsentError(Exception):
-    """Holds neither the key nor a principal id, nor words that a server wrote."""
+    """The error contains neither the key nor a principal id, and no text of a server."""
 
     kind: ErrorKind
     code: str
-    """The server's error code, `closed`, why a proof fails, or the kind itself."""
+    """The server's error code, `closed`, the reason why a proof fails, or else the kind."""
     status: int | None
     request_id: str | None
-    """Names the server's log line."""
+    """Identifies the request in the server's log."""
     retry_after_seconds: int | None
 
     def __init__(
@@ -69,7 +69,7 @@ def _rebuild(
     retry_after_seconds: int | None,
     hint: str | None,
 ) -> ConsentError:
-    """For pickle and copy: an error may cross a process."""
+    """Supports pickle and copy, because an error may be sent to another process."""
     return ConsentError(
         method,
         kind,
@@ -93,7 +93,7 @@ _ALWAYS_RAISED = frozenset({400, 401, 403, 422})
 
 
 def kind_of_status(status: int) -> ErrorKind:
-    """Every 4xx that is not named is the caller's request; what is neither 4xx nor 5xx is an odd answer."""
+    """Other 4xx mean an invalid request; a status that is neither 4xx nor 5xx means a malformed response."""
     named = _KIND_OF.get(status)
     if named is not None:
         return named
@@ -103,7 +103,7 @@ def kind_of_status(status: int) -> ErrorKind:
 
 
 def is_undecided(error: ConsentError) -> bool:
-    """True when a check may become a denial: what the caller has to mend is raised instead."""
+    """True if a check may become a denial. Errors that the caller has to fix are raised instead."""
     if error.status is None:
         return error.kind not in ("config", "invalid-request")
     return error.status not in _ALWAYS_RAISED

@@ -1,4 +1,4 @@
-"""For your tests, in place of a client: in memory, and nothing is allowed that was not granted."""
+"""A fake of the client for your tests. It works in memory and allows only what was granted."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from ._version import VERSION
 class FakeCall:
     method: str
     args: Mapping[str, Any]
-    """By name; what was not given is not in it."""
+    """Arguments by name, without those that were not passed."""
 
 
 class FakeConsent:
-    """Has the surface of ConsentClient. Times are accepted and mean nothing."""
+    """Has the same methods as ConsentClient. Timeouts are accepted and ignored."""
 
     calls: list[FakeCall]
-    """What was called, in order."""
+    """All calls, in order."""
     sessions: FakeSessions
 
     def __init__(self, *, on_unavailable: OnUnavailable = "deny") -> None:
@@ -53,7 +53,7 @@ class FakeConsent:
         self._closed = False
 
     def set_unavailable(self, unavailable: bool) -> None:
-        """From now on everything answers as if the server were gone, or as before again."""
+        """Makes all further calls fail as if the server were down, or work again."""
         self._unavailable = unavailable
 
     def set_decision(
@@ -66,7 +66,7 @@ class FakeConsent:
         restricted: bool = False,
         **more: Any,
     ) -> None:
-        """What `decision` answers for this request; `more` are other fields of Verdict."""
+        """Sets the verdict that `decision` returns for this request; `more` are other fields of Verdict."""
         self._verdicts[request_id] = Verdict(request_id, class_, reason, decided_at, restricted, **more)
 
     def is_allowed(
@@ -185,8 +185,8 @@ class FakeConsent:
     def _called(self, method: str, **args: Any) -> None:
         if self._closed:
             raise ConsentError(method, "config", code="closed")
-        given = {name: value for name, value in args.items() if value is not None}
-        self.calls.append(FakeCall(method, given))
+        passed = {name: value for name, value in args.items() if value is not None}
+        self.calls.append(FakeCall(method, passed))
 
     def _reach(self, method: str, **args: Any) -> None:
         self._called(method, **args)

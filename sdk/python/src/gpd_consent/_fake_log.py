@@ -1,4 +1,4 @@
-"""What the fake remembers."""
+"""The events that the fake stores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Choice = Literal["granted", "denied", "withdrawn"]
 
 GENESIS = ProofRef(0, "0" * 64)
 TIME = "2026-01-01T00:00:00.000Z"
-"""Nothing in a test depends on the day."""
+"""A fixed time, so that no test depends on the date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _told(event: Event) -> HistoryEvent:
 
 
 def history_of(events: list[Event], principal_id: str, cursor: str | None, limit: int | None) -> History:
-    """Newest first, from before the cursor on."""
+    """Returns the events before the cursor, newest first."""
     before = len(events) + 1 if cursor is None else int(cursor)
     found = [one for one in reversed(events) if one.principal_id == principal_id and one.proof.seq < before]
     page = found[: 50 if limit is None else limit]
@@ -72,9 +72,9 @@ def history_of(events: list[Event], principal_id: str, cursor: str | None, limit
 def store_outcome(
     stored: dict[str, ReportedOutcome], request_id: str, outcome: str, at: str | None
 ) -> ReportedOutcome:
-    """The first report stays; two times are the same when their texts are."""
+    """Keeps the first report; times are compared as texts."""
     first = ReportedOutcome(request_id, outcome, TIME if at is None else at)
-    kept = stored.setdefault(request_id, first)
-    if kept.outcome != outcome or (at is not None and kept.at != at):
+    first_report = stored.setdefault(request_id, first)
+    if first_report.outcome != outcome or (at is not None and first_report.at != at):
         raise ConsentError("report_outcome", "conflict", code="idempotency-conflict", status=409)
-    return kept
+    return first_report

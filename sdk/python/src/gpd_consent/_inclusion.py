@@ -1,4 +1,4 @@
-"""RFC 6962 hashes, and RFC 9162 sections 2.1.3.2 and 2.1.4.2."""
+"""Verifies inclusion and consistency proofs: RFC 6962 hashes, RFC 9162 sections 2.1.3.2 and 2.1.4.2."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_included(index: int, size: int, leaf: bytes, path: Sequence[bytes], root:
             return False
         if node % 2 == 1 or node == last:
             found = _node_hash(sibling, found)
-            # At the right edge a node without a sibling rises to where it has one.
+            # At the right edge, a node without a sibling moves up to a level where it has one.
             while node % 2 == 0 and node != 0:
                 node //= 2
                 last //= 2
@@ -37,12 +37,12 @@ def is_included(index: int, size: int, leaf: bytes, path: Sequence[bytes], root:
 def is_extension(
     old_size: int, old_root: bytes, new_size: int, new_root: bytes, proof: Sequence[bytes]
 ) -> bool:
-    """Whether the older tree, of one entry or more, is how the newer one began."""
+    """True if the newer tree begins with all entries of the older one, which has at least one."""
     if old_size >= new_size:
         return old_size == new_size and not proof and old_root == new_root
     if not proof:
         return False
-    # A whole subtree is its own start, and is not sent.
+    # The proof leaves out the first hash if the older tree is a complete subtree: it is the older root.
     whole = old_size & (old_size - 1) == 0
     start, rest = (old_root, proof) if whole else (proof[0], proof[1:])
     node, last = old_size - 1, new_size - 1

@@ -1,4 +1,4 @@
-"""JSON in the strict sense of RFC 8259."""
+"""Reads only strict JSON (RFC 8259)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ JsonObject = dict[str, Any]
 
 
 class Malformed:
-    """Said of a body that cannot be what gpd says; equal to no JSON value."""
+    """The result for a body that gpd cannot have sent; it equals no JSON value."""
 
 
 MALFORMED = Malformed()
 
 
 def _refuse_constant(name: str) -> None:
-    # Python reads NaN and Infinity, JSON does not know them.
+    # Python accepts NaN and Infinity, which are not JSON.
     raise ValueError(name)
 
 
@@ -26,7 +26,7 @@ _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def parse_json(body: bytes | None) -> Any:
-    """The value, or MALFORMED. None is a body that was too large."""
+    """Returns the value, or MALFORMED. A body of None was too large."""
     if body is None:
         return MALFORMED
     try:
@@ -40,7 +40,7 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """True is an int in Python and none in JSON."""
+    """Excludes booleans, which are integers in Python but not in JSON."""
     return type(value) is int and -MAX_INTEGER <= value <= MAX_INTEGER
 
 

@@ -1,4 +1,4 @@
-"""The connections of a client, when it was not given some."""
+"""Creates the connections of a client, unless the caller passes some."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ._deadline import DeadlineTransport
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100, keepalive_expiry=30.0)
 
 
-def _context(base: str, given: ssl.SSLContext | None) -> ssl.SSLContext:
-    if given is not None:
-        return given
-    # Reading the certificates takes longer than many a call; without them this context trusts nobody.
+def _context(base: str, context: ssl.SSLContext | None) -> ssl.SSLContext:
+    if context is not None:
+        return context
+    # Loading the certificates takes longer than most calls; without them this context trusts no server.
     return (
         httpx.create_ssl_context() if base.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     )

@@ -12,7 +12,7 @@ from ._json import MAX_INTEGER
 
 ED25519 = 0x01
 COSIGNATURE = 0x04
-"""Over a time and the note, by a witness."""
+"""The signature of a witness over a time and the note."""
 _KEY_ID_BYTES = 4
 _TIME_BYTES = 8
 _MAX_SIGNATURES = 64
@@ -31,7 +31,7 @@ class VerifierKey:
 @dataclass(frozen=True, slots=True)
 class Note:
     text: str
-    """With its last newline: what is signed."""
+    """The signed text, including its last newline."""
     signatures: tuple[tuple[str, bytes], ...]
 
 
@@ -44,7 +44,7 @@ def _is_name(text: str) -> bool:
 
 
 def parse_vkey(text: object, kind: int = ED25519) -> VerifierKey | None:
-    """`name+hex(id)+base64(kind || public key)`. Base64 has pluses of its own, so the first two part it."""
+    """`name+hex(id)+base64(kind || public key)`. Base64 can contain `+`, so only the first two separate."""
     found = _VKEY.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
         return None
@@ -66,7 +66,7 @@ def _parse_signature(line: str) -> tuple[str, bytes] | None:
 
 
 def parse_note(note: str) -> Note | None:
-    """The text may hold empty lines: the last one parts it from the signatures."""
+    """The text may have empty lines: the last one separates it from the signatures."""
     gap = note.rfind("\n\n")
     if gap == -1 or not note.endswith("\n") or any(_is_control(char) and char != "\n" for char in note):
         return None
@@ -78,14 +78,14 @@ def parse_note(note: str) -> Note | None:
 
 
 def _lines_of(note: Note, key: VerifierKey) -> list[bytes]:
-    """What the lines say that claim to be of this key, without its id."""
+    """The signatures of all lines with the name and id of this key."""
     return [
         data[_KEY_ID_BYTES:] for name, data in note.signatures if name == key.name and data.startswith(key.id)
     ]
 
 
 def _verifies(message: str, key: VerifierKey, signature: bytes) -> bool:
-    # Only who verifies proofs needs the extra.
+    # Imported here, because only the verification of proofs needs this optional package.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -97,13 +97,13 @@ def _verifies(message: str, key: VerifierKey, signature: bytes) -> bool:
 
 
 def is_signed_by(note: Note, key: VerifierKey) -> bool:
-    """At least one signature is of this key, and each that claims to be is right."""
-    own = _lines_of(note, key)
-    return len(own) > 0 and all(_verifies(note.text, key, signature) for signature in own)
+    """True if the key has signed the note and all signatures under its name and id are valid."""
+    lines = _lines_of(note, key)
+    return len(lines) > 0 and all(_verifies(note.text, key, signature) for signature in lines)
 
 
 def cosigned_at(note: Note, key: VerifierKey) -> int | None:
-    """When this witness cosigned the note last, in epoch seconds; None unless each line of it is right."""
+    """Epoch seconds of this witness's latest cosignature; None if there is none or one is invalid."""
     latest: int | None = None
     for line in _lines_of(note, key):
         time = int.from_bytes(line[:_TIME_BYTES], "big")

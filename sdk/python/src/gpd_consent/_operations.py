@@ -1,4 +1,4 @@
-"""Each method as what it sends and how its answer is read; the clients differ only in how they carry it."""
+"""For each method, the request and the reader of its answer; the two clients differ only in the transport."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ WriteName = Literal["grant", "deny", "withdraw"]
 class Operation(Generic[T]):
     call: Call
     read: Callable[[Answer, Course], T | None]
-    """None: malformed."""
+    """Returns None for a malformed answer."""
     denied: Callable[[ConsentError], T] | None = None
-    """For checks: the denial in place of an error."""
+    """Returns the denial that replaces an error, for checks only."""
 
     def conclude(self, outcome: Answer | ConsentError, course: Course) -> T:
-        """The one place where an error becomes a denial, or is raised. Never inside an except block:
-        an exception of httpx in `__context__` would hold the request with its key."""
+        """The only place where an error becomes a denial or is raised. Not called in an except block, because
+        `__context__` would then keep an exception of httpx, which contains the request with its key."""
         if isinstance(outcome, Answer):
             value = self.read(outcome, course)
             if value is not None:
@@ -53,10 +53,10 @@ class Operation(Generic[T]):
 
 
 def _encode(body: dict[str, Any]) -> bytes:
-    """What was not given is left out, never sent as null."""
-    given = {name: value for name, value in body.items() if value is not None}
+    """Leaves out missing values, which must not be sent as null."""
+    present = {name: value for name, value in body.items() if value is not None}
     try:
-        return json.dumps(given, separators=(",", ":"), allow_nan=False).encode("ascii")
+        return json.dumps(present, separators=(",", ":"), allow_nan=False).encode("ascii")
     except (TypeError, ValueError):
         encoded = None
     return encoded or b""
@@ -67,20 +67,20 @@ def _reading(shape: Callable[[object], T | None]) -> Callable[[Answer, Course], 
 
 
 class Operations:
-    """Those of one client."""
+    """The operations of one client."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def _post(self, name: str, path: str, body: dict[str, Any], *principals: str, **more: Any) -> Call:
-        more = {"statuses": (200,), "seconds": self._settings.timeout, **more}
+    def _post(self, name: str, path: str, body: dict[str, Any], *principals: str, **fields: Any) -> Call:
+        fields = {"statuses": (200,), "seconds": self._settings.timeout, **fields}
         encoded = _encode(body)
         if not encoded:
             raise ConsentError(name, "invalid-request", hint="an argument is no JSON value")
-        return Call(name, "POST", path, body=encoded, principals=principals, **more)
+        return Call(name, "POST", path, body=encoded, principals=principals, **fields)
 
-    def _get(self, name: str, path: str, **more: Any) -> Call:
-        return Call(name, "GET", path, statuses=(200,), seconds=self._settings.timeout, **more)
+    def _get(self, name: str, path: str, **fields: Any) -> Call:
+        return Call(name, "GET", path, statuses=(200,), seconds=self._settings.timeout, **fields)
 
     def _unavailable(self) -> Callable[[ConsentError], Decision] | None:
         return shapes.unavailable if self._settings.on_unavailable == "deny" else None
@@ -136,8 +136,8 @@ class Operations:
             "gpc": gpc,
             "overGpc": over_gpc,
         }
-        more = {"statuses": (201,), "seconds": self._settings.write_timeout, "idempotency_key": key}
-        call = self._post(name, f"/v1/consent/{name}", body, principal_id, **more)
+        fields = {"statuses": (201,), "seconds": self._settings.write_timeout, "idempotency_key": key}
+        call = self._post(name, f"/v1/consent/{name}", body, principal_id, **fields)
         return Operation(call, _reading(shapes.read_write))
 
     def state(self, principal_id: str) -> Operation[ConsentState]:
@@ -154,8 +154,8 @@ class Operations:
     def session(self, principal_id: str) -> Operation[Session]:
         name = "sessions.create"
         checks_of.check_principal(name, principal_id)
-        more = {"statuses": (201,), "seconds": self._settings.write_timeout}
-        call = self._post(name, "/v1/sessions", {"principalId": principal_id}, principal_id, **more)
+        fields = {"statuses": (201,), "seconds": self._settings.write_timeout}
+        call = self._post(name, "/v1/sessions", {"principalId": principal_id}, principal_id, **fields)
         return Operation(call, _reading(shapes.read_session))
 
     def receipt(self, seq: int) -> Operation[Receipt]:
@@ -175,9 +175,9 @@ class Operations:
     def report_outcome(self, request_id: str, outcome: str, at: str | None) -> Operation[ReportedOutcome]:
         name = "report_outcome"
         checks_of.check_report(name, request_id, outcome)
-        more = {"statuses": (200, 201), "seconds": self._settings.write_timeout}
+        fields = {"statuses": (200, 201), "seconds": self._settings.write_timeout}
         path = f"/v1/decisions/{request_id}/outcome"
-        call = self._post(name, path, {"outcome": outcome, "at": at}, **more)
+        call = self._post(name, path, {"outcome": outcome, "at": at}, **fields)
         return Operation(call, _reading(lambda value: shapes.read_outcome(value, request_id, outcome)))
 
     def ping(self) -> Operation[Health]:

@@ -1,4 +1,4 @@
-"""What a client is made of (SPEC.md section 1). Messages name the option, never its value."""
+"""The options of a client (SPEC.md section 1). Messages name the option, never its value."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ def _parse_base(url: object) -> str | None:
     return str(parsed).rstrip("/")
 
 
-def check_seconds(name: str, value: object, most: float = _MAX_SECONDS) -> float:
+def check_seconds(name: str, value: object, maximum: float = _MAX_SECONDS) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if isinstance(value, (int, float)) and is_number and _MIN_SECONDS <= value <= most:
+    if isinstance(value, (int, float)) and is_number and _MIN_SECONDS <= value <= maximum:
         return float(value)
-    raise _refusal(f"{name} is a number of seconds from {_MIN_SECONDS} to {most:.0f}")
+    raise _refusal(f"{name} is a number of seconds from {_MIN_SECONDS} to {maximum:.0f}")
 
 
 def check_call_seconds(value: object) -> float:
-    """The time of one call, in place of the client's."""
+    """Checks the timeout of a single call."""
     return check_seconds("timeout", value, _MAX_CALL_SECONDS)
 
 
@@ -92,7 +92,7 @@ def read_settings(
 
 
 def read_environment(environ: Mapping[str, str]) -> tuple[str, str]:
-    """The address and the key."""
+    """Returns address and key."""
 
     def read(name: str) -> str:
         value = environ.get(name)

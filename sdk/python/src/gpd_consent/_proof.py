@@ -1,4 +1,4 @@
-"""c2sp.org/tlog-proof@v1 with its entry, checked offline (SPEC.md section 6)."""
+"""Verifies proofs of entries offline: c2sp.org/tlog-proof@v1 with the entry (SPEC.md section 6)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _parse_hash(text: str) -> bytes | None:
 
 
 def _is_unicode(text: str) -> bool:
-    """False for a lone surrogate, which no bytes could have been."""
+    """False for a lone surrogate, which is no valid UTF-8."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -76,21 +76,21 @@ def _refusal(code: str) -> ConsentError:
     return ConsentError(_METHOD, "proof", code=code)
 
 
-def _least_of(witnesses: object, min_witnesses: object) -> int:
-    """How many witnesses are asked for. A list without a key would ask for none, and is refused."""
+def _required_witnesses(witnesses: object, min_witnesses: object) -> int:
+    """The required number of witnesses. A list without a key is refused, because it would require none."""
     if witnesses is None and min_witnesses is None:
         return 0
-    known = len(witnesses) if isinstance(witnesses, (list, tuple)) else 0
-    least = known if min_witnesses is None else min_witnesses
-    if type(least) is not int or not 1 <= least <= known:
+    key_count = len(witnesses) if isinstance(witnesses, (list, tuple)) else 0
+    required = key_count if min_witnesses is None else min_witnesses
+    if type(required) is not int or not 1 <= required <= key_count:
         raise ConsentError(_METHOD, "config", hint="min_witnesses is 1 to the number of witnesses")
-    return least
+    return required
 
 
-def _witness_keys(own: VerifierKey, texts: Sequence[str]) -> list[VerifierKey]:
-    """A key that is there twice would count twice, and the log's own is no witness of it."""
+def _witness_keys(log_key: VerifierKey, texts: Sequence[str]) -> list[VerifierKey]:
+    """Refuses a key that appears twice, as it would count twice, and the log's own key, no witness."""
     keys = [key for key in (parse_vkey(text, COSIGNATURE) for text in texts) if key is not None]
-    if len({key.public_key for key in (own, *keys)}) != len(texts) + 1:
+    if len({key.public_key for key in (log_key, *keys)}) != len(texts) + 1:
         raise _refusal("malformed-key")
     return keys
 
@@ -111,17 +111,17 @@ def verify_proof(
     witnesses: Sequence[str] | None = None,
     min_witnesses: int | None = None,
 ) -> ProvenEntry:
-    """Offline. `vkey` is the log's verifier key, got once by another way than the proof, and kept.
+    """Verifies a proof offline. `vkey` is the log's verifier key, got once independently of the proof.
 
-    Give `seq` and `hash` of the decision's proof: without them a true proof of another entry passes.
-    `witnesses` are verifier keys that you trust, pinned like `vkey`; `min_witnesses` of them, all by default,
-    have to have cosigned. Raises a ConsentError of kind `proof`, whose code says which check failed.
+    Pass `seq` and `hash` of the decision's proof: without them, a valid proof of another entry passes.
+    `witnesses` are verifier keys that you trust, pinned like `vkey`; `min_witnesses` of them, by default all,
+    must have cosigned. Raises a ConsentError of kind `proof`, whose code names the failed check.
     """
     if importlib.util.find_spec("cryptography") is None:
         raise ConsentError(
             _METHOD, "config", code="no-cryptography", hint="pip install 'gpd-consent[proofs]'"
         )
-    least = _least_of(witnesses, min_witnesses)
+    required = _required_witnesses(witnesses, min_witnesses)
     key = parse_vkey(vkey)
     if key is None:
         raise _refusal("malformed-key")
@@ -141,7 +141,7 @@ def verify_proof(
     if origin != key.name:
         raise _refusal("other-log")
     cosigners = _cosigners_of(note, keys)
-    if len(cosigners) < least:
+    if len(cosigners) < required:
         raise _refusal("not-witnessed")
     leaf = leaf_hash(proof.entry)
     if not is_included(proof.index, size, leaf, proof.path, root):
@@ -150,8 +150,8 @@ def verify_proof(
     if entry is None:
         raise _refusal("malformed-entry")
     found = ProvenEntry(proof.index, leaf.hex(), entry, origin, size, root.hex(), cosigners)
-    asked = ((seq, found.seq), (hash, found.hash), (type, entry["type"]), (purpose, entry.get("purpose")))
-    if any(expected is not None and expected != actual for expected, actual in asked):
+    pairs = ((seq, found.seq), (hash, found.hash), (type, entry["type"]), (purpose, entry.get("purpose")))
+    if any(expected is not None and expected != actual for expected, actual in pairs):
         raise _refusal("unexpected-entry")
     return found
 
@@ -167,7 +167,7 @@ def _is_size(size: object) -> bool:
 def verify_consistency(
     old_size: int, old_root: str, new_size: int, new_root: str, proof: Sequence[str]
 ) -> None:
-    """That a log of `new_size` entries begins with all of one of `old_size`, as two checkpoints tell them.
+    """Verifies that a log of `new_size` entries begins with all `old_size` entries of an earlier checkpoint.
 
     RFC 9162 section 2.1.4.2. All hashes are lower-case hex. Raises a ConsentError of kind `proof`, whose
     code is `malformed-proof` or `not-consistent`.

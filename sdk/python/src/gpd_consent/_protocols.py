@@ -1,4 +1,4 @@
-"""What the clients and the fakes have in common: let your own code ask for one of these."""
+"""The protocols that clients and fakes share. Let your own code depend on one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the next attempt starts (SPEC.md section 4); pure."""
+"""Computes when the next attempt starts (SPEC.md section 4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def jitter(retry: int, chance: float) -> float:
 
 
 def parse_retry_after(value: str | None, now: float) -> int | None:
-    """Whole seconds from now (epoch seconds), or None for a header that is none."""
+    """Whole seconds from now (epoch seconds), or None for an invalid header."""
     if value is None:
         return None
     text = value.strip()
@@ -39,6 +39,6 @@ def parse_retry_after(value: str | None, now: float) -> int | None:
 
 
 def wait_before(retry: int, retry_after: int | None, remaining: float, chance: float) -> float | None:
-    """Seconds to wait, or None when that would reach the deadline."""
+    """Seconds to wait, or None if that would reach the deadline."""
     wait = (retry_after or 0) + jitter(retry, chance)
     return wait if wait < remaining else None

@@ -1,4 +1,4 @@
-"""What an answer has to be before it is believed. None for everything else."""
+"""Checks the shape of answers. Readers return None for a malformed answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _is_hash(value: object) -> bool:
 
 
 def _all(values: object, read: Callable[[object], T | None]) -> tuple[T, ...] | None:
-    """None when one of them is malformed."""
+    """Returns None if one of them is malformed."""
     if not isinstance(values, list):
         return None
     found = [item for item in map(read, values) if item is not None]
@@ -61,7 +61,7 @@ def _read_proof(value: object) -> ProofRef | None:
 
 
 def read_decision(value: object) -> Decision | None:
-    """Only the JSON value true allows: `allowed` is a boolean or this is no decision."""
+    """`allowed` must be a JSON boolean; any other value makes the decision malformed."""
     if not is_object(value):
         return None
     allowed, reason = value.get("allowed"), value.get("reason")
@@ -76,12 +76,12 @@ def read_decision(value: object) -> Decision | None:
 
 
 def unavailable(error: ConsentError) -> Decision:
-    """The denial for what could not be decided."""
+    """The denial of a check that could not be decided."""
     return Decision(False, "unavailable", None, None, None, error)
 
 
 def read_batch(value: object) -> dict[str, Decision | None] | None:
-    """By id; one that is there twice, or whose decision is none, has None. None: the whole is malformed."""
+    """Decisions by id; None for a repeated id, a malformed decision or a malformed answer."""
     if not is_object(value) or not isinstance(value.get("results"), list):
         return None
     found: dict[str, Decision | None] = {}
@@ -175,7 +175,7 @@ def _read_rule(value: object) -> JsonObject | None:
 
 
 def read_verdict(value: object, request_id: str) -> Verdict | None:
-    """Of the request that was asked for, and of no other."""
+    """Refuses the verdict of another request."""
     if not is_object(value) or value.get("requestId") != request_id:
         return None
     texts = [value.get(name) for name in ("class", "reason", "decidedAt")]
@@ -204,7 +204,7 @@ def read_verdict(value: object, request_id: str) -> Verdict | None:
 
 
 def read_outcome(value: object, request_id: str, outcome: str) -> ReportedOutcome | None:
-    """What was reported, of the request it was reported of."""
+    """Refuses an outcome that differs from the report."""
     if not is_object(value) or (value.get("requestId"), value.get("outcome")) != (request_id, outcome):
         return None
     return ReportedOutcome(request_id, outcome, value["at"]) if _is_text(value.get("at")) else None

@@ -1,4 +1,4 @@
-"""Carries the calls of a blocking client."""
+"""The transport of the blocking client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._options import Settings
 
 class Transport:
     def __init__(self, settings: Settings, http: httpx.BaseTransport, *, owned: bool) -> None:
-        """`owned`: `close` ends its connections too. One that was handed in belongs to the caller."""
+        """`owned`: `close` closes the connections too. Otherwise they belong to the caller."""
         self._requests = RequestMaker(settings)
         self._http = http
         self._owned = owned
@@ -40,7 +40,7 @@ class Transport:
                 self._give_back()
 
     def close(self) -> None:
-        """Ends what is running; the last call to end gives the connections back."""
+        """Cancels running calls; the last one closes the connections."""
         with self._lock:
             if self._closing.is_set():
                 return
@@ -72,22 +72,22 @@ class Transport:
         budget = Budget.until(course.deadline)
         timeouts = {"connect": budget, "read": budget, "write": budget, "pool": budget}
         request = self._requests.make(course.call, cast("dict[str, float]", timeouts))
-        begun = False
+        has_head = False
         try:
             response = self._http.handle_request(request)
-            begun = True
+            has_head = True
             try:
                 body = self._read(response, course)
             finally:
                 response.close()
-        # Whatever a transport raises that is no cancellation: nothing of it belongs to the caller.
+        # A transport may raise anything; the caller gets only errors of this package.
         except Exception as error:
-            return "timeout" if course.remaining() <= 0 else break_of(error, begun)
+            return "timeout" if course.remaining() <= 0 else break_of(error, has_head)
         return Answer(response.status_code, response.headers, body)
 
     @staticmethod
     def _read(response: httpx.Response, course: Course) -> bytes | None:
-        """None when it is too large or coded; closing the response then closes the connection."""
+        """None if it is too large or coded; closing the response then closes the connection."""
         if is_coded(response.headers):
             return None
         body = bytearray()
@@ -95,7 +95,7 @@ class Transport:
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return None
-            # For a transport that was handed in; the own one keeps the deadline by itself.
+            # Needed only for a transport of the caller; this package's own one keeps the deadline itself.
             if course.remaining() <= 0:
                 raise httpx.ReadTimeout("deadline")
         return bytes(body)

@@ -1,4 +1,4 @@
-"""What goes in and comes out, in the words of the wire (SPEC.md section 2)."""
+"""Arguments and results of the client, with the names of the wire (SPEC.md section 2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._errors import ConsentError
 
 
 class Check(NamedTuple):
-    """One question of a batch; a plain pair is one too."""
+    """One check of a batch; a plain pair works too."""
 
     principal_id: str
     purpose: str
@@ -29,19 +29,19 @@ class ProofRef:
 class Decision:
     allowed: bool
     reason: str
-    """One that the README names, or that of a later server."""
+    """A reason that the README lists, or one of a newer server."""
     proof: ProofRef | None
-    """None only when the SDK denied because nothing could be decided."""
+    """None only if the SDK denied because the check could not be decided."""
     policy_version: int | None
     expires_at: str | None
     """ISO time, or None for never."""
     error: ConsentError | None = None
-    """Why nothing could be decided: set exactly when the SDK itself said `unavailable`."""
+    """The reason why the check could not be decided; set exactly if the SDK itself answered `unavailable`."""
     given: str = "unknown"
-    """Who gave the grant that it rests on: `person`, `agent`, `automation` or `unknown`."""
+    """Origin of the grant behind the decision: `person`, `agent`, `automation` or `unknown`."""
 
     def __bool__(self) -> bool:
-        """An object is true by default: here a denial must not be."""
+        """True only for an allowing decision: by default every object is true, even a denial."""
         return self.allowed
 
 
@@ -54,7 +54,7 @@ class WriteEntry:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """One entry a purpose; `seq` and `hash` beside are the last one's."""
+    """One entry per purpose. `seq` and `hash` of the result are those of the last entry."""
 
     entries: tuple[WriteEntry, ...]
     seq: int
@@ -91,7 +91,7 @@ class HistoryEvent:
     source: str | None
     expires_at: str | None
     over_gpc: bool = False
-    """The person overruled the signal."""
+    """True if the person agreed despite the signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class History:
     events: tuple[HistoryEvent, ...]
     """Newest first."""
     next_cursor: str | None
-    """For the next page; None on the last."""
+    """Requests the next page; None on the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,11 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict of one ingest."""
+    """The verdict of a visit."""
 
     request_id: str
     class_: str
-    """`human`, `declared_agent`, `undeclared_automation`, `unknown`, or that of a later server."""
+    """`human`, `declared_agent`, `undeclared_automation`, `unknown`, or a class of a newer server."""
     reason: str
     decided_at: str
     restricted: bool
@@ -133,23 +133,23 @@ class Verdict:
     confidence: float | None = None
     suspect_score: float | None = None
     rules: tuple[Mapping[str, Any], ...] = ()
-    """Those that fired: `id`, `weight`, `text`."""
+    """Rules that fired: `id`, `weight`, `text`."""
     policy_version: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """As the server told it, with fields that this version does not know."""
+    """The whole answer of the server, with fields that this version does not know."""
     attested: Mapping[str, Any] | None = None
     """`by` and `deviceBound`, where a passkey distinguished the device from identical ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedOutcome:
-    """What became of a decision, as it is stored."""
+    """The stored outcome of a decision."""
 
     request_id: str
     outcome: str
     """`fraud`, `chargeback`, `passed-step-up`, `false-alarm` or `other`."""
     at: str
-    """When it became known: ISO time."""
+    """ISO time when the outcome became known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Health:
 class Cosigner:
     name: str
     time: int
-    """Epoch seconds at which it saw this tree as the longest of the log."""
+    """Epoch seconds; then it knew no larger tree of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +174,16 @@ class ProvenEntry:
     origin: str
     """The log's name."""
     size: int
-    """Of the log that the checkpoint signs."""
+    """Size of the log that the checkpoint signs."""
     root: str
     witnesses: tuple[Cosigner, ...] = ()
-    """Which of the `witnesses` cosigned."""
+    """The `witnesses` that have cosigned."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookEvent:
     id: str
-    """The same for every delivery of one event."""
+    """Equal for every delivery of one event."""
     type: str
     timestamp: str
     seq: int

@@ -1,4 +1,4 @@
-"""As in pyproject.toml; a test holds them together."""
+"""Equal to the version in pyproject.toml, which a test checks."""
 
 VERSION = "0.1.0"
 USER_AGENT = f"gpd-consent-python/{VERSION}"

@@ -1,4 +1,4 @@
-"""A delivery of gpd, signed after Standard Webhooks (SPEC.md section 7)."""
+"""Verifies deliveries of gpd, which are signed as in Standard Webhooks (SPEC.md section 7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS = re.compile(r"[0-9]{1,15}")
 
 
 WebhookHeaders = Mapping[str, str] | Iterable[tuple[str, str]]
-"""Of a request of any framework, or pairs."""
+"""Headers of a request of any framework, or pairs."""
 
 
 def _refusal(code: str) -> ConsentError:
@@ -40,16 +40,16 @@ def _misconfigured(hint: str) -> ConsentError:
 
 
 def _read_secrets(secrets: object) -> list[bytes]:
-    # An environment variable that is not set arrives as None, whatever the types say.
-    given = list(secrets) if isinstance(secrets, Iterable) and not isinstance(secrets, str) else [secrets]
-    keys = [key for key in map(_read_secret, given) if key is not None]
-    if not keys or len(keys) != len(given):
+    # An unset environment variable is None, whatever its type says.
+    items = list(secrets) if isinstance(secrets, Iterable) and not isinstance(secrets, str) else [secrets]
+    keys = [key for key in map(_read_secret, items) if key is not None]
+    if not keys or len(keys) != len(items):
         raise _misconfigured("secrets are whsec_ and base64 of 24 to 64 bytes")
     return keys
 
 
 def _check_window(tolerance_seconds: float, now: float) -> None:
-    """A NaN compares false with everything, and an age with it would be judged by how the line is written."""
+    """Refuses NaN: every comparison with it is false, so an age check could pass."""
     if not math.isfinite(tolerance_seconds) or tolerance_seconds < 0:
         raise _misconfigured("tolerance_seconds is a number of seconds, 0 or more")
     if not math.isfinite(now):
@@ -57,8 +57,8 @@ def _check_window(tolerance_seconds: float, now: float) -> None:
 
 
 def _read_header(headers: WebhookHeaders, name: str) -> str:
-    """There, once, and not empty."""
-    # httpx joins what came twice in its items.
+    """The header must occur exactly once and must not be empty."""
+    # httpx joins repeated headers in items().
     items = getattr(headers, "multi_items", None) or getattr(headers, "items", None)
     pairs: Iterable[Any] = headers if items is None else items()
     values = [value for key, value in pairs if isinstance(key, str) and key.lower() == name]
@@ -69,8 +69,8 @@ def _read_header(headers: WebhookHeaders, name: str) -> str:
 
 def _is_signed(keys: list[bytes], signed: bytes, signatures: str) -> bool:
     macs = [hmac.digest(key, signed, hashlib.sha256) for key in keys]
-    given = [decode_base64(item[3:]) for item in signatures.split(" ") if item.startswith("v1,")]
-    return any(mac is not None and hmac.compare_digest(mac, own) for mac in given for own in macs)
+    received = [decode_base64(item[3:]) for item in signatures.split(" ") if item.startswith("v1,")]
+    return any(mac is not None and hmac.compare_digest(mac, valid) for mac in received for valid in macs)
 
 
 def _read_event(name: str, body: bytes) -> WebhookEvent | None:
@@ -93,10 +93,10 @@ def verify_webhook(
     tolerance_seconds: float = 300,
     now: float | None = None,
 ) -> WebhookEvent:
-    """`body` is the raw bytes as they came: parse nothing before. `secrets` is the `whsec_…` that
-    `gpd webhooks add` printed, or several during a change of secret.
+    """`body` is the raw bytes of the request, unparsed. `secrets` is the `whsec_…` that `gpd webhooks add`
+    printed, or several while a secret is replaced.
 
-    Raises a ConsentError of kind `proof`, whose code says which check failed; `config` for a malformed
+    Raises a ConsentError of kind `proof`, whose code names the failed check, or `config` for a malformed
     secret, tolerance or time.
     """
     keys = _read_secrets(secrets)

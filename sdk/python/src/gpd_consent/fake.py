@@ -1,4 +1,4 @@
-"""For your tests, in place of a client: in memory, and nothing is allowed that was not granted."""
+"""A fake of the client for your tests. It works in memory and allows only what was granted."""
 
 from ._async_fake import AsyncFakeConsent
 from ._fake import FakeCall, FakeConsent

@@ -1,4 +1,4 @@
-"""From the words of the cases to Python, and back. What is not listed here is a KeyError."""
+"""Translates the cases to Python and back. An unknown name raises KeyError."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _MILLISECONDS = {"timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
 
 
 def to_python(words: dict[str, Any]) -> dict[str, Any]:
-    """Arguments and options by keyword."""
+    """Returns arguments and options by keyword."""
     named: dict[str, Any] = {}
     for name, value in words.items():
         if name in _MILLISECONDS:
@@ -91,7 +91,7 @@ def _camel(name: str) -> str:
 
 
 def to_wire(value: Any) -> Any:
-    """A result as the wire's JSON."""
+    """Converts a result to the JSON of the wire."""
     if isinstance(value, Verdict):
         told = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         del told["raw"]

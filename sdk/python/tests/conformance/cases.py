@@ -1,4 +1,4 @@
-"""The shared file, held against its schema: what a runner does not know must fail."""
+"""Reads the shared cases and validates them, so that a runner fails on anything that it does not know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same steps, by the blocking client and by the asynchronous one."""
+"""Runs the same steps with the blocking and the asynchronous client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Driver(Protocol):
     def client_class(self) -> type[ConsentClient] | type[AsyncConsentClient]: ...
     @property
     def cancelled(self) -> type[BaseException]:
-        """The language's own kind of cancellation."""
+        """Cancels in the way that is usual in the language."""
         ...
 
     def run(self, call: Callable[[], Any], cancel_after: float | None) -> Any: ...

@@ -1,4 +1,4 @@
-"""Variables and comparison, as conformance/README.md says."""
+"""Substitutes variables and compares results, as conformance/README.md says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def substitute(value: Any, variables: dict[str, Any]) -> Any:
-    """An unknown name is a KeyError."""
+    """Raises KeyError for an unknown name."""
     if isinstance(value, str):
         whole = _VARIABLE.fullmatch(value)
         if whole is not None:
@@ -38,13 +38,13 @@ def _match(actual: Any, name: str, rule: Any, at: str) -> str | None:
 
 
 def difference(actual: Any, expected: Any, at: str = "result", *, exact: bool = False) -> str | None:
-    """What differs, or None. `exact`: no field may be there that is not expected."""
+    """Returns the first difference, or None. `exact`: an object may have no unexpected field."""
     if isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):
             return f"{at}: {actual!r} is no list of {len(expected)}"
         pairs = [(f"{at}[{i}]", actual[i], item) for i, item in enumerate(expected)]
     elif not isinstance(expected, dict):
-        # True equals 1 in Python, and must not here.
+        # Here True must not equal 1, as it does in Python.
         same = type(actual) is type(expected) and actual == expected
         return None if same else f"{at}: {actual!r}, expected {expected!r}"
     elif len(expected) == 1 and next(iter(expected)).startswith("$"):

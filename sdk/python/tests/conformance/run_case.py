@@ -1,4 +1,4 @@
-"""Runs one case; raises what is wrong with it."""
+"""Runs one case; raises an error that describes the problem."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Run:
     driver: Driver
     variables: dict[str, Any]
     clients: list[Client] = dataclasses.field(default_factory=list)
-    """The last one is the case's; each is closed at the end."""
+    """The last client is that of the case; all are closed at the end."""
 
     def open(self, url: str, key: str, **options: Any) -> None:
         self.clients.append(self.driver.client_class(url, key, **options))

@@ -1,4 +1,4 @@
-"""As much of JSON Schema as schema.json uses; a keyword that is not known here is a problem too."""
+"""Validates the part of JSON Schema that schema.json uses; an unknown keyword is a problem too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Asked:
     value: Any
     at: str
     beside: dict[str, Any]
-    """The schema that the keyword stands in."""
+    """The schema that contains the keyword."""
     definitions: dict[str, Schema]
 
     def fields(self) -> list[tuple[str, Any]]:
@@ -105,7 +105,7 @@ _WITHOUT_RULE = {"then", "else", "$schema", "title", "description", "$defs"}
 
 
 def problems(value: Any, schema: Schema, definitions: dict[str, Schema], at: str) -> Iterator[str]:
-    """What is wrong, with the place."""
+    """Returns a sentence for each problem, with its place."""
     if schema is True:
         return
     if schema is False:

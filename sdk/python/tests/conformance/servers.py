@@ -1,4 +1,4 @@
-"""What serve.mjs tells, and a way to speak to the stub."""
+"""Starts the servers, and sends requests to the stub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Servers = dict[str, Any]
 
 @contextlib.contextmanager
 def start_servers() -> Iterator[Servers]:
-    """Starts them, unless GPD_CONFORMANCE tells of ones that run."""
+    """Starts the servers, unless GPD_CONFORMANCE names running ones."""
     known = os.environ.get("GPD_CONFORMANCE")
     if known:
         yield json.loads(known)
@@ -38,7 +38,7 @@ def start_servers() -> Iterator[Servers]:
 
 
 def send_json(method: str, url: str, value: Any = None) -> Any:
-    """Not by httpx: the connections of a case are the case's own."""
+    """Without httpx, because a case must have separate connections."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.netloc, timeout=10)
     try:

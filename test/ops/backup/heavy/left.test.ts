@@ -2,10 +2,10 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { removeAbandonedStaging, removeStaging, stagingFile } from '../../../../src/db/files.ts';
-import { own } from '../../../cli/support/own.ts';
+import { createOwn } from '../../../cli/support/own.ts';
 import { spawnGpd, tempDir } from '../../../support/command.ts';
 
-/** Copies of the database in the clear outlive neither the process that made them nor the next one. */
+/** Unencrypted copies of the database are deleted by the process that made them, or else by the next one. */
 
 describe('a copy in the clear', () => {
   it('of an earlier process with the same number, as every container’s first, is left over too', () => {
@@ -35,7 +35,7 @@ describe('a copy in the clear', () => {
   });
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('goes with a backup that %s ends', async (signal) => {
-    const { dataDir, query } = await own();
+    const { dataDir, query } = await createOwn();
     await query("INSERT INTO meta (name, value) VALUES ('filler', hex(zeroblob(40000000)))");
     const folder = tempDir('backups');
     const { child, exited, output } = spawnGpd(['backup', join(folder, 'b')], {

@@ -14,13 +14,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../../src/config.ts';
 import { restoreBackup } from '../../../../src/ops/restore.ts';
-import { own } from '../../../cli/support/own.ts';
+import { createOwn } from '../../../cli/support/own.ts';
 import { PROGRAM, tempDir } from '../../../support/command.ts';
 import { expectCore, post } from '../../../support/expect.ts';
 import { startProcess } from '../../../support/process.ts';
 import { createBundle } from '../../../support/seal.ts';
 
-/** The 16 bytes by which SQLite knows its files (sqlite.org/fileformat2.html, section 1.3.1). */
+/** Overwrites the 16 bytes that identify a file of SQLite (sqlite.org/fileformat2.html, section 1.3.1). */
 function overwriteHead(path: string, bytes: Buffer): void {
   const descriptor = openSync(path, 'r+');
   writeSync(descriptor, bytes, 0, 16, 0);
@@ -32,7 +32,7 @@ describe('gpd restore', () => {
     const gpd = await startProcess();
     const [path, backup] = [join(gpd.dataDir, 'gpd.db'), join(tempDir('backups'), 'b')];
     await gpd.json(['backup', backup]);
-    // What the server holds in memory it need not read again.
+    // The server has this in memory and does not read the file again.
     expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     const head = readFileSync(path).subarray(0, 16);
     const { ino } = statSync(path);
@@ -50,18 +50,18 @@ describe('gpd restore', () => {
     const again = await startProcess({ dataDir: gpd.dataDir });
     expectCore(await post(again.url, bundle), 'replay');
     await again.kill9();
-    // Nobody gave anything back: the kernel did.
+    // The kernel released the lock when the process ended.
     overwriteHead(path, Buffer.alloc(16, 0xa5));
     expect(await gpd.cli(['restore', backup, '--yes'])).toMatchObject({ code: 0 });
     expect(statSync(path).ino).not.toBe(ino);
   });
 
   it('has the data for itself until the new database is in its place', async () => {
-    const { dataDir, json } = await own();
+    const { dataDir, json } = await createOwn();
     const backup = join(tempDir('backups'), 'b');
     await json('backup', backup);
     const env = { PATH: process.env['PATH'], GPD_DATA_DIR: dataDir };
-    // The restore stands still while another process runs to its end.
+    // The restore is paused while another process runs.
     const run = (...args: string[]) =>
       spawnSync(process.execPath, [PROGRAM, ...args], {
         env,
@@ -93,8 +93,8 @@ describe('gpd restore', () => {
   it.each([
     ['cannot be opened', (path: string) => mkdirSync(path), /cannot use .*gpd\.lock \(SQLITE_CANTOPEN\)/],
     ['is not empty', (path: string) => writeFileSync(path, 'x'.repeat(4096)), /gpd\.lock is not empty/],
-  ])('says so in a sentence, as the server does, where the lock %s', async (_name, spoil, said) => {
-    const { dataDir, gpd, json } = await own();
+  ])('says so in a sentence, as the server does, where the lock %s', async (_name, spoil, message) => {
+    const { dataDir, gpd, json } = await createOwn();
     const backup = join(tempDir('backups'), 'b');
     await json('backup', backup);
     rmSync(join(dataDir, 'gpd.lock'));
@@ -105,13 +105,13 @@ describe('gpd restore', () => {
     ]) {
       const ran = await gpd(...args);
       expect(ran).toMatchObject({ code: 78, stdout: '' });
-      expect(ran.stderr).toMatch(said);
+      expect(ran.stderr).toMatch(message);
       expect(ran.stderr.trim().split('\n')).toHaveLength(1);
     }
   });
 
   it('shuts its lock against everybody else, in a directory from before there was one too', async () => {
-    const { dataDir, json } = await own();
+    const { dataDir, json } = await createOwn();
     const path = join(dataDir, 'gpd.lock');
     rmSync(path);
     await json('tenants', 'list');

@@ -15,7 +15,7 @@ import { type GpdProcess, startProcess } from '../../../support/process.ts';
 import { createBundle } from '../../../support/seal.ts';
 import { initGpd } from '../../../support/server.ts';
 
-/** Below the range from which the system takes the ports of clients. */
+/** Below the range of ephemeral ports. */
 const PORT = 20_000 + (process.pid % 6000);
 const METRICS = `http://127.0.0.1:${PORT}/metrics`;
 
@@ -32,7 +32,7 @@ it('counts bundles, classes, checks, routes and batches', async () => {
   const port = PORT + 6000;
   const gpd = await startProcess({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${port}` } });
   const key = await addApiKey(gpd);
-  // A rate over a counter that is not there yet is none: the first stale bundle would not be seen.
+  // Counters must exist before their first event: a rate over a missing series would not show that event.
   const before = sumByLabel(parseExposition(await scrape(port)), 'gpd_ingest_total', 'reason');
   expect(Object.keys(before).sort()).toEqual(Object.keys(INGEST_STATUS).sort());
   const bundle = createBundle(gpd.targets[0]!);
@@ -82,7 +82,7 @@ it('counts bundles, classes, checks, routes and batches', async () => {
 
 describe('GET /metrics', () => {
   it('holds nothing of a person, a tenant or a caller, and only labels of closed sets', async () => {
-    // A label is there from its first value on: those of a verdict with a verdict.
+    // Labels of verdicts appear with the first verdict.
     expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     for (let i = 0; i < 200; i += 1)
       await fetch(`${gpd.url}/probe-${i}/req_${i}`, { method: i % 2 ? 'GET' : 'PUT' });
@@ -144,8 +144,8 @@ describe('GET /metrics', () => {
     expect(view.routes[0]?.route).toBe('/_fp/i/v1');
     const words = await gpd.cli(['top', '--url', `http://127.0.0.1:${PORT}`]);
     expect(words.stdout).toMatch(/verdicts +[\d.]+ a second/);
-    const lost = await gpd.cli(['top', '--url', 'http://127.0.0.1:9/metrics']);
-    expect(lost).toMatchObject({ code: 1, stdout: '' });
+    const failed = await gpd.cli(['top', '--url', 'http://127.0.0.1:9/metrics']);
+    expect(failed).toMatchObject({ code: 1, stdout: '' });
   });
 
   it('an address that is none, or taken, is 78', async () => {
@@ -184,7 +184,7 @@ describe('the dashboard', () => {
     expect(exprs.length).toBeGreaterThanOrEqual(8);
     const offered = new Set(parseExposition(await scrape()).map(({ name }) => name));
     for (const metric of await createMeters().registry.getMetricsAsJSON()) offered.add(metric.name);
-    const asked = exprs.flatMap((expr) => expr.match(/\b(?:gpd|nodejs|process)_\w+/g) ?? []);
-    expect(asked.filter((name) => !offered.has(name))).toEqual([]);
+    const names = exprs.flatMap((expr) => expr.match(/\b(?:gpd|nodejs|process)_\w+/g) ?? []);
+    expect(names.filter((name) => !offered.has(name))).toEqual([]);
   });
 });

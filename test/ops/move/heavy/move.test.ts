@@ -20,8 +20,8 @@ interface Moved {
   readonly logs: readonly { readonly kid: string; readonly size: number; readonly root: string }[];
 }
 
-/** An installation with a verdict, a grant and a key, and what it said of them. */
-async function used() {
+/** Creates an installation with a verdict, a grant and a key. @returns its answers about them too */
+async function createUsedInstallation() {
   const gpd = await startGpd();
   const key = await addApiKey(gpd);
   const [target] = gpd.targets;
@@ -29,9 +29,9 @@ async function used() {
   const { text } = await postJson(gpd.url, '/_fp/i/v1', createBundle(target), browserHeaders());
   const { requestId } = JSON.parse(text) as { requestId: string };
   await gpd.json(['consent', 'grant', KID, 'erika', 'device-identification']);
-  const said = await askAll(gpd.url, key, requestId);
+  const answers = await askAll(gpd.url, key, requestId);
   await gpd.stop();
-  return { dataDir: gpd.dataDir, key, requestId, said };
+  return { dataDir: gpd.dataDir, key, requestId, answers };
 }
 
 const authorised = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -40,7 +40,7 @@ async function askAll(url: string, key: string, requestId: string): Promise<unkn
   const decision = await fetch(`${url}/v1/decisions/${requestId}`, { headers: authorised(key) });
   const check = { principalId: 'erika', purpose: 'device-identification' };
   const allowed = await postJson(url, '/v1/consent/can-process', check, authorised(key));
-  // Where it listens now.
+  // Left out, because it contains the port of the server.
   const { contestUrl: _, ...decided } = (await decision.json()) as Record<string, unknown>;
   return [decided, JSON.parse(allowed.text)];
 }
@@ -51,11 +51,11 @@ const envOf = (dataDir: string, url?: string) => ({
 });
 
 describeWithTool('gpd move', await missingPostgres(), () => {
-  const fresh = (): Promise<string> => sharedPostgres().freshUrl();
+  const createUrl = (): Promise<string> => sharedPostgres().freshUrl();
 
   it('takes everything to PostgreSQL and back, and the old database serves nobody', async () => {
-    const { dataDir, key, requestId, said } = await used();
-    const url = await fresh();
+    const { dataDir, key, requestId, answers } = await createUsedInstallation();
+    const url = await createUrl();
     const there = await gpdJson<Moved>(['move', '--to', url], { env: envOf(dataDir) });
     expect(there.logs).toEqual([{ kid: KID, size: 3, root: expect.stringMatching(/^.{43}=$/) }]);
     expect(there.rows).toMatchObject({ decisions: 1, consent_openings: 1, ledger_entries: 3, api_keys: 1 });
@@ -75,7 +75,7 @@ describeWithTool('gpd move', await missingPostgres(), () => {
     ]);
 
     const moved = await startGpd({ dataDir, settings: { GPD_DATABASE_URL: url } });
-    expect(await askAll(moved.url, key, requestId)).toEqual(said);
+    expect(await askAll(moved.url, key, requestId)).toEqual(answers);
     await moved.json(['consent', 'withdraw', KID, 'erika', 'device-identification']);
     const busy = await moved.cli(['move', '--to', join(tempDir('back'), 'gpd.db')]);
     expect([busy.code, busy.stderr]).toEqual([
@@ -90,14 +90,14 @@ describeWithTool('gpd move', await missingPostgres(), () => {
     expect(back.logs[0]).toMatchObject({ kid: KID, size: 4 });
     const home = await startGpd({ dataDir });
     const [decision, allowed] = await askAll(home.url, key, requestId);
-    expect([decision, allowed]).toMatchObject([said[0], { allowed: false, reason: 'withdrawn' }]);
+    expect([decision, allowed]).toMatchObject([answers[0], { allowed: false, reason: 'withdrawn' }]);
     expect(await home.json(['consent', 'verify', KID])).toMatchObject({ ok: true, size: 4 });
     await home.stop();
   });
 
   it('goes on after an interruption, also when the source served in between', async () => {
-    const { dataDir, key, requestId, said } = await used();
-    const url = await fresh();
+    const { dataDir, key, requestId, answers } = await createUsedInstallation();
+    const url = await createUrl();
     const config = loadConfig({ environment: envOf(dataDir) });
     let rows = 0;
     const interrupted = move(config, url, () => {
@@ -111,7 +111,7 @@ describeWithTool('gpd move', await missingPostgres(), () => {
       expect.stringContaining('was interrupted: repeat gpd move'),
     ]);
     const served = await startGpd({ dataDir });
-    expect(await askAll(served.url, key, requestId)).toEqual(said);
+    expect(await askAll(served.url, key, requestId)).toEqual(answers);
     await served.json(['tenants', 'set', KID, 'retention.days=31']);
     await served.json(['consent', 'withdraw', KID, 'erika', 'device-identification']);
     await served.stop();
@@ -122,8 +122,8 @@ describeWithTool('gpd move', await missingPostgres(), () => {
   });
 
   it('finishes when it was killed between its last two writes', async () => {
-    const { dataDir } = await used();
-    const url = await fresh();
+    const { dataDir } = await createUsedInstallation();
+    const url = await createUrl();
     await gpdJson(['move', '--to', url], { env: envOf(dataDir) });
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -138,69 +138,83 @@ describeWithTool('gpd move', await missingPostgres(), () => {
   });
 
   it('refuses what it cannot fill, and changes nothing', async () => {
-    const { dataDir } = await used();
-    const other = await used();
-    const url = await fresh();
+    const { dataDir } = await createUsedInstallation();
+    const other = await createUsedInstallation();
+    const url = await createUrl();
     await gpdJson(['move', '--to', url], { env: envOf(other.dataDir) });
     const full = await runGpd(['move', '--to', url], { env: envOf(dataDir) });
     expect([full.code, full.stderr]).toEqual([7, expect.stringContaining('already holds an installation')]);
-    const same = await runGpd(['move', '--to', join(tempDir('same'), 'gpd.db')], { env: envOf(dataDir) });
-    expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('--to must be postgres://')]);
+    const refused = await runGpd(['move', '--to', join(tempDir('same'), 'gpd.db')], { env: envOf(dataDir) });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--to must be postgres://')]);
     const backup = join(tempDir('backups'), 'b');
     await gpdJson(['backup', backup], { env: envOf(dataDir) });
     const onto = await runGpd(['move', '--to', url, '--from', backup], { env: envOf(dataDir) });
     expect([onto.code, onto.stderr]).toEqual([7, expect.stringContaining('already holds an installation')]);
     const running = await startGpd({ dataDir });
-    const inUse = await running.cli(['move', '--to', await fresh()]);
+    const inUse = await running.cli(['move', '--to', await createUrl()]);
     expect([inUse.code, inUse.stderr]).toEqual([7, expect.stringContaining('is in use')]);
     await running.stop();
     expect((await runGpd(['tenants', 'list'], { env: envOf(dataDir) })).code).toBe(0);
   });
 
   describe('a backup', () => {
-    let kept: Awaited<ReturnType<typeof used>>;
+    let installation: Awaited<ReturnType<typeof createUsedInstallation>>;
     let backup: string;
     beforeAll(async () => {
-      kept = await used();
+      installation = await createUsedInstallation();
       backup = join(tempDir('backups'), 'b');
-      await gpdJson(['backup', backup], { env: envOf(kept.dataDir) });
+      await gpdJson(['backup', backup], { env: envOf(installation.dataDir) });
     });
 
     it('of SQLite fills an empty PostgreSQL, and one of PostgreSQL an SQLite file', async () => {
-      const url = await fresh();
-      await gpdJson(['move', '--to', url, '--from', backup], { env: envOf(kept.dataDir) });
-      const onPostgres = await startGpd({ dataDir: kept.dataDir, settings: { GPD_DATABASE_URL: url } });
-      expect(await askAll(onPostgres.url, kept.key, kept.requestId)).toEqual(kept.said);
+      const url = await createUrl();
+      await gpdJson(['move', '--to', url, '--from', backup], { env: envOf(installation.dataDir) });
+      const onPostgres = await startGpd({
+        dataDir: installation.dataDir,
+        settings: { GPD_DATABASE_URL: url },
+      });
+      expect(await askAll(onPostgres.url, installation.key, installation.requestId)).toEqual(
+        installation.answers,
+      );
       const second = join(tempDir('backups'), 'c');
-      // While it serves.
+      // The server is still running.
       expect(await onPostgres.json(['backup', second])).toMatchObject({ verified: true });
       await onPostgres.json(['consent', 'grant', KID, 'later', 'device-identification']);
       await onPostgres.stop();
 
-      rmSync(join(kept.dataDir, 'gpd.db'));
-      await gpdJson(['restore', second], { env: envOf(kept.dataDir) });
-      expect(existsSync(join(kept.dataDir, 'gpd.db'))).toBe(true);
-      const onSqlite = await startGpd({ dataDir: kept.dataDir });
-      expect(await askAll(onSqlite.url, kept.key, kept.requestId)).toEqual(kept.said);
+      rmSync(join(installation.dataDir, 'gpd.db'));
+      await gpdJson(['restore', second], { env: envOf(installation.dataDir) });
+      expect(existsSync(join(installation.dataDir, 'gpd.db'))).toBe(true);
+      const onSqlite = await startGpd({ dataDir: installation.dataDir });
+      expect(await askAll(onSqlite.url, installation.key, installation.requestId)).toEqual(
+        installation.answers,
+      );
       await onSqlite.stop();
     });
 
     it('replaces what PostgreSQL holds, all or nothing', async () => {
-      const own = await used();
-      const url = await fresh();
+      const installation = await createUsedInstallation();
+      const url = await createUrl();
       const second = join(tempDir('backups'), 'd');
-      await gpdJson(['backup', second], { env: envOf(own.dataDir) });
-      await gpdJson(['move', '--to', url], { env: envOf(own.dataDir) });
-      const env = envOf(own.dataDir, url);
+      await gpdJson(['backup', second], { env: envOf(installation.dataDir) });
+      await gpdJson(['move', '--to', url], { env: envOf(installation.dataDir) });
+      const env = envOf(installation.dataDir, url);
       await gpdJson(['consent', 'grant', KID, 'late', 'device-identification'], { env });
       const unasked = await runGpd(['restore', second], { env });
       expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('--yes')]);
       await gpdJson(['restore', second, '--yes'], { env });
-      const restored = await startGpd({ dataDir: own.dataDir, settings: { GPD_DATABASE_URL: url } });
-      expect(await askAll(restored.url, own.key, own.requestId)).toEqual(own.said);
+      const restored = await startGpd({ dataDir: installation.dataDir, settings: { GPD_DATABASE_URL: url } });
+      expect(await askAll(restored.url, installation.key, installation.requestId)).toEqual(
+        installation.answers,
+      );
       const check = { principalId: 'late', purpose: 'device-identification' };
-      const late = await postJson(restored.url, '/v1/consent/can-process', check, authorised(own.key));
-      expect(JSON.parse(late.text)).toMatchObject({ allowed: false, reason: 'never-asked' });
+      const lateAnswer = await postJson(
+        restored.url,
+        '/v1/consent/can-process',
+        check,
+        authorised(installation.key),
+      );
+      expect(JSON.parse(lateAnswer.text)).toMatchObject({ allowed: false, reason: 'never-asked' });
       await restored.stop();
     });
   });

@@ -6,7 +6,7 @@ import { initGpd } from '../../../support/server.ts';
 import { describeWithTool } from '../../../support/tools.ts';
 import { createManager, type Manager, type ManagerSpec, missingManager, until } from '../support/manager.ts';
 
-/** The program as a unit of Type=notify, with sockets of its own and without. */
+/** Runs the program as a unit of Type=notify, with and without sockets of the unit. */
 
 const running: Manager[] = [];
 afterEach(() => {
@@ -26,17 +26,17 @@ const count = (manager: Manager, text: string): number =>
 const isReady = (manager: Manager) => (): boolean => texts(manager).includes('READY=1');
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** One request on a connection of its own. */
+/** Sends one request on a new connection. */
 function get(port: number, path: string): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, agent: false }, (response) => {
       let body = '';
       response.setEncoding('utf8').on('data', (text: string) => {
         body += text;
       });
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
     });
-    sent.once('error', reject).end();
+    outgoing.once('error', reject).end();
   });
 }
 
@@ -45,7 +45,7 @@ describeWithTool('gpd serve under a service manager', missingManager(), () => {
     const manager = await manage({ sockets: [{ name: 'http' }], args: [] });
     const [port = 0] = manager.ports;
     manager.start();
-    // A connection that waits in the socket since before the start.
+    // This connection waits in the socket since before the start.
     const early = get(port, '/readyz');
     await until('it is ready', isReady(manager));
     expect((await early).status).toBe(200);
@@ -93,31 +93,31 @@ describeWithTool('gpd serve under a service manager', missingManager(), () => {
     manager.start();
     await until('it is ready', isReady(manager));
     const answers: number[] = [];
-    const lost: string[] = [];
+    const failures: string[] = [];
     let on = true;
     const load = Array.from({ length: 8 }, async () => {
       while (on) {
         await get(port, '/_fp/pubkey?kid=acme').then(
           ({ status }) => answers.push(status),
-          (error: NodeJS.ErrnoException) => lost.push(error.code ?? error.name),
+          (error: NodeJS.ErrnoException) => failures.push(error.code ?? error.name),
         );
       }
     });
     for (let restart = 1; restart <= 3; restart += 1) {
-      const seen = answers.length;
-      await until('it answers', () => answers.length > seen + 20);
+      const answeredBefore = answers.length;
+      await until('it answers', () => answers.length > answeredBefore + 20);
       manager.signal('SIGTERM');
       await until('it ended', () => manager.exits.length === restart);
-      // Nobody is there now; what comes waits in the socket.
+      // The server is stopped: new connections wait in the socket.
       await pause(100);
       manager.start();
       await until('it is ready again', () => count(manager, 'READY=1') === restart + 1);
     }
     on = false;
     await Promise.all(load);
-    expect({ lost, codes: [...new Set(answers)] }).toEqual({ lost: [], codes: [200] });
+    expect({ lost: failures, codes: [...new Set(answers)] }).toEqual({ lost: [], codes: [200] });
     expect(manager.exits).toEqual([0, 0, 0]);
-    process.stdout.write(`restarts: 3, requests: ${answers.length}, lost: ${lost.length}\n`);
+    process.stdout.write(`restarts: 3, requests: ${answers.length}, lost: ${failures.length}\n`);
   });
 
   it('takes a second socket for the metrics, which nothing else answers on', async () => {

@@ -21,18 +21,18 @@ interface Watched {
 }
 
 function watch(probe: () => Promise<boolean>, watchdogMs = 60): Watched {
-  const seen = { signs: 0, misses: 0 };
+  const counts = { signs: 0, misses: 0 };
   const watchdog = startWatchdog({
     watchdogMs,
     answers: probe,
     onAlive: () => {
-      seen.signs += 1;
+      counts.signs += 1;
     },
     onMiss: () => {
-      seen.misses += 1;
+      counts.misses += 1;
     },
   });
-  return Object.assign(seen, { stop: () => watchdog.stop() });
+  return Object.assign(counts, { stop: () => watchdog.stop() });
 }
 
 describe('the watchdog', () => {
@@ -90,7 +90,7 @@ describe('the probe of an SQLite database', () => {
   afterAll(async () => {
     for (const database of open) await database.close();
   });
-  async function fresh(): Promise<{ database: Database; dataDir: string }> {
+  async function createDatabase(): Promise<{ database: Database; dataDir: string }> {
     const dataDir = join(tempDir('probe'), 'data');
     mkdirSync(dataDir);
     const database = await openDatabase({ location: join(dataDir, 'gpd.db'), create: true });
@@ -100,7 +100,7 @@ describe('the probe of an SQLite database', () => {
   }
 
   it('is answered, and writes nothing', async () => {
-    const { database } = await fresh();
+    const { database } = await createDatabase();
     const version = async () => (await database.read.raw('PRAGMA data_version')) as unknown;
     const before = await version();
     expect(await databaseAnswers(database)).toBe(true);
@@ -108,9 +108,9 @@ describe('the probe of an SQLite database', () => {
   });
 
   it('is not answered by a writer that one transaction never gives back', async () => {
-    const { database } = await fresh();
+    const { database } = await createDatabase();
     let release = (): void => {};
-    const held = database.transaction(
+    const blockingWork = database.transaction(
       () =>
         new Promise<void>((resolve) => {
           release = resolve;
@@ -118,19 +118,19 @@ describe('the probe of an SQLite database', () => {
     );
     expect(await databaseAnswers(database)).toBe(false);
     release();
-    await held;
+    await blockingWork;
     expect(await databaseAnswers(database)).toBe(true);
   });
 
   it('is answered by the lock of another process: a restart would not end it', async () => {
-    const { database, dataDir } = await fresh();
+    const { database, dataDir } = await createDatabase();
     const unlock = await lockDatabase(dataDir);
     expect(await databaseAnswers(database)).toBe(true);
     await unlock();
   });
 
   it('is not answered by a file that is no database', async () => {
-    const { database } = await fresh();
+    const { database } = await createDatabase();
     await database.close();
     open.pop();
     expect(await databaseAnswers(database)).toBe(false);

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PROGRAM, tempDir } from '../../../support/command.ts';
 
-/** A small service manager, by Python: Node can neither receive datagrams on AF_UNIX nor hold a socket without accepting. */
+/** A small service manager in Python, because Node can neither receive datagrams on AF_UNIX nor keep a listening socket without accepting. */
 
 const SCRIPT = fileURLToPath(new URL('./manager.py', import.meta.url));
 
 export interface Word {
   readonly text: string;
   readonly sender: number;
-  /** Seconds of a clock of its own. */
+  /** Seconds on the manager's clock. */
   readonly at: number;
 }
 
@@ -22,7 +22,7 @@ export interface Manager {
   readonly pids: readonly number[];
   start(): void;
   signal(name: string): void;
-  /** What the program wrote. */
+  /** The output of the program. */
   log(): string;
   end(): void;
 }
@@ -33,7 +33,7 @@ export interface ManagerSpec {
   readonly env?: Readonly<Record<string, string>>;
   readonly watchdogMs?: number;
   readonly args?: readonly string[];
-  /** Whom LISTEN_PID names, if not the program. */
+  /** Another process id for LISTEN_PID than that of the program. */
   readonly listenPid?: number;
 }
 
@@ -44,10 +44,10 @@ export function missingManager(): string | null {
     : 'systemd-notify is not installed (package systemd)';
 }
 
-export async function until(what: string, holds: () => boolean, ms = 60_000): Promise<void> {
+export async function until(description: string, holds: () => boolean, ms = 60_000): Promise<void> {
   const end = performance.now() + ms;
   while (!holds()) {
-    if (performance.now() > end) throw new Error(`it took longer than ${ms} ms until ${what}`);
+    if (performance.now() > end) throw new Error(`it took longer than ${ms} ms until ${description}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -58,12 +58,12 @@ type Told =
   | { readonly event: 'exit'; readonly code: number }
   | ({ readonly event: 'notify' } & Word);
 
-/** Not started yet; its sockets listen. */
+/** Creates a manager whose sockets listen and whose program is not started yet. */
 export async function createManager(spec: ManagerSpec): Promise<Manager> {
   const folder = tempDir('manager');
   const log = join(folder, 'log');
   const { sockets = [], env = {}, watchdogMs, args = [], listenPid, dataDir } = spec;
-  const given = {
+  const environment = {
     command: [process.execPath, PROGRAM, 'serve', ...args],
     env: {
       PATH: process.env['PATH'],
@@ -78,7 +78,7 @@ export async function createManager(spec: ManagerSpec): Promise<Manager> {
     ...(watchdogMs === undefined ? {} : { watchdogUsec: watchdogMs * 1000 }),
     ...(listenPid === undefined ? {} : { listenPid }),
   };
-  const child = spawn('python3', [SCRIPT, JSON.stringify(given)], {
+  const child = spawn('python3', [SCRIPT, JSON.stringify(environment)], {
     cwd: folder,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -92,11 +92,11 @@ export async function createManager(spec: ManagerSpec): Promise<Manager> {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
-      const told = JSON.parse(line) as Told;
-      if (told.event === 'sockets') ports = told.ports;
-      else if (told.event === 'started') pids.push(told.pid);
-      else if (told.event === 'exit') exits.push(told.code);
-      else if (told.text !== 'BARRIER=1') words.push(told);
+      const message = JSON.parse(line) as Told;
+      if (message.event === 'sockets') ports = message.ports;
+      else if (message.event === 'started') pids.push(message.pid);
+      else if (message.event === 'exit') exits.push(message.code);
+      else if (message.text !== 'BARRIER=1') words.push(message);
     }
   });
   await until('the sockets listen', () => ports !== null);

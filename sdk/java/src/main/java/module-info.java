@@ -1,4 +1,4 @@
-/** Asks a gpd server whether personal data may be processed, records what people say, verifies proofs offline. */
+/** Asks a gpd server whether personal data may be processed, records people's choices, verifies proofs offline. */
 module dev.gpd.consent {
   requires transitive java.net.http;
   requires com.google.gson;

@@ -1,9 +1,9 @@
 package dev.gpd.consent;
 
 /**
- * Of a status that was expected.
+ * An answer with an expected status.
  *
- * @param body null when it was larger than is read
- * @param requestId or null
+ * @param body null if it was too large
+ * @param requestId may be null
  */
 record Answer(int status, byte[] body, String requestId) {}

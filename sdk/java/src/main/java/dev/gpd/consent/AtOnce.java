@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
-/** The futures of what has nothing to wait for. */
+/** Futures of methods that complete at once. */
 abstract class AtOnce implements Consent {
   static <T> CompletableFuture<T> async(Supplier<T> call) {
     try {

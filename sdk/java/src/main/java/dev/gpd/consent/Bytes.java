@@ -8,13 +8,13 @@ import java.util.Base64;
 import java.util.HexFormat;
 import java.util.regex.Pattern;
 
-/** Spellings and hashes of proofs and webhooks. */
+/** Encodings and hashes for proofs and webhooks. */
 final class Bytes {
   private static final Pattern DECIMAL = Pattern.compile("0|[1-9][0-9]{0,15}");
 
   private Bytes() {}
 
-  /** Canonical padded base64 or null: two spellings of one value would let a proof be changed unnoticed. */
+  /** Decodes only canonical padded base64: with two spellings of one value, a proof could be changed unnoticed. */
   static byte[] ofBase64(String text) {
     try {
       byte[] bytes = Base64.getDecoder().decode(text);
@@ -29,7 +29,7 @@ final class Bytes {
     return bytes != null && bytes.length == 32 ? bytes : null;
   }
 
-  /** At most 2^53-1, or -1 for what is no decimal. */
+  /** Parses a decimal of at most 2^53-1; -1 if it is invalid. */
   static long decimal(String text) {
     if (!DECIMAL.matcher(text).matches()) return -1;
     long value = Long.parseLong(text);
@@ -54,7 +54,7 @@ final class Bytes {
     return text.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Whether these bytes are UTF-8: what is not would change when it is written again. */
+  /** True for valid UTF-8; other bytes would change when they are encoded again. */
   static boolean isUtf8(byte[] bytes) {
     return Arrays.equals(utf8(new String(bytes, StandardCharsets.UTF_8)), bytes);
   }

@@ -8,14 +8,14 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What is to be sent.
+ * A request to be sent.
  *
- * @param name of the method, for errors
+ * @param name the method, for errors
  * @param body null for a GET
- * @param idempotencyKey or null
- * @param isOpen the key is not sent
- * @param statuses the only ones that are an answer
- * @param principals of the call: they must not be in an error
+ * @param idempotencyKey may be null
+ * @param isOpen true if it is sent without the key
+ * @param statuses statuses of a successful answer
+ * @param principals ids that no error may contain
  */
 record Call(
     String name,
@@ -44,12 +44,12 @@ record Call(
     return new Call(name, path, body, accept, idempotencyKey, true, statuses, timeout, principals);
   }
 
-  /** A write answers 201 and has its own time. */
+  /** A write is answered with 201 and has a separate timeout. */
   Call writing(Duration writeTimeout, String newKey) {
     return new Call(name, path, body, accept, newKey, isOpen, Set.of(201), writeTimeout, principals);
   }
 
-  /** A report is answered with 200 when the same was stored before. */
+  /** A report is answered with 200 if it was stored before. */
   Call reporting(Duration writeTimeout) {
     return new Call(name, path, body, accept, null, isOpen, Set.of(200, 201), writeTimeout, principals);
   }

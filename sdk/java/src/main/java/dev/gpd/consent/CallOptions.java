@@ -3,10 +3,10 @@ package dev.gpd.consent;
 import java.time.Duration;
 
 /**
- * Of one call.
+ * Options of one call.
  *
- * @param timeout the whole time of this call in place of the client's, shorter or longer, at most 60 s; or null
- * @param idempotencyKey names a write to be able to repeat it later; null for one of its own
+ * @param timeout total time of this call instead of the client's, at most 60 s; or null
+ * @param idempotencyKey allows you to repeat the write later; null for a random one
  */
 public record CallOptions(Duration timeout, String idempotencyKey) {
   public static final CallOptions NONE = new CallOptions(null, null);

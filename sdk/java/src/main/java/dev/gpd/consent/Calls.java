@@ -10,7 +10,7 @@ import java.util.UUID;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/** From methods to calls, and from answers to results. */
+/** Turns method calls into requests, and answers into results. */
 final class Calls {
   private final Transport transport;
   private final Settings settings;
@@ -30,12 +30,12 @@ final class Calls {
 
   private <T> Pending<T> pending(
       CallOptions options,
-      Supplier<Call> made,
+      Supplier<Call> createCall,
       Function<Answer, T> result,
       Function<ConsentException, T> otherwise) {
     return new Pending<>(
         () -> {
-          Call call = made.get();
+          Call call = createCall.get();
           String name = call.name();
           if (options == null) throw ConsentException.hinted(name, ErrorKind.CONFIG, "there are no options");
           if (options.timeout() != null) ConsentClientBuilder.checkCallTimeout(name, options.timeout());
@@ -45,7 +45,7 @@ final class Calls {
         otherwise);
   }
 
-  /** Reads an answer by shape. */
+  /** Reads an answer with the reader {@code shape}. */
   private static <T> T read(Call call, Answer answer, Function<Fields, T> shape) {
     Map<String, Object> body = Json.object(answer.body());
     if (body == null) throw call.malformed(answer);
@@ -56,11 +56,11 @@ final class Calls {
     }
   }
 
-  private <T> Pending<T> json(CallOptions options, Supplier<Call> made, Call like, Function<Fields, T> shape) {
-    return pending(options, made, answer -> read(like, answer, shape), Calls::rethrow);
+  private <T> Pending<T> json(CallOptions options, Supplier<Call> createCall, Call like, Function<Fields, T> shape) {
+    return pending(options, createCall, answer -> read(like, answer, shape), Calls::rethrow);
   }
 
-  /** The one place where an error becomes a denial. */
+  /** The only place where an error becomes a denial. */
   private Decision undecided(ConsentException error) {
     if (error.isUndecided() && settings.onUnavailable == OnUnavailable.DENY) return Decision.unavailable(error);
     throw error;
@@ -146,8 +146,8 @@ final class Calls {
         options,
         () -> {
           Rules.write(name, write);
-          String given = options == null ? null : options.idempotencyKey();
-          if (given != null) Rules.idempotencyKey(name, given);
+          String namedKey = options == null ? null : options.idempotencyKey();
+          if (namedKey != null) Rules.idempotencyKey(name, namedKey);
           JsonObject body = new JsonObject();
           body.addProperty("principalId", write.principalId());
           JsonArray purposes = new JsonArray();
@@ -156,7 +156,7 @@ final class Calls {
           if (write.policyVersion() != null) body.addProperty("policyVersion", write.policyVersion());
           if (write.gpc() != null) body.addProperty("gpc", write.gpc());
           if (write.overGpc() != null) body.addProperty("overGpc", write.overGpc());
-          String key = given == null ? UUID.randomUUID().toString() : given;
+          String key = namedKey == null ? UUID.randomUUID().toString() : namedKey;
           return post(name, path, body, write.principalId()).writing(settings.writeTimeout, key);
         },
         get(name, path).writing(settings.writeTimeout, null),
@@ -174,23 +174,23 @@ final class Calls {
 
   Pending<ConsentState> state(String principalId, CallOptions options) {
     String path = "/v1/consent/state";
-    Supplier<Call> made = () -> ofPrincipal("state", path, principalId, History.Page.FIRST);
-    return json(options, made, get("state", path), Shapes::state);
+    Supplier<Call> createCall = () -> ofPrincipal("state", path, principalId, History.Page.FIRST);
+    return json(options, createCall, get("state", path), Shapes::state);
   }
 
   Pending<History> history(String principalId, History.Page page, CallOptions options) {
     String path = "/v1/consent/history";
-    Supplier<Call> made =
+    Supplier<Call> createCall =
         () -> ofPrincipal("history", path, principalId, page == null ? History.Page.FIRST : page);
-    return json(options, made, get("history", path), Shapes::history);
+    return json(options, createCall, get("history", path), Shapes::history);
   }
 
   Pending<Session> session(String principalId, CallOptions options) {
     String name = "sessions.create";
     String path = "/v1/sessions";
-    Supplier<Call> made =
+    Supplier<Call> createCall =
         () -> ofPrincipal(name, path, principalId, History.Page.FIRST).writing(settings.writeTimeout, null);
-    return json(options, made, get(name, path).writing(settings.writeTimeout, null), Shapes::session);
+    return json(options, createCall, get(name, path).writing(settings.writeTimeout, null), Shapes::session);
   }
 
   Pending<Receipt> receipt(long seq, CallOptions options) {
@@ -217,18 +217,18 @@ final class Calls {
 
   Pending<Verdict> decision(String requestId, CallOptions options) {
     Call call = get("decision", "/v1/decisions/" + requestId);
-    Supplier<Call> made =
+    Supplier<Call> createCall =
         () -> {
           Rules.requestId("decision", requestId);
           return call;
         };
-    return json(options, made, call, fields -> Shapes.verdict(fields, requestId));
+    return json(options, createCall, call, fields -> Shapes.verdict(fields, requestId));
   }
 
   Pending<ReportedOutcome> reportOutcome(String requestId, String outcome, String at, CallOptions options) {
     String name = "reportOutcome";
     String path = "/v1/decisions/" + requestId + "/outcome";
-    Supplier<Call> made =
+    Supplier<Call> createCall =
         () -> {
           Rules.report(name, requestId, outcome);
           JsonObject body = new JsonObject();
@@ -236,7 +236,7 @@ final class Calls {
           if (at != null) body.addProperty("at", at);
           return post(name, path, body).reporting(settings.writeTimeout);
         };
-    return json(options, made, get(name, path), fields -> Shapes.outcome(fields, requestId, outcome));
+    return json(options, createCall, get(name, path), fields -> Shapes.outcome(fields, requestId, outcome));
   }
 
   Pending<Health> ping(CallOptions options) {

@@ -7,18 +7,18 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 
-/** Reads at most so many bytes of a body, 4 MiB as a rule; a larger one is null. */
+/** Reads a body up to a limit, usually 4 MiB; the result is null for a larger one. */
 final class Collector implements HttpResponse.BodySubscriber<byte[]> {
   static final int MAX_BYTES = 4 * 1024 * 1024;
 
   private final CompletableFuture<byte[]> body = new CompletableFuture<>();
   private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(512);
-  private final int most;
+  private final int maxBytes;
   private Flow.Subscription subscription;
 
-  /** @param most negative: any body, an empty one too, is null */
-  Collector(int most) {
-    this.most = most;
+  /** @param maxBytes if negative, the result is null for any body, even an empty one */
+  Collector(int maxBytes) {
+    this.maxBytes = maxBytes;
   }
 
   @Override
@@ -27,16 +27,16 @@ final class Collector implements HttpResponse.BodySubscriber<byte[]> {
   }
 
   @Override
-  public void onSubscribe(Flow.Subscription given) {
-    subscription = given;
-    given.request(Long.MAX_VALUE);
+  public void onSubscribe(Flow.Subscription newSubscription) {
+    subscription = newSubscription;
+    newSubscription.request(Long.MAX_VALUE);
   }
 
   @Override
   public void onNext(List<ByteBuffer> buffers) {
     for (ByteBuffer buffer : buffers) {
-      if (bytes.size() + buffer.remaining() > most) {
-        // Closes the connection.
+      if (bytes.size() + buffer.remaining() > maxBytes) {
+        // This closes the connection.
         subscription.cancel();
         body.complete(null);
         return;
@@ -54,6 +54,6 @@ final class Collector implements HttpResponse.BodySubscriber<byte[]> {
 
   @Override
   public void onComplete() {
-    body.complete(most < 0 ? null : bytes.toByteArray());
+    body.complete(maxBytes < 0 ? null : bytes.toByteArray());
   }
 }

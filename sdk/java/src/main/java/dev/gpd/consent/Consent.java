@@ -4,11 +4,11 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * What a client and the fake have in common: let your own code ask for this. Every method throws {@link ConsentException}; its twin with
+ * The interface of the client and the fake. Let your own code depend on it. Every method throws {@link ConsentException}; its twin with
  * {@code Async} completes with it. Interrupting the thread, or cancelling the future, ends a call at once.
  */
 public interface Consent extends AutoCloseable {
-  /** May this processing happen? True for nothing but a decision that says so. */
+  /** Returns true only if the server's decision allows this processing. */
   default boolean isAllowed(String principalId, String purpose) {
     return isAllowed(Check.of(principalId, purpose), CallOptions.NONE);
   }
@@ -21,7 +21,7 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<Boolean> isAllowedAsync(Check check, CallOptions options);
 
-  /** The decision with its reason and proof. */
+  /** Returns the decision with its reason and proof. */
   default Decision canProcess(String principalId, String purpose) {
     return canProcess(Check.of(principalId, purpose), CallOptions.NONE);
   }
@@ -34,7 +34,7 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<Decision> canProcessAsync(Check check, CallOptions options);
 
-  /** Up to 100 decisions of one snapshot, in the order asked. A check with {@code minSeq} is refused. */
+  /** Returns up to 100 decisions of one snapshot, in the order of the checks. A check with {@code minSeq} is refused. */
   default List<Decision> canProcessMany(List<Check> checks) {
     return canProcessMany(checks, CallOptions.NONE);
   }
@@ -71,7 +71,7 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<WriteResult> denyAsync(ConsentWrite write, CallOptions options);
 
-  /** Once it returns, the very next check is denied, on every node. */
+  /** After it has returned, every further check is denied, on every node. */
   default WriteResult withdraw(ConsentWrite write) {
     return withdraw(write, CallOptions.NONE);
   }
@@ -84,7 +84,7 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<WriteResult> withdrawAsync(ConsentWrite write, CallOptions options);
 
-  /** What a person said last, purpose by purpose. */
+  /** Returns a person's latest choice for each purpose. */
   default ConsentState state(String principalId) {
     return state(principalId, CallOptions.NONE);
   }
@@ -97,7 +97,7 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<ConsentState> stateAsync(String principalId, CallOptions options);
 
-  /** What a person said, newest first. */
+  /** Returns a person's choices, newest first. */
   default History history(String principalId) {
     return history(principalId, History.Page.FIRST, CallOptions.NONE);
   }
@@ -112,9 +112,9 @@ public interface Consent extends AutoCloseable {
 
   Sessions sessions();
 
-  /** Tokens for people's browsers. */
+  /** Creates tokens for people's browsers. */
   interface Sessions {
-    /** For one person, for at most 15 minutes: hand it to that person's browser and to nobody else. */
+    /** Creates a token for one person, valid for at most 15 minutes. Give it only to that person's browser. */
     default Session create(String principalId) {
       return create(principalId, CallOptions.NONE);
     }
@@ -128,7 +128,7 @@ public interface Consent extends AutoCloseable {
     CompletableFuture<Session> createAsync(String principalId, CallOptions options);
   }
 
-  /** A signed copy of one entry, for the person it is about. */
+  /** Returns a signed copy of an entry, for the person it is about. */
   default Receipt receipt(long seq) {
     return receipt(seq, CallOptions.NONE);
   }
@@ -141,7 +141,7 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<Receipt> receiptAsync(long seq, CallOptions options);
 
-  /** The proof of one entry as text, for {@link Proofs#verify} or an auditor. */
+  /** Returns the proof of an entry as text, for {@link Proofs#verify} or an auditor. */
   default String proof(long seq) {
     return proof(seq, CallOptions.NONE);
   }
@@ -154,7 +154,7 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<String> proofAsync(long seq, CallOptions options);
 
-  /** The verdict of one ingest: a browser must not be the messenger of its own. */
+  /** Returns the verdict of a visit. A browser must not deliver its own verdict. */
   default Verdict decision(String requestId) {
     return decision(requestId, CallOptions.NONE);
   }
@@ -168,7 +168,7 @@ public interface Consent extends AutoCloseable {
   CompletableFuture<Verdict> decisionAsync(String requestId, CallOptions options);
 
   /**
-   * What became of a decision, once: the same again changes nothing, another is a conflict.
+   * Reports the outcome of a decision once. Repeating it changes nothing; a different outcome is a conflict.
    *
    * @param outcome {@code fraud}, {@code chargeback}, {@code passed-step-up}, {@code false-alarm} or {@code other}
    */
@@ -177,7 +177,7 @@ public interface Consent extends AutoCloseable {
   }
 
   /**
-   * @param at when it became known, in RFC 3339; when the report comes in, if null
+   * @param at time when it became known (RFC 3339); null for the time of the report
    */
   ReportedOutcome reportOutcome(String requestId, String outcome, String at, CallOptions options);
 
@@ -188,7 +188,7 @@ public interface Consent extends AutoCloseable {
   CompletableFuture<ReportedOutcome> reportOutcomeAsync(
       String requestId, String outcome, String at, CallOptions options);
 
-  /** Whether the server answers; says nothing about the key. */
+  /** Resolves if the server answers; the key is not checked. */
   default Health ping() {
     return ping(CallOptions.NONE);
   }
@@ -201,7 +201,7 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<Health> pingAsync(CallOptions options);
 
-  /** Ends what is running; later calls are refused. */
+  /** Cancels running calls; later calls are refused. */
   @Override
   void close();
 }

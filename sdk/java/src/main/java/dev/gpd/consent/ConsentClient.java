@@ -3,9 +3,9 @@ package dev.gpd.consent;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** A client of gpd's consent API. Make one, share it between threads, keep it as long as the process lives. */
+/** A client of gpd's consent API. Create one per process and share it between threads. */
 public final class ConsentClient implements Consent {
-  /** Of this library. */
+  /** The version of this library. */
   public static final String VERSION = Transport.VERSION;
 
   private final Calls calls;
@@ -32,7 +32,7 @@ public final class ConsentClient implements Consent {
     return new ConsentClientBuilder();
   }
 
-  /** From GPD_CONSENT_URL and GPD_CONSENT_KEY. */
+  /** Reads GPD_CONSENT_URL and GPD_CONSENT_KEY. */
   public static ConsentClient fromEnv() {
     return builder().env(System.getenv()).build();
   }

@@ -7,7 +7,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** Options of a {@link ConsentClient}; one that is out of its rule is refused by {@link #build}, and its value is not told. */
+/** Options of a {@link ConsentClient}; {@link #build} refuses an invalid one without its value. */
 public final class ConsentClientBuilder {
   private static final Duration MIN_TIMEOUT = Duration.ofMillis(1);
   private static final Duration MAX_TIMEOUT = Duration.ofMinutes(10);
@@ -42,7 +42,7 @@ public final class ConsentClientBuilder {
     return this;
   }
 
-  /** Takes address and key from GPD_CONSENT_URL and GPD_CONSENT_KEY of this environment. */
+  /** Reads address and key from GPD_CONSENT_URL and GPD_CONSENT_KEY of this environment. */
   public ConsentClientBuilder env(Map<String, String> environment) {
     return url(read(environment, "GPD_CONSENT_URL")).key(read(environment, "GPD_CONSENT_KEY"));
   }
@@ -53,19 +53,19 @@ public final class ConsentClientBuilder {
     return value;
   }
 
-  /** Whole time of a reading call, retries included; 2 s. */
+  /** Total time of a reading call with its retries; by default 2 s. */
   public ConsentClientBuilder timeout(Duration value) {
     timeout = value;
     return this;
   }
 
-  /** Whole time of a writing call; 10 s. */
+  /** Total time of a writing call; by default 10 s. */
   public ConsentClientBuilder writeTimeout(Duration value) {
     writeTimeout = value;
     return this;
   }
 
-  /** Further attempts after the first; 2. */
+  /** Attempts after the first; by default 2. */
   public ConsentClientBuilder retries(int value) {
     retries = value;
     return this;
@@ -76,7 +76,7 @@ public final class ConsentClientBuilder {
     return this;
   }
 
-  /** Another one, such as one through a proxy; it must neither follow redirects nor keep cookies. */
+  /** Replaces the HTTP client, for instance to use a proxy. It must neither follow redirects nor keep cookies. */
   public ConsentClientBuilder httpClient(HttpClient value) {
     httpClient = value;
     return this;
@@ -89,7 +89,7 @@ public final class ConsentClientBuilder {
     }
   }
 
-  /** The time of one call, in place of the client's. @throws ConsentException config */
+  /** Checks the timeout of a single call. @throws ConsentException config */
   static void checkCallTimeout(String method, Duration value) {
     checkTimeout(method, "timeout", value, MAX_CALL_TIMEOUT);
   }
@@ -99,9 +99,9 @@ public final class ConsentClientBuilder {
     try {
       parsed = new URI(text == null ? "" : text);
     } catch (URISyntaxException malformed) {
-      // Its message quotes the address.
+      // Ignored: the message quotes the address.
     }
-    // java.net.URI reads no host where the name has an underscore, and the JDK's client calls no such address.
+    // java.net.URI finds no host if its name has an underscore, and the JDK's client cannot call such an address.
     if (parsed != null && parsed.getHost() == null && parsed.getRawAuthority() != null) {
       throw refusal("url names a host that Java's HTTP client cannot call: letters, digits, hyphens and dots alone");
     }

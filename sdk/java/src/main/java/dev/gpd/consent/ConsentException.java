@@ -1,7 +1,7 @@
 package dev.gpd.consent;
 
 /**
- * The one exception of this package. It holds no key, no principal id, no cause, and nothing that a server wrote in words. A cancelled call is a
+ * The only exception of this package. It contains no key, no principal id, no cause and no text of a server. A cancelled call throws
  * {@link java.util.concurrent.CancellationException} instead.
  */
 public final class ConsentException extends RuntimeException {
@@ -31,7 +31,7 @@ public final class ConsentException extends RuntimeException {
     return new ConsentException(text(method, kind, code, null), kind, code, null, null, null);
   }
 
-  /** @param hint what to mend, in words that hold no value of the caller's */
+  /** @param hint a remedy for the caller, without values of the call */
   static ConsentException hinted(String method, ErrorKind kind, String hint) {
     String code = kind.toString();
     return new ConsentException(text(method, kind, code, null) + ": " + hint, kind, code, null, null, null);
@@ -51,17 +51,17 @@ public final class ConsentException extends RuntimeException {
     return kind;
   }
 
-  /** The server's error code, {@code closed}, why a proof fails, or the kind itself. */
+  /** The server's error code, {@code closed}, the reason why a proof fails, or else the kind. */
   public String code() {
     return code;
   }
 
-  /** Of HTTP, or null. */
+  /** The HTTP status, or null. */
   public Integer status() {
     return status;
   }
 
-  /** Names the server's log line, or null. */
+  /** Identifies the request in the server's log; may be null. */
   public String requestId() {
     return requestId;
   }
@@ -70,7 +70,7 @@ public final class ConsentException extends RuntimeException {
     return retryAfterSeconds;
   }
 
-  /** Whether a check may become a denial: what the caller has to mend is raised instead. */
+  /** True if a check may become a denial. Errors that the caller has to fix are thrown instead. */
   boolean isUndecided() {
     if (status == null) return kind != ErrorKind.CONFIG && kind != ErrorKind.INVALID_REQUEST;
     return status != 400 && status != 401 && status != 403 && status != 422;

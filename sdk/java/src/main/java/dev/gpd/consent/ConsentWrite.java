@@ -3,11 +3,11 @@ package dev.gpd.consent;
 import java.util.List;
 
 /**
- * What a person says about purposes.
+ * A person's choice about purposes.
  *
- * @param policyVersion of the text that was shown; null for the current one
- * @param gpc true opts out of every purpose that heeds it; false ends that for the purposes of this grant alone; null changes nothing
- * @param overGpc a specific yes over the signal, in a grant alone, with {@code gpc} true and one purpose whose policy is ask; null for none
+ * @param policyVersion version of the text that was shown; null for the current one
+ * @param gpc true opts out of every purpose that honours it; false ends that for the purposes of this grant only; null changes nothing
+ * @param overGpc a specific consent despite the signal, only in a grant, with {@code gpc} true and one purpose whose policy is ask; null for none
  */
 public record ConsentWrite(String principalId, List<String> purposes, Long policyVersion, Boolean gpc, Boolean overGpc) {
   public ConsentWrite(String principalId, List<String> purposes, Long policyVersion, Boolean gpc) {

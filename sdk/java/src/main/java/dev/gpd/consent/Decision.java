@@ -3,16 +3,16 @@ package dev.gpd.consent;
 /**
  * A decision with its reason and its proof.
  *
- * @param reason one of the known ones, or that of a later server
- * @param proof null only when nothing could be decided
- * @param policyVersion null only when nothing could be decided, or when the server told none
+ * @param reason a known reason, or one of a newer server
+ * @param proof null only if the check could not be decided
+ * @param policyVersion null only if the check could not be decided, or the server sent none
  * @param expiresAt an ISO time, or null for never
- * @param given who gave the grant that it rests on: person, agent, automation or unknown
- * @param error why nothing could be decided, so that it can be logged; null for a decision of the server
+ * @param given origin of the grant behind the decision: person, agent, automation or unknown
+ * @param error the reason why the check could not be decided, for logs; null for a decision of the server
  */
 public record Decision(
     boolean allowed, String reason, ProofRef proof, Long policyVersion, String expiresAt, String given, ConsentException error) {
-  /** Of a grant that nobody is known to have given. */
+  /** A decision whose grant has an unknown origin. */
   public Decision(
       boolean allowed, String reason, ProofRef proof, Long policyVersion, String expiresAt, ConsentException error) {
     this(allowed, reason, proof, policyVersion, expiresAt, "unknown", error);

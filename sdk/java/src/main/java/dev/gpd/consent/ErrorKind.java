@@ -1,6 +1,6 @@
 package dev.gpd.consent;
 
-/** What went wrong: {@link #toString} is the same string in every language. */
+/** The kind of an error; {@link #toString} gives the same string in every language. */
 public enum ErrorKind {
   CONFIG("config"),
   INVALID_REQUEST("invalid-request"),
@@ -26,7 +26,7 @@ public enum ErrorKind {
     return text;
   }
 
-  /** Every 4xx that is not named here is the caller's request; what is neither 4xx nor 5xx is an odd answer. */
+  /** Other 4xx mean an invalid request; a status that is neither 4xx nor 5xx means a malformed response. */
   static ErrorKind ofStatus(int status) {
     return switch (status) {
       case 401 -> UNAUTHENTICATED;

@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** For your tests, in place of a client: in memory, and nothing is allowed that was not granted. Safe for many threads. */
+/** A fake of the client for your tests. It works in memory, allows only what was granted, and is safe for many threads. */
 public final class FakeConsent extends AtOnce {
   /**
-   * A call that was made.
+   * A recorded call.
    *
-   * @param args without the options
+   * @param args the arguments without the options
    */
   public record Call(String method, List<Object> args) {}
 
@@ -22,7 +22,7 @@ public final class FakeConsent extends AtOnce {
 
   private static final ProofRef GENESIS = new ProofRef(0, "0".repeat(64));
 
-  /** Nothing in a test depends on the day. */
+  /** A fixed time, so that no test depends on the date. */
   private static final String TIME = "2026-01-01T00:00:00.000Z";
 
   private final OnUnavailable onUnavailable;
@@ -41,17 +41,17 @@ public final class FakeConsent extends AtOnce {
     this.onUnavailable = onUnavailable;
   }
 
-  /** In their order. */
+  /** All calls, in order. */
   public synchronized List<Call> calls() {
     return List.copyOf(calls);
   }
 
-  /** From now on everything answers as if the server were gone, or as before again. */
+  /** Makes all further calls fail as if the server were down, or work again. */
   public synchronized void setUnavailable(boolean unavailable) {
     isUnavailable = unavailable;
   }
 
-  /** What {@link #decision} answers for this request. */
+  /** Sets the verdict that {@link #decision} returns for this request. */
   public synchronized void setDecision(String requestId, Verdict verdict) {
     verdicts.put(requestId, verdict);
   }
@@ -193,7 +193,7 @@ public final class FakeConsent extends AtOnce {
     return ConsentException.answered(method, ErrorKind.NOT_FOUND, code, 404, null, null);
   }
 
-  /** Always not-found: there is no log. */
+  /** Always fails with not-found, because the fake has no log. */
   @Override
   public synchronized Receipt receipt(long seq, CallOptions options) {
     Rules.seq("receipt", seq);
@@ -201,7 +201,7 @@ public final class FakeConsent extends AtOnce {
     throw notFound("receipt", "not-found");
   }
 
-  /** Always not-found: there is no log. */
+  /** Always fails with not-found, because the fake has no log. */
   @Override
   public synchronized String proof(long seq, CallOptions options) {
     Rules.seq("proof", seq);
@@ -222,7 +222,7 @@ public final class FakeConsent extends AtOnce {
     return verdict;
   }
 
-  /** Of a decision that {@link #setDecision} told; two times are the same when their texts are. */
+  /** Stores the outcome of a decision of {@link #setDecision}; times are compared as texts. */
   @Override
   public synchronized ReportedOutcome reportOutcome(String requestId, String outcome, String at, CallOptions options) {
     String method = "reportOutcome";

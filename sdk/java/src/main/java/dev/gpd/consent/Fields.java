@@ -4,9 +4,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** Reads an object of the wire, and throws at the first field that is not what it must be. */
+/** Reads an object of the wire, and throws at the first invalid field. */
 record Fields(Map<String, Object> of) {
-  /** Told to nobody: an answer with it is malformed. */
+  /** Thrown for a malformed answer; it never leaves this package. */
   static final class Malformed extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -38,12 +38,12 @@ record Fields(Map<String, Object> of) {
     return required(name, String.class);
   }
 
-  /** May be null or absent. */
+  /** Reads a field that may be null or absent. */
   String optionalText(String name) {
     return optional(name, String.class);
   }
 
-  /** Has to be there. */
+  /** Reads a field that must be present. */
   String textOrNull(String name) {
     if (!of.containsKey(name)) throw new Malformed();
     return optionalText(name);

@@ -1,4 +1,4 @@
 package dev.gpd.consent;
 
-/** That the server answers; says nothing about the key. */
+/** The answer of a running server; the key is not checked. */
 public record Health(String status, String version) {}

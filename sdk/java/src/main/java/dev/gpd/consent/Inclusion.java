@@ -3,7 +3,7 @@ package dev.gpd.consent;
 import java.util.Arrays;
 import java.util.List;
 
-/** RFC 6962 hashes, and RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
+/** Verifies inclusion and consistency proofs: RFC 6962 hashes, RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
 final class Inclusion {
   private static final byte[] LEAF = {0};
   private static final byte[] NODE = {1};
@@ -14,7 +14,7 @@ final class Inclusion {
     return Bytes.sha256(LEAF, entry);
   }
 
-  /** The root that the path leads to; null when it is no path of that index in a tree of that size. */
+  /** Returns the root that the path leads to; null if the path does not fit the index and the size. */
   static byte[] root(byte[] leaf, long index, long size, List<byte[]> path) {
     if (index >= size) return null;
     long node = index;
@@ -27,7 +27,7 @@ final class Inclusion {
         hash = Bytes.sha256(NODE, hash, sibling);
       } else {
         hash = Bytes.sha256(NODE, sibling, hash);
-        // At the right edge a node without a sibling rises to where it has one.
+        // At the right edge, a node without a sibling moves up to a level where it has one.
         while ((node & 1) == 0 && node != 0) {
           node >>= 1;
           last >>= 1;
@@ -41,13 +41,13 @@ final class Inclusion {
 
   record Tree(long size, byte[] root) {}
 
-  /** Whether the older tree, of one entry or more, is how the newer one began. */
+  /** True if the newer tree begins with all entries of the older one, which has at least one. */
   static boolean isExtension(Tree older, Tree newer, List<byte[]> proof) {
     if (older.size() >= newer.size()) {
       return older.size() == newer.size() && proof.isEmpty() && Arrays.equals(older.root(), newer.root());
     }
     if (proof.isEmpty()) return false;
-    // A whole subtree is its own start, and is not sent.
+    // The proof leaves out the first hash if the older tree is a complete subtree: it is the older root.
     boolean isWhole = Long.bitCount(older.size()) == 1;
     byte[] before = isWhole ? older.root() : proof.get(0);
     byte[] after = before;

@@ -11,13 +11,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** RFC 8259 to the letter. Gson's own parser is lenient whatever it is told: it takes {@code {allowed:true}}. */
+/** Reads only strict JSON (RFC 8259). Gson's own parser is lenient in every mode: it accepts {@code {allowed:true}}. */
 final class Json {
   static final long MAX_SAFE_INTEGER = (1L << 53) - 1;
 
   private Json() {}
 
-  /** Null for what is no JSON object. Integers are Long, other numbers Double. */
+  /** Null unless the body is a JSON object. Integers become Long, other numbers Double. */
   static Map<String, Object> object(byte[] body) {
     if (body == null) return null;
     try (JsonReader reader = new JsonReader(new StringReader(new String(body, StandardCharsets.UTF_8)))) {

@@ -1,9 +1,9 @@
 package dev.gpd.consent;
 
-/** What a check does that cannot be decided. */
+/** The result of a check that cannot be decided. */
 public enum OnUnavailable {
   /** A denial with reason {@code unavailable}. */
   DENY,
-  /** It throws. */
+  /** The check throws. */
   ERROR
 }

@@ -16,12 +16,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import javax.net.ssl.SSLException;
 
 /**
- * One call: attempts and waits until an answer, an error, or somebody's end of it (SPEC.md section 4). It has two drivers: {@link #await} does
- * all in the caller's thread, because the futures of the JDK's client make a detour through the common pool, which on a small machine
- * starts a thread for every call; {@link #start} is for those who want a future.
+ * One call: attempts and waits until an answer, an error, or a cancellation (SPEC.md section 4). It has two drivers: {@link #await} runs in
+ * the caller's thread, because the futures of the JDK's client use the common pool, which on a small machine starts a thread for every
+ * call; {@link #start} is for callers who want a future.
  */
 final class Operation {
-  /** No further attempt: the outcome is there. */
+  /** The outcome is known: no further attempt. */
   private static final long DONE = -1;
 
   final CompletableFuture<Answer> outcome = new CompletableFuture<>();
@@ -30,7 +30,7 @@ final class Operation {
   private final long deadline;
   private int retry = 1;
   private boolean isReplayed;
-  /** What an end of the call has to stop: an exchange or a wait, or a thread. */
+  /** The exchange or wait that the end of the call has to cancel. */
   private Future<?> running;
   private Thread waiter;
   private boolean isWoken;
@@ -45,9 +45,9 @@ final class Operation {
     return deadline - System.nanoTime();
   }
 
-  /** Ends the call with this, at once; false when it has ended. */
-  synchronized boolean end(RuntimeException how) {
-    if (!outcome.completeExceptionally(how)) return false;
+  /** Ends the call at once with this exception; false if it has ended already. */
+  synchronized boolean end(RuntimeException reason) {
+    if (!outcome.completeExceptionally(reason)) return false;
     if (waiter != null) {
       isWoken = true;
       waiter.interrupt();
@@ -64,7 +64,7 @@ final class Operation {
     if (remainingNanos() <= 0) end(ConsentException.of(call.name(), ErrorKind.TIMEOUT));
   }
 
-  /** Returns with an outcome. An interruption from outside cancels the call and is kept. */
+  /** Waits for the outcome. An interrupt from outside cancels the call, and the flag stays set. */
   void await() {
     attach();
     try {
@@ -73,7 +73,7 @@ final class Operation {
       end(closed);
     } catch (InterruptedException interrupted) {
       detach();
-      // Else it was the end of this call that woke the thread.
+      // Otherwise the end of this call woke the thread.
       if (cancel()) Thread.currentThread().interrupt();
     } finally {
       detach();
@@ -120,7 +120,7 @@ final class Operation {
     return head -> {
       hasBegun.set(true);
       String coding = head.headers().firstValue("content-encoding").orElse("").strip();
-      // Nobody asked for one, and not every language can read it.
+      // The client asked for no coding, and not every language can decode it.
       return new Collector(coding.isEmpty() || coding.equalsIgnoreCase("identity") ? Collector.MAX_BYTES : -1);
     };
   }
@@ -134,7 +134,7 @@ final class Operation {
     try {
       run(transport.timer.schedule(this::start, wait, TimeUnit.NANOSECONDS));
     } catch (RejectedExecutionException closed) {
-      // The close that stopped the timer ended this call too.
+      // Ignored: the close that stopped the timer has ended this call too.
     }
   }
 
@@ -143,7 +143,7 @@ final class Operation {
     if (outcome.isDone()) what.cancel(true);
   }
 
-  /** Nanoseconds until the next attempt, or DONE; so does {@link #failed}. */
+  /** Returns nanoseconds until the next attempt, or DONE, like {@link #failed}. */
   private long answered(HttpResponse<byte[]> response) {
     if (call.statuses().contains(response.statusCode())) {
       String requestId = transport.requestIdOf(call, response.headers());
@@ -163,13 +163,13 @@ final class Operation {
       isReplayed = true;
       boolean isByJdk = call.body() == null;
       if (!isSecond && !isByJdk) return 0;
-      // The JDK replays a GET by itself, in every attempt: after the first one its replay counts as a retry.
+      // The JDK itself replays a GET in every attempt: after the first, its replay counts as a retry.
       if (isSecond && isByJdk) retry++;
     }
     return again(ConsentException.of(call.name(), ErrorKind.NETWORK));
   }
 
-  /** The connection was there, and ended before a byte of an answer came. The JDK tells the latter in words alone. */
+  /** True if an open connection was closed before the first byte of an answer, which the JDK reports only in the message. */
   private static boolean isStale(Throwable broken) {
     if (!(broken instanceof IOException) || broken instanceof ConnectException || broken instanceof SSLException) {
       return false;

@@ -6,15 +6,15 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * A call that has not been sent: to be waited for, or to become a future.
+ * A call that was not sent yet. It can be awaited, or turned into a future.
  *
- * @param begin makes it, or throws what is refused
+ * @param begin creates the call, or throws for invalid arguments
  * @param result reads an answer
- * @param otherwise makes a result of an error, or throws it
+ * @param otherwise turns an error into a result, or throws it
  */
 record Pending<T>(Supplier<Operation> begin, Function<Answer, T> result, Function<ConsentException, T> otherwise) {
 
-  /** @throws java.util.concurrent.CancellationException when the thread was interrupted, which it stays */
+  /** @throws java.util.concurrent.CancellationException when the thread was interrupted; its interrupt flag stays set */
   T await() {
     Operation operation = begin.get();
     operation.await();
@@ -35,7 +35,7 @@ record Pending<T>(Supplier<Operation> begin, Function<Answer, T> result, Functio
     }
   }
 
-  /** Whoever ends the future, by cancel, a timeout of its own or in another way, ends the call. */
+  /** Any end of the future, such as cancel or a timeout, ends the call. */
   CompletableFuture<T> future() {
     CompletableFuture<T> future = new CompletableFuture<>();
     try {

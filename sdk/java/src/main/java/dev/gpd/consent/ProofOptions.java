@@ -3,13 +3,13 @@ package dev.gpd.consent;
 import java.util.List;
 
 /**
- * Under which key a proof has to verify, and of what.
+ * The key under which a proof must verify, and the expected entry.
  *
- * @param vkey the log's verifier key, got once by another way than the proof, and kept
- * @param seq of a decision's proof, as is {@code hash}; without them a true proof of another entry passes
- * @param type such as {@code consent.granted}; null is not asked for
- * @param witnesses verifier keys of witnesses that you trust, pinned like {@code vkey}; null asks for none
- * @param minWitnesses how many of them have to have cosigned; null is all
+ * @param vkey the log's verifier key, which you got once independently of the proof, and store
+ * @param seq from a decision's proof, like {@code hash}; without them, a valid proof of another entry passes
+ * @param type such as {@code consent.granted}; null is not compared
+ * @param witnesses verifier keys of witnesses that you trust, pinned like {@code vkey}; null requires none
+ * @param minWitnesses the required number of cosignatures; null means all
  */
 public record ProofOptions(
     String vkey, Long seq, String hash, String type, String purpose, List<String> witnesses, Integer minWitnesses) {
@@ -17,7 +17,7 @@ public record ProofOptions(
     return new ProofOptions(vkey, null, null, null, null, null, null);
   }
 
-  /** The entry that a decision names. */
+  /** Expects the entry that a decision names. */
   public ProofOptions of(ProofRef proof) {
     return new ProofOptions(vkey, proof.seq(), proof.hash(), type, purpose, witnesses, minWitnesses);
   }
@@ -30,7 +30,7 @@ public record ProofOptions(
     return new ProofOptions(vkey, seq, hash, type, expected, witnesses, minWitnesses);
   }
 
-  /** So many of these have to have cosigned. */
+  /** Requires cosignatures of at least {@code least} of these witnesses. */
   public ProofOptions witnesses(int least, List<String> keys) {
     return new ProofOptions(vkey, seq, hash, type, purpose, keys, least);
   }

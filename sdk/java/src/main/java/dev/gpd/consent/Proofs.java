@@ -10,7 +10,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Pattern;
 
-/** c2sp.org/tlog-proof@v1 with its entry, checked offline (SPEC.md section 6). */
+/** Verifies proofs of entries offline: c2sp.org/tlog-proof@v1 with the entry (SPEC.md section 6). */
 public final class Proofs {
   private static final int MAX_PATH = 63;
   private static final Pattern HEX = Pattern.compile("[0-9a-f]{64}");
@@ -72,10 +72,10 @@ public final class Proofs {
         && (options.purpose() == null || options.purpose().equals(found.entry().get("purpose")));
   }
 
-  /** A key that is there twice would count twice, and the log's own is no witness of it. */
-  private static List<SignedNote.Key> witnessKeys(SignedNote.Key own, List<String> texts) {
+  /** Refuses a key that appears twice, because it would count twice, and the log's own key, which is no witness. */
+  private static List<SignedNote.Key> witnessKeys(SignedNote.Key logKey, List<String> texts) {
     List<SignedNote.Key> keys = new ArrayList<>();
-    Set<String> seen = new HashSet<>(Set.of(Bytes.hex(own.publicKey())));
+    Set<String> seen = new HashSet<>(Set.of(Bytes.hex(logKey.publicKey())));
     for (String text : texts) {
       SignedNote.Key key = required(SignedNote.key(text, SignedNote.COSIGNATURE), "malformed-key");
       require(seen.add(Bytes.hex(key.publicKey())), "malformed-key");
@@ -84,11 +84,11 @@ public final class Proofs {
     return keys;
   }
 
-  private static int leastOf(ProofOptions options) {
+  private static int requiredWitnesses(ProofOptions options) {
     if (options.witnesses() == null && options.minWitnesses() == null) return 0;
-    int known = options.witnesses() == null ? 0 : options.witnesses().size();
-    int least = options.minWitnesses() == null ? known : options.minWitnesses();
-    if (least >= 1 && least <= known) return least;
+    int keyCount = options.witnesses() == null ? 0 : options.witnesses().size();
+    int required = options.minWitnesses() == null ? keyCount : options.minWitnesses();
+    if (required >= 1 && required <= keyCount) return required;
     throw ConsentException.hinted(
         "Proofs.verify", ErrorKind.CONFIG, "minWitnesses is 1 to the number of witnesses");
   }
@@ -102,9 +102,9 @@ public final class Proofs {
     return cosigners;
   }
 
-  /** @throws ConsentException proof; its code says which check failed */
+  /** @throws ConsentException proof; its code names the failed check */
   public static ProvenEntry verify(String text, ProofOptions options) {
-    int least = leastOf(options);
+    int required = requiredWitnesses(options);
     SignedNote.Key key = required(SignedNote.key(options.vkey(), SignedNote.ED25519), "malformed-key");
     List<SignedNote.Key> witnesses = options.witnesses() == null ? List.of() : witnessKeys(key, options.witnesses());
     Parsed proof = required(parse(text), "malformed-proof");
@@ -113,7 +113,7 @@ public final class Proofs {
     Checkpoint checkpoint = required(checkpoint(note.text()), "malformed-checkpoint");
     require(checkpoint.origin().equals(key.name()), "other-log");
     List<ProvenEntry.Cosigner> cosigners = cosigners(note, witnesses);
-    require(cosigners.size() >= least, "not-witnessed");
+    require(cosigners.size() >= required, "not-witnessed");
     byte[] leaf = Inclusion.leafHash(proof.entry());
     byte[] root = Inclusion.root(leaf, proof.index(), checkpoint.size(), proof.path());
     require(Arrays.equals(root, checkpoint.root()), "not-included");
@@ -136,8 +136,8 @@ public final class Proofs {
   }
 
   /**
-   * That a log of {@code newSize} entries begins with all of one of {@code oldSize}, as two checkpoints tell them (RFC 9162 section
-   * 2.1.4.2). All hashes are lower-case hex.
+   * Verifies that a log of {@code newSize} entries begins with all {@code oldSize} entries of an earlier checkpoint (RFC 9162
+   * section 2.1.4.2). All hashes are lower-case hex.
    *
    * @throws ConsentException proof, with the code malformed-proof or not-consistent
    */

@@ -4,12 +4,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a proof proves.
+ * The entry that a proof proves.
  *
- * @param entry as JSON tells it; {@code subject} and {@code body} of a personal one are commitments
+ * @param entry the decoded JSON; {@code subject} and {@code body} of a personal entry are commitments
  * @param origin the log's name
- * @param size of the log that the checkpoint signs
- * @param witnesses which of those asked for cosigned
+ * @param size size of the log that the checkpoint signs
+ * @param witnesses the required witnesses that have cosigned
  */
 public record ProvenEntry(
     long seq,
@@ -19,6 +19,6 @@ public record ProvenEntry(
     long size,
     String root,
     List<Cosigner> witnesses) {
-  /** @param time epoch seconds at which it saw this tree as the longest of the log */
+  /** @param time epoch seconds; then it knew no larger tree of the log */
   public record Cosigner(String name, long time) {}
 }

@@ -3,7 +3,7 @@ package dev.gpd.consent;
 import java.util.Map;
 
 /**
- * A signed copy of one entry, for the person it is about.
+ * A signed copy of an entry, for the person it is about.
  *
  * @param jws compact, EdDSA under the key of the tenant's log
  */

@@ -1,9 +1,9 @@
 package dev.gpd.consent;
 
 /**
- * What became of a decision, as it is stored.
+ * The stored outcome of a decision.
  *
  * @param outcome {@code fraud}, {@code chargeback}, {@code passed-step-up}, {@code false-alarm} or {@code other}
- * @param at when it became known: ISO time
+ * @param at ISO time when it became known
  */
 public record ReportedOutcome(String requestId, String outcome, String at) {}

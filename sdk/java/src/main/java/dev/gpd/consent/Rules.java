@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** Refused without a call. The messages hold no value. */
+/** Checks arguments before a call. The messages contain no values. */
 final class Rules {
   private static final int MAX_CHECKS = 100;
   private static final Pattern REQUEST_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
@@ -16,7 +16,7 @@ final class Rules {
     if (!holds) throw ConsentException.hinted(method, ErrorKind.INVALID_REQUEST, hint);
   }
 
-  /** Half a surrogate pair would become a question mark on its way, and so two ids one. */
+  /** Refuses half a surrogate pair: the encoder would replace it by a question mark, and two ids could become one. */
   private static boolean isText(String value) {
     return value != null && !value.isEmpty() && StandardCharsets.UTF_8.newEncoder().canEncode(value);
   }
@@ -38,7 +38,7 @@ final class Rules {
     require(method, checks.size() <= MAX_CHECKS, hint);
     for (Check one : checks) {
       check(method, one);
-      // Passing over it would promise what the wire cannot carry.
+      // Refused, because the request of a batch has no field for it.
       require(method, one.minSeq() == null, "a batch has no minSeq");
     }
   }

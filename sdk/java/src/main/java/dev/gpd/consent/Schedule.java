@@ -8,7 +8,7 @@ import java.time.format.DateTimeParseException;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/** When the next attempt starts (SPEC.md section 4); pure. */
+/** Computes when the next attempt starts (SPEC.md section 4). */
 final class Schedule {
   private static final double BASE_MILLIS = 100;
   private static final double CAP_MILLIS = 1000;
@@ -28,7 +28,7 @@ final class Schedule {
     return random * Math.min(CAP_MILLIS, BASE_MILLIS * Math.pow(2, retry - 1));
   }
 
-  /** Whole seconds from now, or null for a header that is none. */
+  /** Whole seconds from now, or null for an invalid header. */
   static Integer retryAfter(String header, Instant now) {
     if (header == null) return null;
     String text = header.strip();
@@ -42,7 +42,7 @@ final class Schedule {
     }
   }
 
-  /** Nanoseconds to wait, or nothing when that would reach the deadline. */
+  /** Nanoseconds to wait, or empty if that would reach the deadline. */
   static Optional<Long> waitNanos(int retry, Integer retryAfterSeconds, long remainingNanos, double random) {
     double millis = jitterMillis(retry, random) + (retryAfterSeconds == null ? 0 : retryAfterSeconds * 1000.0);
     long nanos = (long) (millis * 1_000_000);

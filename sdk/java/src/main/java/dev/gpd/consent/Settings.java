@@ -2,7 +2,7 @@ package dev.gpd.consent;
 
 import java.time.Duration;
 
-/** Options that were found right. No record: it would print the key. */
+/** Validated options. Not a record, which would print the key. */
 final class Settings {
   final String base;
   final String key;

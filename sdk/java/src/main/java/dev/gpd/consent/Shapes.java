@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
-/** What an answer has to be before it is believed. Each reader throws {@link Fields.Malformed} for everything else. */
+/** Checks the shape of answers. Each reader throws {@link Fields.Malformed} for a malformed answer. */
 final class Shapes {
   private Shapes() {}
 
@@ -16,7 +16,7 @@ final class Shapes {
     return List.copyOf(items);
   }
 
-  /** By id; an id that is there twice, or whose decision is none, has null. */
+  /** Decisions by id; null for an id that appears twice or whose decision is malformed. */
   static Map<String, Decision> batch(Fields fields) {
     Map<String, Decision> found = new HashMap<>();
     for (Object item : fields.list("results")) {
@@ -82,7 +82,7 @@ final class Shapes {
     return told;
   }
 
-  /** Of the request that was asked for, and of no other. */
+  /** Refuses the verdict of another request. */
   static Verdict verdict(Fields fields, String requestId) {
     return new Verdict(
         equal(fields.text("requestId"), requestId),
@@ -96,7 +96,7 @@ final class Shapes {
         fields.of());
   }
 
-  /** What was reported, of the request it was reported of. */
+  /** Refuses an outcome that differs from the report. */
   static ReportedOutcome outcome(Fields fields, String requestId, String outcome) {
     return new ReportedOutcome(
         equal(fields.text("requestId"), requestId), equal(fields.text("outcome"), outcome), fields.text("at"));

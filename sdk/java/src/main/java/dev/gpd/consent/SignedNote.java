@@ -19,7 +19,7 @@ record SignedNote(String text, List<Line> signatures) {
   record Key(String name, byte[] id, byte[] publicKey) {}
 
   static final int ED25519 = 1;
-  /** Over a time and the note, by a witness. */
+  /** The signature of a witness over a time and the note. */
   static final int COSIGNATURE = 4;
 
   private static final int TIME_BYTES = 8;
@@ -35,7 +35,7 @@ record SignedNote(String text, List<Line> signatures) {
     return !text.isEmpty() && text.codePoints().noneMatch(SignedNote::isForeign);
   }
 
-  /** name+hex(id)+base64(type || public key), or null. Base64 has pluses of its own: the first two part it. */
+  /** name+hex(id)+base64(type || public key), or null. Base64 can contain + too, so only the first two separate the parts. */
   static Key key(String text, int type) {
     String[] parts = text == null ? new String[0] : text.strip().split("\\+", 3);
     if (parts.length != 3 || !isName(parts[0])) return null;
@@ -52,7 +52,7 @@ record SignedNote(String text, List<Line> signatures) {
     return bytes != null && bytes.length > KEY_ID_BYTES ? new Line(parts[1], bytes) : null;
   }
 
-  /** Null when it is no note. The text may hold empty lines: the last one parts it from the signatures. */
+  /** Null for an invalid note. The text may have empty lines: the last one separates it from the signatures. */
   static SignedNote parse(String note) {
     int gap = note.lastIndexOf("\n\n");
     boolean hasControls = note.codePoints().anyMatch(c -> c != '\n' && Character.isISOControl(c));
@@ -68,7 +68,7 @@ record SignedNote(String text, List<Line> signatures) {
     return new SignedNote(note.substring(0, gap + 1), signatures);
   }
 
-  /** What the lines say that claim to be of this key, without its id. */
+  /** The signatures of all lines with the name and id of this key. */
   private List<byte[]> linesOf(Key key) {
     return signatures.stream()
         .filter(one -> one.name().equals(key.name()))
@@ -78,13 +78,13 @@ record SignedNote(String text, List<Line> signatures) {
         .toList();
   }
 
-  /** At least one signature is of this key, and each that claims to be is right. */
+  /** True if the key has signed the note and all signatures under its name and id are valid. */
   boolean isBy(Key key) {
     List<byte[]> own = linesOf(key);
     return !own.isEmpty() && own.stream().allMatch(line -> verifies(text, key, line));
   }
 
-  /** When this witness cosigned the note last, in epoch seconds; null unless it did, and each line of it is right. */
+  /** Epoch seconds of this witness's latest cosignature; null if there is none or one is invalid. */
   Long cosignedAt(Key key) {
     Long latest = null;
     for (byte[] line : linesOf(key)) {

@@ -12,22 +12,22 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** The connections of a client, and what an answer says (SPEC.md sections 3 and 5). */
+/** The connections of a client, and the errors of answers (SPEC.md sections 3 and 5). */
 final class Transport {
   static final String VERSION = "0.1.0";
 
   private static final Pattern CODE = Pattern.compile("[a-z][a-z0-9-]{0,63}");
   private static final Pattern REQUEST_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
-  /** A shorter secret stands in many an honest word. */
+  /** Shorter principal ids are only compared as a whole, because many words contain them. */
   private static final int MIN_CONTAINED = 4;
 
   final Settings settings;
-  /** Of this client, so that its thread ends with the client and keeps no class loader. */
+  /** Belongs to this client, so that its thread ends with the client and keeps no class loader alive. */
   final ScheduledThreadPoolExecutor timer = newTimer();
   private final Watchdog watchdog = new Watchdog(timer);
-  /** Null once closed: the JDK gives connections back when nobody holds their client. */
+  /** Null after close: the JDK closes the connections when their client is unreachable. */
   private volatile HttpClient http;
-  /** Made here. One that was handed in belongs to the caller. */
+  /** True if the HTTP client was created here; otherwise it belongs to the caller. */
   private final boolean isOwn;
 
   Transport(Settings settings, HttpClient http, boolean isOwn) {
@@ -61,7 +61,7 @@ final class Transport {
     return ConsentException.of(call.name(), ErrorKind.CONFIG, "closed");
   }
 
-  /** A call that nobody drives yet. */
+  /** Creates a call that is not running yet. */
   Operation begin(Call call, CallOptions options) {
     open(call);
     Duration timeout = options.timeout() == null ? call.timeout() : options.timeout();
@@ -79,12 +79,12 @@ final class Transport {
     if (isOwn && client != null) shutDown(client);
   }
 
-  /** Ends the threads of a client: at once from Java 21 on; before, the JDK does it when the client is collected. */
+  /** Ends the threads of a client: at once since Java 21; earlier JDKs do it when the client is garbage-collected. */
   private static void shutDown(HttpClient client) {
     try {
       HttpClient.class.getMethod("shutdownNow").invoke(client);
     } catch (ReflectiveOperationException before21) {
-      // Nothing holds it any longer.
+      // Ignored: nothing refers to it any longer.
     }
   }
 
@@ -134,7 +134,7 @@ final class Transport {
         .orElse(null);
   }
 
-  /** A proxy may echo what it was sent. */
+  /** True if the text contains a secret of the call: a proxy may echo what it was sent. */
   private boolean tells(Call call, String text) {
     Stream<String> secrets = Stream.concat(Stream.of(settings.key), call.principals().stream());
     return secrets.anyMatch(one -> one.length() < MIN_CONTAINED ? text.equals(one) : text.contains(one));

@@ -3,12 +3,12 @@ package dev.gpd.consent;
 import java.util.Map;
 
 /**
- * The verdict of one ingest.
+ * The verdict of a visit.
  *
  * @param visitorId null when nobody was identified
- * @param suspectScore null when there is none
+ * @param suspectScore null if there is none
  * @param restricted a contest is open: do not act on this verdict
- * @param fields all that the server told, in the names of the wire
+ * @param fields the whole answer of the server, with the names of the wire
  */
 public record Verdict(
     String requestId,
@@ -25,7 +25,7 @@ public record Verdict(
     return fields.get("attested") instanceof Map<?, ?> attested ? attested : null;
   }
 
-  /** For your tests: nobody identified, nothing restricted. */
+  /** A verdict for your tests: nobody identified, nothing restricted. */
   public static Verdict of(String requestId, String verdictClass) {
     Map<String, Object> fields = Map.of("requestId", requestId, "class", verdictClass);
     return new Verdict(requestId, verdictClass, "ok", null, null, null, "2026-01-01T00:00:00.000Z", false, fields);

@@ -8,8 +8,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Ends the calls whose time is up. It looks every 10 ms while calls come, because an alarm for each of them would wake a thread each time,
- * and rests after a second without any.
+ * Ends calls whose time has run out. It checks every 10 ms while there are calls, because a timer for each call would wake a thread
+ * each time, and stops after a second without calls.
  */
 final class Watchdog {
   private static final long PERIOD_MILLIS = 10;
@@ -45,7 +45,7 @@ final class Watchdog {
     try {
       timer.schedule(this::tick, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
     } catch (RejectedExecutionException closed) {
-      // Closing ends what is running.
+      // Ignored: closing ends running calls.
     }
   }
 
@@ -58,7 +58,7 @@ final class Watchdog {
     }
     idleTicks = 0;
     isAwake.set(false);
-    // One that came in between saw it awake.
+    // A call that began meanwhile saw it running.
     if (!running.isEmpty()) wake();
   }
 }

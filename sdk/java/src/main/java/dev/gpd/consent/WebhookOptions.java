@@ -5,7 +5,7 @@ import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 
-/** For {@link Webhooks#verify}. No record: it would print the secrets. */
+/** Options of {@link Webhooks#verify}. Not a record, which would print the secrets. */
 public final class WebhookOptions {
   final List<String> secrets;
   final Duration tolerance;
@@ -17,19 +17,19 @@ public final class WebhookOptions {
     this.now = now;
   }
 
-  /** {@code whsec_…} as {@code gpd webhooks add} printed them; several during a change of secret. */
+  /** {@code whsec_…} as {@code gpd webhooks add} printed them; several while a secret is replaced. */
   public static WebhookOptions secrets(String... secrets) {
-    // No List.of: an environment variable that is not set is null, and refused as every other wrong secret.
-    List<String> given = secrets == null ? List.of() : Arrays.asList(secrets.clone());
-    return new WebhookOptions(given, Duration.ofMinutes(5), null);
+    // Without List.of, which throws for null: an unset environment variable must be refused like any invalid secret.
+    List<String> list = secrets == null ? List.of() : Arrays.asList(secrets.clone());
+    return new WebhookOptions(list, Duration.ofMinutes(5), null);
   }
 
-  /** How far the time of a delivery may be off; 5 minutes. */
+  /** The allowed difference of a delivery's time; by default 5 minutes. */
   public WebhookOptions tolerance(Duration value) {
     return new WebhookOptions(secrets, value, now);
   }
 
-  /** In place of today's time. */
+  /** Replaces the present time. */
   public WebhookOptions now(Instant value) {
     return new WebhookOptions(secrets, tolerance, value);
   }

@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** A delivery of gpd, signed after Standard Webhooks (SPEC.md section 7). */
+/** Verifies deliveries of gpd, which are signed as in Standard Webhooks (SPEC.md section 7). */
 public final class Webhooks {
   private static final String NAME = "Webhooks.verify";
   private static final String PREFIX = "whsec_";
@@ -36,7 +36,7 @@ public final class Webhooks {
     throw misconfigured("secrets are whsec_ and base64 of 24 to 64 bytes");
   }
 
-  /** There, once, and not empty. */
+  /** The header must occur exactly once and must not be empty. */
   private static String once(Map<String, List<String>> headers, String name) {
     List<String> values =
         headers.entrySet().stream()
@@ -62,9 +62,9 @@ public final class Webhooks {
     List<byte[]> macs = keys.stream().map(key -> mac(key, head, body)).toList();
     boolean isOne = false;
     for (String item : signatures.split(" ")) {
-      byte[] given = item.startsWith("v1,") ? Bytes.ofBase64(item.substring("v1,".length())) : null;
-      if (given == null) continue;
-      for (byte[] own : macs) isOne |= MessageDigest.isEqual(own, given);
+      byte[] received = item.startsWith("v1,") ? Bytes.ofBase64(item.substring("v1,".length())) : null;
+      if (received == null) continue;
+      for (byte[] expected : macs) isOne |= MessageDigest.isEqual(expected, received);
     }
     return isOne;
   }
@@ -82,8 +82,8 @@ public final class Webhooks {
   }
 
   /**
-   * @param body the raw bytes as they came: parse nothing before
-   * @throws ConsentException proof, with the check that failed as its code; config for a malformed secret or tolerance
+   * @param body the raw bytes of the request, unparsed
+   * @throws ConsentException proof, whose code names the failed check; config for a malformed secret or tolerance
    */
   public static WebhookEvent verify(byte[] body, Map<String, List<String>> headers, WebhookOptions options) {
     if (body == null || headers == null || options == null) throw misconfigured("body, headers and options are not null");

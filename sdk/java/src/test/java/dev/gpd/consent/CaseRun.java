@@ -23,7 +23,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** Runs one case; throws what is wrong with it. */
+/** Runs one case; throws an error that describes the problem. */
 final class CaseRun {
   private static final ScheduledExecutorService ALARMS =
       Executors.newSingleThreadScheduledExecutor(
@@ -97,7 +97,7 @@ final class CaseRun {
 
   private void steps(int i, Map<String, Object> step) throws InterruptedException {
     if (step.get("waitMs") instanceof Double wait) Thread.sleep(wait.longValue());
-    int times = step.get("times") instanceof Double told ? told.intValue() : 1;
+    int times = step.get("times") instanceof Double count ? count.intValue() : 1;
     for (int time = 0; time < times; time++) {
       try {
         step(step);
@@ -109,9 +109,9 @@ final class CaseRun {
 
   private void step(Map<String, Object> step) throws InterruptedException {
     Map<String, Object> args = Schema.fields(Match.substitute(step.get("args"), variables));
-    Map<String, Object> given = Schema.fields(Match.substitute(step.getOrDefault("options", Map.of()), variables));
-    Duration timeout = given.get("timeoutMs") instanceof Double ms ? Duration.ofMillis(ms.longValue()) : null;
-    CallOptions options = new CallOptions(timeout, (String) given.get("idempotencyKey"));
+    Map<String, Object> stepOptions = Schema.fields(Match.substitute(step.getOrDefault("options", Map.of()), variables));
+    Duration timeout = stepOptions.get("timeoutMs") instanceof Double ms ? Duration.ofMillis(ms.longValue()) : null;
+    CallOptions options = new CallOptions(timeout, (String) stepOptions.get("idempotencyKey"));
     Map<String, Object> expected = Schema.fields(Match.substitute(step.get("expect"), variables));
     Object result = null;
     Throwable failed = null;
@@ -187,14 +187,14 @@ final class CaseRun {
     return facts;
   }
 
-  /** The whole trace, with causes and what was suppressed. */
-  private void leaks(Throwable failed, Object more) {
-    StringWriter told = new StringWriter();
-    failed.printStackTrace(new PrintWriter(told));
-    Stream<Object> own =
+  /** Searches the whole trace, with causes and suppressed exceptions. */
+  private void leaks(Throwable failed, Object furtherSecrets) {
+    StringWriter trace = new StringWriter();
+    failed.printStackTrace(new PrintWriter(trace));
+    Stream<Object> knownSecrets =
         Stream.of("principal", "principal2", "plainPrincipal", "key", "publishableKey").map(variables::get);
-    Stream.concat(own, Schema.items(more).stream())
-        .forEach(text -> require(!told.toString().contains(text.toString()), "the error tells " + text + ": " + told));
+    Stream.concat(knownSecrets, Schema.items(furtherSecrets).stream())
+        .forEach(text -> require(!trace.toString().contains(text.toString()), "the error tells " + text + ": " + trace));
   }
 
   private static void requests(List<?> requests, Map<String, Object> expected) {

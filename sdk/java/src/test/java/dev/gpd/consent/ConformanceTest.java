@@ -21,7 +21,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** All cases, once blocking, which is what is counted, and once with futures. */
+/** Runs all cases twice: with blocking calls, which are counted, and with futures. */
 class ConformanceTest {
   private static final AtomicInteger PASSED = new AtomicInteger();
   private static List<?> cases;
@@ -51,7 +51,7 @@ class ConformanceTest {
     servers = Servers.start();
   }
 
-  /** The one line that the root compares between the languages. */
+  /** bin/sdks.mjs compares this line between the languages. */
   @AfterAll
   static void report() throws IOException {
     String line = "gpd-conformance java " + PASSED.get() + "/" + cases.size() + "\n";

@@ -143,10 +143,10 @@ class ConsentClientTest {
   void refusesWhatIsNullInAWebhook() {
     String secret = "whsec_AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=";
     WebhookOptions right = WebhookOptions.secrets(secret);
-    WebhookOptions[] wrong = {
+    WebhookOptions[] invalid = {
       WebhookOptions.secrets((String) null), WebhookOptions.secrets((String[]) null), right.tolerance(null), null
     };
-    for (WebhookOptions options : wrong) {
+    for (WebhookOptions options : invalid) {
       assertEquals("config config", codeOf(() -> Webhooks.verify(new byte[0], Map.of(), options)));
     }
     assertEquals("config config", codeOf(() -> Webhooks.verify(null, Map.of(), right)));
@@ -180,12 +180,12 @@ class ConsentClientTest {
     }
   }
 
-  /** A server of bare sockets: counts the requests, and does with each what it is told. */
+  /** A server of plain sockets that counts the requests and treats each as the test says. */
   private interface OnSocket {
     void meet(Socket socket) throws IOException;
   }
 
-  private static AtomicInteger meetAll(ServerSocket listening, OnSocket what) {
+  private static AtomicInteger meetAll(ServerSocket listening, OnSocket behaviour) {
     AtomicInteger requests = new AtomicInteger();
     Thread thread =
         new Thread(
@@ -195,10 +195,10 @@ class ConsentClientTest {
                   Socket socket = listening.accept();
                   InputStream input = socket.getInputStream();
                   if (input.read() >= 0) requests.incrementAndGet();
-                  what.meet(socket);
+                  behaviour.meet(socket);
                 }
               } catch (IOException closed) {
-                // The test is over.
+                // Ignored at the end of the test.
               }
             });
     thread.setDaemon(true);

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
-/** From the calls and arguments of a case to those of this package, and back to what the wire would have. */
+/** Translates the calls and arguments of a case to those of this package, and results to the JSON of the wire. */
 final class Invocation {
   private static final Gson GSON =
       new GsonBuilder()
@@ -31,24 +31,24 @@ final class Invocation {
               })
           .create();
 
-  /** The case's client; configure and fromEnv put another in its place. */
+  /** The client of the case; configure and fromEnv replace it. */
   ConsentClient client;
 
   private static Object wire(Object result) {
     if (result instanceof Verdict verdict) {
       Map<String, Object> fields = Schema.fields(Match.json(GSON.toJson(verdict.fields())));
-      // The accessor, not what was told.
+      // The value of the accessor, not of the raw field.
       fields.put("attested", Match.json(GSON.toJson(verdict.attested())));
       return fields;
     }
-    Object told = Match.json(GSON.toJson(result));
+    Object json = Match.json(GSON.toJson(result));
     if (result instanceof ConsentState) {
-      for (Object item : Schema.items(Schema.fields(told).get("purposes"))) {
+      for (Object item : Schema.items(Schema.fields(json).get("purposes"))) {
         Map<String, Object> fields = Schema.fields(item);
         fields.putAll(Schema.fields(fields.remove("decision")));
       }
     }
-    return told;
+    return json;
   }
 
   private static String text(Map<String, Object> args, String name) {
@@ -91,7 +91,7 @@ final class Invocation {
     client = builder.build();
   }
 
-  /** Null is what a Java program can hand in at most in place of another word. */
+  /** Null stands for an unknown word, because a Java program cannot pass one. */
   private static OnUnavailable onUnavailable(Object value) {
     return value.equals("deny") ? OnUnavailable.DENY : value.equals("error") ? OnUnavailable.ERROR : null;
   }
@@ -122,7 +122,7 @@ final class Invocation {
     };
   }
 
-  /** Null for what has no future. */
+  /** Null for methods without a future. */
   CompletableFuture<?> future(String name, Map<String, Object> args, CallOptions options) {
     String principalId = (String) args.get("principalId");
     return switch (name) {

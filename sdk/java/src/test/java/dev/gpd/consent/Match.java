@@ -10,7 +10,7 @@ import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Variables and comparison, as conformance/README.md says. */
+/** Substitutes variables and compares results, as conformance/README.md says. */
 final class Match {
   private static final Gson GSON = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
   private static final Pattern VARIABLE = Pattern.compile("\\$\\{(\\w+)\\}");
@@ -60,14 +60,14 @@ final class Match {
     };
   }
 
-  /** @param exact no field of an object may be there that is not expected @return what differs, or null */
+  /** @param exact an object may have no unexpected field @return the first difference, or null */
   static String difference(Object actual, Object expected, String at, boolean exact) {
     if (expected instanceof List<?> list) {
-      if (!(actual instanceof List<?> given) || given.size() != list.size()) {
+      if (!(actual instanceof List<?> actualItems) || actualItems.size() != list.size()) {
         return at + ": " + show(actual) + " is no list of " + list.size();
       }
       for (int i = 0; i < list.size(); i++) {
-        String found = difference(given.get(i), list.get(i), at + "[" + i + "]", exact);
+        String found = difference(actualItems.get(i), list.get(i), at + "[" + i + "]", exact);
         if (found != null) return found;
       }
       return null;
@@ -86,13 +86,13 @@ final class Match {
 
   private static String fieldsDifference(Object actual, Map<String, Object> expected, String at, boolean exact) {
     if (!(actual instanceof Map<?, ?>)) return at + ": " + show(actual) + " is no object";
-    Map<String, Object> given = Schema.fields(actual);
-    for (String name : given.keySet()) {
+    Map<String, Object> actualFields = Schema.fields(actual);
+    for (String name : actualFields.keySet()) {
       if (exact && !expected.containsKey(name)) return at + ": " + name + " must not be there";
     }
     for (Map.Entry<String, Object> field : expected.entrySet()) {
       String name = field.getKey();
-      String found = difference(given.get(name), field.getValue(), at + "." + name, exact);
+      String found = difference(actualFields.get(name), field.getValue(), at + "." + name, exact);
       if (found != null) return found;
     }
     return null;

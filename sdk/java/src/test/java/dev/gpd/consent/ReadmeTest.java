@@ -24,7 +24,7 @@ import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.mock.web.MockHttpServletResponse;
 import org.springframework.web.servlet.HandlerInterceptor;
 
-/** The README, followed word for word in an empty folder, against the library as a module; and the examples. */
+/** Follows the README word by word in an empty folder, with the library as a module, and runs the examples. */
 class ReadmeTest {
   private static final String IMPORTS =
       "import dev.gpd.consent.*;\nimport java.util.*;\nimport java.util.concurrent.*;\n";
@@ -46,12 +46,12 @@ class ReadmeTest {
 
   private static void compile(String... args) {
     JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-    StringWriter said = new StringWriter();
+    StringWriter output = new StringWriter();
     boolean good =
         compiler
-            .getTask(said, null, null, List.of(args).subList(0, args.length - 1), null, sources(args[args.length - 1]))
+            .getTask(output, null, null, List.of(args).subList(0, args.length - 1), null, sources(args[args.length - 1]))
             .call();
-    assertTrue(good, said.toString());
+    assertTrue(good, output.toString());
   }
 
   private static Iterable<? extends javax.tools.JavaFileObject> sources(String file) {
@@ -68,12 +68,12 @@ class ReadmeTest {
     builder.environment().put("GPD_CONSENT_KEY", servers.key("secret"));
     builder.environment().put("LEDGER_VKEY", servers.text("vkey"));
     Process process = builder.start();
-    String said = new String(process.getInputStream().readAllBytes());
-    assertEquals(0, process.waitFor(), said);
-    return said;
+    String output = new String(process.getInputStream().readAllBytes());
+    assertEquals(0, process.waitFor(), output);
+    return output;
   }
 
-  /** Compiles the program in a module of its own and runs it. */
+  /** Compiles the program as a separate module and runs it. */
   private String run(Servers servers, String name, String code) throws Exception {
     Path file = Files.writeString(folder.resolve(name + ".java"), code);
     String out = folder.resolve("classes").toString();
@@ -96,9 +96,9 @@ class ReadmeTest {
             + "System.out.println(fake.isAllowed(\"u-1\", \"newsletter\"));\n}\n}\n";
     try (Servers servers = Servers.start()) {
       assertEquals("do not\n", run(servers, "Mail", ask));
-      String said = run(servers, "Rest", rest);
+      String output = run(servers, "Rest", rest);
       String expected = "true granted \\d+\ntrue\nconsent\\.granted \\S+Z\ngranted with entry \\d+\nfalse\n";
-      assertTrue(said.matches(expected), said);
+      assertTrue(output.matches(expected), output);
       assertEquals("do not\n", run(servers, "Mail", ask));
     }
   }
@@ -116,8 +116,8 @@ class ReadmeTest {
   void theExampleRuns() throws Exception {
     try (Servers servers = Servers.start()) {
       String principal = "u-" + System.nanoTime();
-      String said = java(servers, "-cp", modules(), "examples/CheckConsent.java", principal, "newsletter");
-      assertEquals("before: false never-asked\ngranted: true\nwithdrawn: false\n", said);
+      String output = java(servers, "-cp", modules(), "examples/CheckConsent.java", principal, "newsletter");
+      assertEquals("before: false never-asked\ngranted: true\nwithdrawn: false\n", output);
     }
   }
 

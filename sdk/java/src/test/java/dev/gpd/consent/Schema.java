@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** As much of JSON Schema as schema.json uses; a keyword that is not known here is a problem too. */
+/** Validates the part of JSON Schema that schema.json uses; an unknown keyword is a problem too. */
 final class Schema {
   final List<String> problems = new ArrayList<>();
   private final Map<String, Object> definitions;
@@ -32,8 +32,8 @@ final class Schema {
     return value instanceof Double number && number == Math.rint(number) ? "integer" : "number";
   }
 
-  private void unless(boolean holds, String at, String why) {
-    if (!holds) problems.add(at + ": " + why);
+  private void unless(boolean holds, String at, String problem) {
+    if (!holds) problems.add(at + ": " + problem);
   }
 
   void check(Object value, Object schema, String at) {

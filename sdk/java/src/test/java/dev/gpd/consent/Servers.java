@@ -7,13 +7,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Map;
 
-/** What serve.mjs tells; started unless GPD_CONFORMANCE tells of servers that run. */
-record Servers(Map<String, Object> told, Process process) implements AutoCloseable {
+/** The line that serve.mjs prints. It is started unless GPD_CONFORMANCE names running servers. */
+record Servers(Map<String, Object> addresses, Process process) implements AutoCloseable {
   static final Path CONFORMANCE = Path.of("..", "conformance");
 
   static Servers start() throws IOException {
-    String known = System.getenv("GPD_CONFORMANCE");
-    if (known != null && !known.isEmpty()) return new Servers(Schema.fields(Match.json(known)), null);
+    String running = System.getenv("GPD_CONFORMANCE");
+    if (running != null && !running.isEmpty()) return new Servers(Schema.fields(Match.json(running)), null);
     Process process =
         new ProcessBuilder("node", CONFORMANCE.resolve("serve.mjs").toString())
             .redirectError(ProcessBuilder.Redirect.INHERIT)
@@ -26,11 +26,11 @@ record Servers(Map<String, Object> told, Process process) implements AutoCloseab
   }
 
   String text(String name) {
-    return (String) told.get(name);
+    return (String) addresses.get(name);
   }
 
   String key(String name) {
-    return (String) Schema.fields(told.get("keys")).get(name);
+    return (String) Schema.fields(addresses.get("keys")).get(name);
   }
 
   @Override
