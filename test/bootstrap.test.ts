@@ -26,7 +26,7 @@ describe('the version of Node', () => {
   });
 });
 
-describe('the syntax that an old Node has to read before it can be told so', () => {
+describe('the syntax that an old Node must parse before it can print an error', () => {
   const text = (target: string): string => transformSync(source, { target, format: 'esm' }).code;
 
   it('is that of Node 12', () => {

@@ -13,7 +13,7 @@ const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8'
   .map((name) => join('docs', name));
 const PAGES = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs];
 
-/** As GitHub makes them from headings. */
+/** GitHub derives anchors from headings by these rules. */
 const anchorsOf = (page: string): readonly string[] =>
   [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
     heading
@@ -51,9 +51,8 @@ describe('the pages', () => {
   });
 
   it('nothing that people copy sets a name on which gpd would refuse to start', () => {
-    // What gpd passes over: the SDKs' own (contract section 11).
-    // And GPD_CREDENTIAL_FDS, which is no setting.
-    const known = new Set([
+    // The first two belong to the SDKs (contract section 11); GPD_CREDENTIAL_FDS is no setting.
+    const otherNames = new Set([
       'GPD_CONSENT_URL',
       'GPD_CONSENT_KEY',
       'GPD_CREDENTIAL_FDS',
@@ -63,7 +62,7 @@ describe('the pages', () => {
     const named = [...docs, ...readmes, 'README.md'].flatMap((page) =>
       [...read(page).matchAll(/\bGPD_[A-Z0-9_]*[A-Z0-9]\b/g)].map(([name]) => `${page} ${name}`),
     );
-    expect(named.filter((one) => !known.has(one.split(' ')[1] ?? ''))).toEqual([]);
+    expect(named.filter((one) => !otherNames.has(one.split(' ')[1] ?? ''))).toEqual([]);
   });
 
   it('README.md begins with the two commands', () => {

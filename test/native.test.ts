@@ -30,7 +30,7 @@ describe('the tool chain', () => {
 describe('the cache of compiled modules', () => {
   const bytes = Buffer.from('a module');
 
-  function kept(): { readonly cache: string; readonly path: string } {
+  function prepareCache(): { readonly cache: string; readonly path: string } {
     const cache = join(tempDir('cache'), 'gpd');
     writeCache(cache, 'sqlite3-1', bytes);
     const [name = ''] = readdirSync(cache);
@@ -42,8 +42,8 @@ describe('the cache of compiled modules', () => {
     expect(cacheFolder({})).toMatch(/\/\.cache\/gpd$/);
   });
 
-  it('gives back what was put there, for that key alone, and is for nobody else', () => {
-    const { cache, path } = kept();
+  it('returns what was stored, for that key alone, and only its owner can read it', () => {
+    const { cache, path } = prepareCache();
     expect(readCache(cache, 'sqlite3-1')).toEqual(bytes);
     expect(readCache(cache, 'sqlite3-2')).toBeNull();
     expect(readCache(join(cache, 'none'), 'sqlite3-1')).toBeNull();
@@ -62,13 +62,13 @@ describe('the cache of compiled modules', () => {
       },
     ],
   ])('passes over a file that %s', (_what, change) => {
-    const at = kept();
+    const at = prepareCache();
     change(at);
     expect(readCache(at.cache, 'sqlite3-1')).toBeNull();
   });
 
   it.runIf(process.getuid?.() === 0)('passes over the file of another user', () => {
-    const { cache, path } = kept();
+    const { cache, path } = prepareCache();
     chownSync(path, 65_534, 65_534);
     expect(readCache(cache, 'sqlite3-1')).toBeNull();
   });

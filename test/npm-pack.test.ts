@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { tempDir } from './support/command.ts';
 
-/** What `npm pack` takes along. */
+/** @returns the paths that `npm pack` includes */
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -34,8 +34,8 @@ it('npm pack takes what the program and its readers need', () => {
 it('npm pack leaves packages that were made before, and the notes of the compiler', () => {
   const folder = tempDir('pack');
   copyFileSync(join(PROJECT, 'package.json'), join(folder, 'package.json'));
-  const left = ['dist/gpd_0.1.0_amd64.deb', 'dist/.tsbuildinfo', 'dist/agent/.tsbuildinfo'];
-  for (const path of ['bin/gpd', 'dist/cli/main.js', ...left]) {
+  const leftovers = ['dist/gpd_0.1.0_amd64.deb', 'dist/.tsbuildinfo', 'dist/agent/.tsbuildinfo'];
+  for (const path of ['bin/gpd', 'dist/cli/main.js', ...leftovers]) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), '');
   }

@@ -27,13 +27,13 @@ function check(sbom: unknown): { readonly status: number | null; readonly said: 
 
 describe('npm run sbom', () => {
   let text: string;
-  const fresh = (): Sbom => JSON.parse(text) as Sbom;
+  const readSbom = (): Sbom => JSON.parse(text) as Sbom;
   beforeAll(() => {
     text = node('bin/sbom.mjs').stdout;
   });
 
   it('names every package of production, and none of development', () => {
-    const sbom = fresh();
+    const sbom = readSbom();
     expect(sbom.metadata.component.name).toBe('gpd');
     const names = sbom.components.map(({ name }) => name);
     // `npm sbom --omit dev` loses pg, which a development dependency needs as well.
@@ -61,10 +61,10 @@ describe('npm run sbom', () => {
       /this program/,
     ],
   ])('the check finds one that %s', (_what, change, words) => {
-    const sbom = fresh();
+    const sbom = readSbom();
     change(sbom);
-    const { status, said } = check(sbom);
+    const { status, said: output } = check(sbom);
     expect(status).toBe(1);
-    expect(said).toMatch(words);
+    expect(output).toMatch(words);
   });
 });

@@ -7,7 +7,7 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 const LONGEST_MS = 100;
 const WAIT = /\b(?:sleep|pause|waitForTimeout)\(([\d_]+)\)|\bsetTimeout\((?:resolve|done), ([\d_]+)\)/g;
 
-/** What waits for real time, and why; all of it in suites with a command of their own. */
+/** These wait for real time, for the reason beside each; all are in suites with a command of their own. */
 const ALLOWED: Readonly<Record<string, string>> = {
   'attack/idle.test.ts': 'the pace of slow senders is the attack, and a silent log tells nobody',
   'attack/schemathesis.ts': 'keys of the command line, in the time that is promised',

@@ -24,7 +24,7 @@ const maxOf = (name: string): number => (name === 'agent-passkey.js' ? 2048 : MA
 
 const SURFACE = ['collect', 'identify', 'makePlaintext', 'observeInput', 'sealBundle', 'update'];
 
-/** What a strict Content-Security-Policy refuses, or would let somebody else in. */
+/** A strict Content-Security-Policy refuses these, or they would let somebody else in. */
 const FORBIDDEN: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a call of eval', /\beval\s*\(/],
   ['new Function', /\bFunction\s*\((?!\))/],

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { isRefused, PURPOSE, passConsentGate } from '../../src/agent/consent-gate.ts';
 import { fc } from '../support/property.ts';
 
-const createReceipt = (more: object = {}) => ({
+const createReceipt = (fields: object = {}) => ({
   purposes: [PURPOSE],
   gpc: false,
   version: 1,
   issuedAt: 1_763_629_990_000,
-  ...more,
+  ...fields,
 });
 
 describe('passConsentGate', () => {

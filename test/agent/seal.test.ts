@@ -30,8 +30,8 @@ async function vectorEphemeral(): Promise<CryptoKeyPair> {
 describe('gpd-seal/1 by WebCrypto', () => {
   it('gives the known answer', async () => {
     const plaintext = new TextEncoder().encode(vector['plaintext_utf8']);
-    const fresh = { ephemeral: await vectorEphemeral(), iv: new Uint8Array(hex('iv_hex')) };
-    expect(await sealWith(recipient, plaintext, fresh)).toEqual(vector.bundle);
+    const randomness = { ephemeral: await vectorEphemeral(), iv: new Uint8Array(hex('iv_hex')) };
+    expect(await sealWith(recipient, plaintext, randomness)).toEqual(vector.bundle);
   });
 
   it('opens on the server, whatever the bytes', async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { endpointOf, workerUrlOf } from '../../src/agent/urls.ts';
 
 const PAGE = 'https://shop.example/cart';
-const SAME = 'https://shop.example/v1/agent.js';
+const SCRIPT_URL = 'https://shop.example/v1/agent.js';
 const OTHER = 'https://gpd.example/v1/agent.js?x=1';
 
 beforeEach(() => {
@@ -21,20 +21,20 @@ describe('endpointOf', () => {
     [undefined, 'https://shop.example/assets/agent.js', 'https://shop.example'],
     ['https://id.example/base/', OTHER, 'https://id.example/base'],
     ['/gpd', OTHER, 'https://shop.example/gpd'],
-  ])('%s with the script at %s', (given, scriptUrl, expected) => {
-    expect(endpointOf(given, scriptUrl)).toBe(expected);
+  ])('%s with the script at %s', (configured, scriptUrl, expected) => {
+    expect(endpointOf(configured, scriptUrl)).toBe(expected);
   });
 });
 
 describe('workerUrlOf', () => {
   it.each([
-    [undefined, SAME, 'https://shop.example/v1/agent-worker.js'],
+    [undefined, SCRIPT_URL, 'https://shop.example/v1/agent-worker.js'],
     [undefined, OTHER, null],
     [undefined, null, null],
-    [null, SAME, null],
+    [null, SCRIPT_URL, null],
     ['/static/agent-worker.js', OTHER, 'https://shop.example/static/agent-worker.js'],
     ['https://gpd.example/v1/agent-worker.js', OTHER, null],
-  ])('%s with the script at %s', (given, scriptUrl, expected) => {
-    expect(workerUrlOf(given, scriptUrl)).toBe(expected);
+  ])('%s with the script at %s', (configured, scriptUrl, expected) => {
+    expect(workerUrlOf(configured, scriptUrl)).toBe(expected);
   });
 });

@@ -54,8 +54,8 @@ describe('our public names', () => {
       'a further name written with the default port',
       { settings: { GPD_AUTHORITIES: 'id.shop.example:443' }, signedFor: 'id.shop.example' },
     ],
-  ])('%s', async (_name, asked) => {
-    expect(await ask(asked)).toBe(AGENT_ORIGIN);
+  ])('%s', async (_name, headerLines) => {
+    expect(await ask(headerLines)).toBe(AGENT_ORIGIN);
   });
 });
 
@@ -79,15 +79,15 @@ describe('the names of others', () => {
     ['two hosts', { signedFor: 'gpd.example', host: 'gpd.example, evil.example' }],
     ['user information before the host', { signedFor: 'gpd.example', host: 'x@gpd.example' }],
     ['a path behind the host', { signedFor: 'gpd.example', host: 'gpd.example/x' }],
-  ])('%s', async (_name, asked) => {
-    expect(await ask(asked)).toBeNull();
+  ])('%s', async (_name, headerLines) => {
+    expect(await ask(headerLines)).toBeNull();
   });
 
   it('X-Forwarded-Host is no name of ours', async () => {
     const headers = { ...signedHeaders(AGENT, { host: 'gpd.example' }), host: 'internal:8080' };
-    const told = { ...headers, 'x-forwarded-host': 'gpd.example', forwarded: 'host=gpd.example' };
+    const forwarded = { ...headers, 'x-forwarded-host': 'gpd.example', forwarded: 'host=gpd.example' };
     const deps = createDeps([AGENT]);
-    expect(await verifyBotAuth(deps, createRequest(told), NOW)).toBeNull();
+    expect(await verifyBotAuth(deps, createRequest(forwarded), NOW)).toBeNull();
   });
 });
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { startAgents } from '../../src/agents/service.ts';
 import { createSqlite } from './support/sqlite.ts';
 
-it('a database that is away is told once, not at every look', async () => {
+it('gpd reports an unavailable database once, not at every look', async () => {
   const file = await createSqlite();
   const faults: unknown[] = [];
   const agents = await startAgents(file.database, {

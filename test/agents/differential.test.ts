@@ -17,8 +17,9 @@ import {
 } from './support/agent.ts';
 
 /**
- * The same requests before another implementation of RFC 9421, npm http-message-signatures. It knows no Web Bot Auth, so
- * only what a signature decides is compared: every case is within our policy, or breaks the signature alone.
+ * Another implementation of RFC 9421, npm http-message-signatures, gets the same requests. It knows no Web
+ * Bot Auth, so the test compares only what a signature decides: every case is within our policy, or breaks
+ * the signature alone.
  */
 
 const seed = Number(announcedSeed('bot-auth differential')) % 2 ** 31;
@@ -77,14 +78,14 @@ const good = fc
     alg: fc.boolean(),
     legacy: fc.boolean(),
   })
-  .map(({ method, query, label, more, run, nonce, alg, legacy }): Sent => {
+  .map(({ method, query, label, more: moreComponents, run, nonce, alg, legacy }): Sent => {
     const target = `${TARGET}${query}`;
     const agentComponent = legacy ? '"signature-agent"' : `"signature-agent";key="${label}"`;
     const options: SignOptions = {
       label,
       method,
       target,
-      components: ['"@authority"', ...more, agentComponent],
+      components: ['"@authority"', ...moreComponents, agentComponent],
       params: { ...(nonce === null ? {} : { nonce: quoted(nonce) }), ...(alg ? { alg: '"ed25519"' } : {}) },
       headers: { 'x-run': run, 'content-type': 'application/json' },
       ...(legacy ? { signatureAgent: quoted(AGENT_ORIGIN) } : {}),
@@ -95,13 +96,16 @@ const good = fc
 type Change = (sent: Sent) => Sent;
 const withHeader =
   (name: string, change: (value: string) => string): Change =>
-  (sent) => ({ ...sent, headers: { ...sent.headers, [name]: change(sent.headers[name] ?? '') } });
+  (signedRequest) => ({
+    ...signedRequest,
+    headers: { ...signedRequest.headers, [name]: change(signedRequest.headers[name] ?? '') },
+  });
 
 /** Each breaks the signature, or leaves it whole where it does not cover what changed. */
 const changes: Readonly<Record<string, Change>> = {
-  'another method': (sent) => ({ ...sent, method: 'DELETE' }),
-  'another query': (sent) => ({ ...sent, target: `${TARGET}?changed` }),
-  'another path': (sent) => ({ ...sent, target: '/other' }),
+  'another method': (signedRequest) => ({ ...signedRequest, method: 'DELETE' }),
+  'another query': (signedRequest) => ({ ...signedRequest, target: `${TARGET}?changed` }),
+  'another path': (signedRequest) => ({ ...signedRequest, target: '/other' }),
   'another value of a header': withHeader('x-run', () => 'other'),
   'another media type': withHeader('content-type', (value) => `${value}; x=1`),
   'a flipped bit': withHeader('signature', (value) =>
@@ -190,9 +194,9 @@ afterAll(() => void vi.useRealTimers());
 describe('against http-message-signatures', () => {
   it('both verify what is signed well', async () => {
     await fc.assert(
-      fc.asyncProperty(good, async (sent) => {
-        expect(await theirs(sent)).toBe(true);
-        expect(await ours(sent)).toBe(true);
+      fc.asyncProperty(good, async (signedRequest) => {
+        expect(await theirs(signedRequest)).toBe(true);
+        expect(await ours(signedRequest)).toBe(true);
       }),
       { seed, numRuns: 100 },
     );
@@ -201,8 +205,8 @@ describe('against http-message-signatures', () => {
   it('both come to one verdict on what was changed after signing', async () => {
     const verdicts = { whole: 0, broken: 0 };
     await fc.assert(
-      fc.asyncProperty(good, fc.constantFrom(...Object.keys(changes)), async (sent, name) => {
-        const changed = changes[name]?.(sent) ?? sent;
+      fc.asyncProperty(good, fc.constantFrom(...Object.keys(changes)), async (signedRequest, name) => {
+        const changed = changes[name]?.(signedRequest) ?? signedRequest;
         const [here, there] = [await ours(changed), await theirs(changed)];
         verdicts[there ? 'whole' : 'broken'] += 1;
         expect({ change: name, verified: here }).toEqual({ change: name, verified: there });
@@ -219,10 +223,10 @@ describe('against http-message-signatures', () => {
       fc.asyncProperty(
         good,
         fc.array(fc.tuple(fc.constantFrom(...names), slip), { maxLength: 2 }),
-        async (sent, slips) => {
-          const headers: Record<string, string> = { ...sent.headers };
+        async (signedRequest, slips) => {
+          const headers: Record<string, string> = { ...signedRequest.headers };
           for (const [name, change] of slips) headers[name] = slipped(headers[name] ?? '', change);
-          const changed = { ...sent, headers };
+          const changed = { ...signedRequest, headers };
           const here = await ours(changed);
           verdicts[here ? 'verified' : 'refused'] += 1;
           // A server takes white space around a value away before anybody reads it.

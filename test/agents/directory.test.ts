@@ -57,7 +57,7 @@ describe('the address of a directory', () => {
 
 const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 
-/** The same 32 bytes: two bits of the last character are none of theirs. */
+/** @returns another spelling of the same 32 bytes: they leave two bits of the last character unused */
 const otherSpelling = (x: string): string => {
   const last = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   return x.slice(0, 42) + (last[last.indexOf(x[42] ?? '') + 1] ?? '');
@@ -150,8 +150,8 @@ describe('the keys of a directory', () => {
   });
 
   it('may be as many as the limit, or none', async () => {
-    const many = Array.from({ length: MAX_KEYS }, () => createAgent().jwk);
-    expect(await readJwks({ keys: many })).toHaveLength(MAX_KEYS);
+    const keys = Array.from({ length: MAX_KEYS }, () => createAgent().jwk);
+    expect(await readJwks({ keys: keys })).toHaveLength(MAX_KEYS);
     expect(await readJwks({ keys: [] })).toEqual([]);
   });
 

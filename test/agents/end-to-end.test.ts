@@ -145,11 +145,11 @@ describe('a signed ingest', () => {
   it('is one in the absolute form of a request too, and by no other name that its target makes up', async () => {
     const bundle = createBundle(gpd.targets[0]!, { signals: desktopChrome() });
     const absolute = { ...signed(agent), 'content-type': 'application/json' };
-    const sent = { method: 'POST', headers: absolute, body: JSON.stringify(bundle) };
-    const reply = await ask(gpd.url, `${gpd.url}/_fp/i/v1`, sent);
+    const request = { method: 'POST', headers: absolute, body: JSON.stringify(bundle) };
+    const reply = await ask(gpd.url, `${gpd.url}/_fp/i/v1`, request);
     expect(reply.json()).toMatchObject({ class: 'declared_agent', declaredAgentId: AGENT_ORIGIN });
     for (const target of ['@other.example/_fp/i/v1', '//other.example/_fp/i/v1', 'https:/_fp/i/v1'])
-      expect((await ask(gpd.url, target, sent)).status).toBeGreaterThanOrEqual(400);
+      expect((await ask(gpd.url, target, request)).status).toBeGreaterThanOrEqual(400);
   });
 
   it('is a bot if and only if an A rule fired', async () => {
@@ -175,7 +175,7 @@ describe('a signed ingest', () => {
     });
   });
 
-  it('is none a second time with the same nonce', async () => {
+  it('is not verified a second time with the same nonce', async () => {
     const headers = signed(agent, { params: { nonce: quoted(`n-${Date.now()}`) } });
     expect(await ingest(headers)).toMatchObject({ class: 'declared_agent', declaredAgentId: AGENT_ORIGIN });
     expect(await ingest(headers)).toMatchObject({ class: 'human', declaredAgentId: null });

@@ -234,16 +234,16 @@ describe('Signature-Agent with a type', () => {
   });
 
   it('that is ignored is not looked up either', async () => {
-    const asked: string[] = [];
+    const requestedUrls: string[] = [];
     const deps = createDeps([], {
       findKey: (directory) => {
-        asked.push(directory);
+        requestedUrls.push(directory);
         return null;
       },
     });
     await verifyBotAuth(deps, createRequest(typed(';type=jwks_uri')), NOW);
-    expect(asked).toEqual([]);
+    expect(requestedUrls).toEqual([]);
     await verifyBotAuth(deps, createRequest(typed(';type=directory')), NOW);
-    expect(asked).toEqual([AGENT.directory]);
+    expect(requestedUrls).toEqual([AGENT.directory]);
   });
 });

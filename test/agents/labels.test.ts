@@ -88,8 +88,8 @@ describe('a label', () => {
 });
 
 describe('several signatures', () => {
-  const signed = (agent: typeof AGENT, label: string, more: SignOptions = {}): Record<string, string> =>
-    signedHeaders(agent, { label, ...more });
+  const signed = (agent: typeof AGENT, label: string, options: SignOptions = {}): Record<string, string> =>
+    signedHeaders(agent, { label, ...options });
 
   it('the first that verifies is the agent', async () => {
     expect(await verify(joinSignatures(signed(AGENT, 'a'), signed(OTHER, 'b')))).toBe(AGENT_ORIGIN);
@@ -155,10 +155,10 @@ describe('too much of it', () => {
     ],
     ['characters of a covered header', (size) => covering('a'.repeat(size)), 2048],
     ['blanks in a row in a covered header', (size) => covering(`a${' '.repeat(size)}b`), 32],
-  ])('too many %s are unverified', async (_what, options, most) => {
-    for (const size of [most, most + 1]) {
+  ])('too many %s are unverified', async (_what, options, max) => {
+    for (const size of [max, max + 1]) {
       const headers = signedHeaders(AGENT, options(size));
-      const expected = size === most ? AGENT_ORIGIN : null;
+      const expected = size === max ? AGENT_ORIGIN : null;
       expect(await verify(headers)).toBe(expected);
     }
   });
@@ -166,9 +166,9 @@ describe('too much of it', () => {
   it('a long covered header is refused, in blanks or in members', async () => {
     const labels = ['a', 'b', 'c', 'd'];
     const keys = Array.from({ length: 60 }, (_, i) => `"x-long";key="k${i}"`).join(' ');
-    const signedLong = (long: string): Record<string, string> => ({
+    const signedLong = (text: string): Record<string, string> => ({
       ...signedHeaders(AGENT),
-      'x-long': long,
+      'x-long': text,
       'signature-input': labels
         .map(
           (label) =>
@@ -178,8 +178,8 @@ describe('too much of it', () => {
       signature: labels.map((label) => `${label}=:AAAA:`).join(', '),
     });
     const members = Array.from({ length: 2000 }, (_, i) => `k${i}`).join(', ');
-    for (const long of [`a${' '.repeat(12_000)}b`, members])
-      expect(await verify(signedLong(long))).toBeNull();
+    for (const text of [`a${' '.repeat(12_000)}b`, members])
+      expect(await verify(signedLong(text))).toBeNull();
   });
 
   it('64 KB of headers are refused, good signature or not', async () => {

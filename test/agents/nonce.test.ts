@@ -44,8 +44,8 @@ function ask(on: Node, headers: Readonly<Record<string, string>>, now = NOW): Pr
   return verifyBotAuth(createDeps([AGENT, OTHER], on), request, now);
 }
 
-const withNonce = (nonce: string, agent: Agent = AGENT, more: SignOptions = {}): Record<string, string> =>
-  signedHeaders(agent, { ...more, params: { nonce: quoted(nonce), ...more.params } });
+const withNonce = (nonce: string, agent: Agent = AGENT, options: SignOptions = {}): Record<string, string> =>
+  signedHeaders(agent, { ...options, params: { nonce: quoted(nonce), ...options.params } });
 
 describe('a nonce', () => {
   it('is good once', async () => {
@@ -67,11 +67,11 @@ describe('a nonce', () => {
   it('is used up by another signature of the same key', async () => {
     const here = node(file.database);
     expect(await ask(here, withNonce('reused'))).toBe(AGENT_ORIGIN);
-    const fresh = withNonce('reused', AGENT, { params: { created: String(NOW_SECONDS - 1) } });
-    expect(await ask(here, fresh)).toBeNull();
+    const newerSignature = withNonce('reused', AGENT, { params: { created: String(NOW_SECONDS - 1) } });
+    expect(await ask(here, newerSignature)).toBeNull();
   });
 
-  it('of one agent is none of another', async () => {
+  it('of one agent is new for another agent', async () => {
     const here = node(file.database);
     expect(await ask(here, withNonce('same'))).toBe(AGENT_ORIGIN);
     expect(await ask(here, withNonce('same', OTHER))).toBe('https://other.example');
@@ -94,12 +94,12 @@ describe('a nonce', () => {
     expect(await ask(here, headers, NOW + 60_000)).toBeNull();
     expect(await purgeAgentNonces(second, NOW + 600_000)).toBeGreaterThan(0);
     expect(await ask(here, headers, NOW + 600_000)).toBeNull();
-    // What was forgotten is not new, though the clock went back.
+    // A nonce that gpd has purged does not become new when the clock goes back.
     expect(await ask(here, headers)).toBeNull();
     await second.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
   });
 
-  it('of a replayed signature does not lend its name to one beside it', async () => {
+  it('of a replayed signature names nobody for another signature in the request', async () => {
     const here = node(file.database);
     const replayed = withNonce('first', AGENT, { label: 'a' });
     expect(await ask(here, replayed)).toBe(AGENT_ORIGIN);
@@ -133,7 +133,7 @@ describe('a bundle that is sent again', () => {
     expect(other.response.class).not.toBe('declared_agent');
   });
 
-  it('of another tenant with the same nonce is another bundle', async () => {
+  it('is another bundle when another tenant uses the same nonce', async () => {
     const headers = withNonce('two tenants');
     const plaintext = { nonce: `${'B'.repeat(21)}A` };
     expect((await ingest(headers, { plaintext })).response.class).toBe('declared_agent');

@@ -16,7 +16,7 @@ import {
   TARGET,
 } from './support/agent.ts';
 
-/** What production asks of a signature, each demand alone on the edge between good and bad. */
+/** Production makes these demands of a signature; each test moves one demand just past its limit. */
 
 const AGENT = createAgent();
 

@@ -24,29 +24,29 @@ describeWithTool('a role that reads and writes rows and nothing else', await mis
     await admin.connect();
     const database = url.pathname.slice(1);
     const as = (role: string): string => {
-      const own = new URL(url);
-      own.username = `${role}_${database}`;
-      return own.href;
+      const roleUrl = new URL(url);
+      roleUrl.username = `${role}_${database}`;
+      return roleUrl.href;
     };
     [owner, server] = [as('owner'), as('server')];
     for (const name of ['owner', 'server'])
       await admin.query(`CREATE ROLE "${name}_${database}" LOGIN PASSWORD '${url.password}'`);
-    // As docs/scale.md has it.
+    // The statements are those of docs/scale.md.
     await admin.query(`GRANT CREATE, USAGE ON SCHEMA public TO "owner_${database}"`);
     await admin.query(`REVOKE CREATE ON SCHEMA public FROM PUBLIC`);
-    for (const [what, rights] of [
+    for (const [objects, rights] of [
       ['TABLES', 'SELECT, INSERT, UPDATE, DELETE'],
       ['SEQUENCES', 'USAGE'],
     ])
       await admin.query(
-        `ALTER DEFAULT PRIVILEGES FOR ROLE "owner_${database}" IN SCHEMA public GRANT ${rights} ON ${what} TO "server_${database}"`,
+        `ALTER DEFAULT PRIVILEGES FOR ROLE "owner_${database}" IN SCHEMA public GRANT ${rights} ON ${objects} TO "server_${database}"`,
       );
   });
   afterAll(() => admin.end());
 
   const init = ['init', '--tenant', KID, '--origin', ORIGIN];
 
-  it('is told who may change the schema', async () => {
+  it('reports who may change the schema', async () => {
     const env = { GPD_DATABASE_URL: server, GPD_DATA_DIR: join(tempDir('less'), 'gpd-data') };
     const refused = await runGpd(init, { env });
     expect([refused.code, refused.stderr]).toEqual([

@@ -7,7 +7,7 @@ import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 
-/** What a failover looks like from here: connections to a server that only reads (SQLSTATE 25006). */
+/** A failover leaves connections to a server that only reads (SQLSTATE 25006). */
 
 describeWithTool('a PostgreSQL that only reads', await missingPostgres(), () => {
   let gpd: Gpd;

@@ -8,7 +8,7 @@ import { ask } from '../support/http.ts';
 import { createBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
 
-/** What the command line changes, the running server sees within 5 s. */
+/** The running server sees a change of the command line within 5 s. */
 
 interface MadeKey {
   readonly generation: number;
@@ -34,7 +34,7 @@ async function published(kid: string): Promise<string | undefined> {
   return (reply.json() as { publicKey?: string }).publicKey;
 }
 
-async function seen(check: () => Promise<void>): Promise<void> {
+async function waitUntilSeen(check: () => Promise<void>): Promise<void> {
   await vi.waitFor(check, SEEN_WITHIN);
 }
 
@@ -46,24 +46,24 @@ async function reasonOf(target: SealTarget, origin = ORIGIN): Promise<string> {
 describe.concurrent('a running server', () => {
   it('publishes a rotated key; the old one still opens during its grace', async () => {
     const before = await ask(gpd.url, '/_fp/pubkey?kid=rotated');
-    const made = await gpd.json<MadeKey>(['keys', 'rotate', 'rotated']);
-    expect(made).toMatchObject({ generation: 2, state: 'published' });
-    await seen(async () => expect(await published('rotated')).toBe(made.publicKey));
+    const newKey = await gpd.json<MadeKey>(['keys', 'rotate', 'rotated']);
+    expect(newKey).toMatchObject({ generation: 2, state: 'published' });
+    await waitUntilSeen(async () => expect(await published('rotated')).toBe(newKey.publicKey));
     const after = await ask(gpd.url, '/_fp/pubkey?kid=rotated');
     expect(after.headers['etag']).not.toBe(before.headers['etag']);
     expect(await reasonOf(first('rotated'))).toBe('ok');
-    expect(await reasonOf(targetOf('rotated', made))).toBe('ok');
+    expect(await reasonOf(targetOf('rotated', newKey))).toBe('ok');
   });
 
   it('stops opening with the old key when its grace ends', async () => {
-    const made = await gpd.json<MadeKey>(['keys', 'rotate', 'graced', '--grace', '4s']);
-    await seen(async () => expect(await published('graced')).toBe(made.publicKey));
+    const newKey = await gpd.json<MadeKey>(['keys', 'rotate', 'graced', '--grace', '4s']);
+    await waitUntilSeen(async () => expect(await published('graced')).toBe(newKey.publicKey));
     expect(await reasonOf(first('graced'))).toBe('ok');
     await vi.waitFor(async () => expect(await reasonOf(first('graced'))).toBe('decrypt-failed'), {
       timeout: 20_000,
       interval: 200,
     });
-    expect(await reasonOf(targetOf('graced', made))).toBe('ok');
+    expect(await reasonOf(targetOf('graced', newKey))).toBe('ok');
   });
 
   it('neither publishes nor opens a staged key until it is rotated in', async () => {
@@ -71,12 +71,12 @@ describe.concurrent('a running server', () => {
     expect(staged).toMatchObject({ generation: 2, state: 'staged' });
     // The server has read it: it knows of what came later.
     const later = await gpd.json<MadeKey>(['tenants', 'add', 'later', '--origin', 'https://later.example']);
-    await seen(async () => expect(await published('later')).toBe(later.publicKey));
+    await waitUntilSeen(async () => expect(await published('later')).toBe(later.publicKey));
     expect(await published('staged')).toBe(first('staged').publicKey.toString('base64'));
     expect(await reasonOf(targetOf('staged', staged))).toBe('decrypt-failed');
     const rotated = await gpd.json<MadeKey>(['keys', 'rotate', 'staged']);
     expect(rotated).toEqual({ ...staged, state: 'published' });
-    await seen(async () => expect(await reasonOf(targetOf('staged', staged))).toBe('ok'));
+    await waitUntilSeen(async () => expect(await reasonOf(targetOf('staged', staged))).toBe('ok'));
   });
 
   it('lets in the origins that a tenant has now, and no others', async () => {
@@ -84,7 +84,9 @@ describe.concurrent('a running server', () => {
     const answer = () => post(gpd.url, createBundle(first('moved')), { origin });
     expect((await answer()).headers).not.toHaveProperty('access-control-allow-origin');
     await gpd.json(['tenants', 'set', 'moved', `origins=${origin}`]);
-    await seen(async () => expect((await answer()).headers['access-control-allow-origin']).toBe(origin));
+    await waitUntilSeen(async () =>
+      expect((await answer()).headers['access-control-allow-origin']).toBe(origin),
+    );
     expect(expectCore(await answer(), 'ok')).toHaveProperty('transparencyToken');
     const old = expectCore(await post(gpd.url, createBundle(first('moved')), { origin: ORIGIN }), 'ok');
     expect(old).not.toHaveProperty('transparencyToken');
@@ -93,28 +95,28 @@ describe.concurrent('a running server', () => {
 
 describe('keys rewrap', () => {
   it('changes the master key under a running server, which goes on and sees what comes after', async () => {
-    const own = await startGpd();
-    const acme = own.targets[0]!;
-    const path = join(own.dataDir, 'master.key');
+    const ownServer = await startGpd();
+    const acme = ownServer.targets[0]!;
+    const path = join(ownServer.dataDir, 'master.key');
     const before = readFileSync(path, 'utf8');
-    await own.json(['keys', 'rewrap', '--yes']);
+    await ownServer.json(['keys', 'rewrap', '--yes']);
     expect(readFileSync(path, 'utf8')).not.toBe(before);
-    expectCore(await post(own.url, createBundle(acme)), 'ok');
-    const made = await own.json<MadeKey>(['tenants', 'add', 'later']);
+    expectCore(await post(ownServer.url, createBundle(acme)), 'ok');
+    const newKey = await ownServer.json<MadeKey>(['tenants', 'add', 'later']);
     await vi.waitFor(
-      async () => expectCore(await post(own.url, createBundle(targetOf('later', made))), 'ok'),
+      async () => expectCore(await post(ownServer.url, createBundle(targetOf('later', newKey))), 'ok'),
       SEEN_WITHIN,
     );
-    expectCore(await post(own.url, createBundle(acme)), 'ok');
-    expect((await ask(own.url, '/readyz')).status).toBe(200);
-    await own.stop();
+    expectCore(await post(ownServer.url, createBundle(acme)), 'ok');
+    expect((await ask(ownServer.url, '/readyz')).status).toBe(200);
+    await ownServer.stop();
 
-    const again = await startGpd({ dataDir: own.dataDir });
+    const again = await startGpd({ dataDir: ownServer.dataDir });
     expectCore(await post(again.url, createBundle(acme)), 'ok');
     await again.stop();
     copyFileSync(path, `${path}.kept`);
     const refused = await runGpd(['serve', '--port', '0'], {
-      env: { GPD_DATA_DIR: own.dataDir, GPD_MASTER_KEY_FILE: join(own.dataDir, 'gpd.db') },
+      env: { GPD_DATA_DIR: ownServer.dataDir, GPD_MASTER_KEY_FILE: join(ownServer.dataDir, 'gpd.db') },
     });
     expect(refused.code).toBe(78);
   });

@@ -10,7 +10,7 @@ import { tell } from './support/size.ts';
 /** Bodies that are bombs or poison, on every route that reads JSON, with a credential that reaches the reader. */
 
 let rights: Rights;
-let sent = 0;
+let bodyCount = 0;
 const credentials = { none: '', secret: '', operator: '', session: '', subject: '', reviewer: '', dpo: '' };
 type Credential = keyof typeof credentials;
 
@@ -71,7 +71,7 @@ beforeAll(async () => {
   credentials.dpo = await rights.as({ gpd_role: 'dpo' });
 });
 afterAll(async () => {
-  tell('bodies', `${sent} bodies on ${ROUTES.length} routes`);
+  tell('bodies', `${bodyCount} bodies on ${ROUTES.length} routes`);
   expect(rights.gpd.logs()).not.toContain('"fault"');
   await rights.stop();
 });
@@ -81,7 +81,7 @@ function send(
   body: string | Uint8Array,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply> {
-  sent += 1;
+  bodyCount += 1;
   return ask(rights.gpd.url, path.replace('{requestId}', REQUEST_ID), {
     method,
     headers: { ...JSON_TYPE, ...bearer(credentials[as]), ...headers },
@@ -149,9 +149,9 @@ describe.each(ROUTES.map((route) => [route.path, route] as const))('%s', (_path,
     for (const key of keys) {
       for (const value of ['{"polluted":true}', '{"prototype":{"polluted":true}}', 'null', '[]', '"x"']) {
         const reply = await send(route, `{"${key}":${value}${comma}${inside}}`);
-        const what = `${key} ${value}`;
+        const header = `${key} ${value}`;
         const status = BY_TOKEN.has(route.path) ? 401 : 400;
-        expect({ what, status: reply.status }).toEqual({ what, status });
+        expect({ what: header, status: reply.status }).toEqual({ what: header, status });
         expect(reply.text).not.toContain('polluted');
       }
     }

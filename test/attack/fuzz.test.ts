@@ -29,20 +29,20 @@ afterAll(async () => {
 
 function send(body: Uint8Array): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
-    const sent = request(gpd.url + INGEST, {
+    const pending = request(gpd.url + INGEST, {
       method: 'POST',
       agent,
       headers: { ...JSON_TYPE, origin: ORIGIN, 'content-length': body.length },
     });
-    sent.once('error', reject);
-    sent.once('response', (response) => {
+    pending.once('error', reject);
+    pending.once('response', (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk;
       });
       response.once('end', () => resolve({ status: response.statusCode ?? 0, text }));
     });
-    sent.end(body);
+    pending.end(body);
   });
 }
 
@@ -50,7 +50,7 @@ function send(body: Uint8Array): Promise<{ status: number; text: string }> {
 const residentMb = (): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gpd.pid}/status`, 'utf8'))?.[1]) / 1024;
 
-/** What each status says, as the interface has it. */
+/** The interface allows these reasons under each status. */
 const REASONS: Readonly<Record<number, readonly string[]>> = {
   200: ['ok'],
   400: ['malformed-sealed-bundle', 'decrypt-failed', 'stale'],
@@ -89,13 +89,13 @@ it(
     } as const;
     const kinds = Object.keys(make) as (keyof typeof make)[];
     const counts = new Map<string, number>();
-    let sent = 0;
+    let rounds = 0;
     let warm = 0;
     const lane = async (): Promise<void> => {
-      while (sent < ROUNDS) {
-        const kind = kinds[sent % kinds.length]!;
-        sent += 1;
-        if (sent === Math.floor(ROUNDS / 3)) warm = residentMb();
+      while (rounds < ROUNDS) {
+        const kind = kinds[rounds % kinds.length]!;
+        rounds += 1;
+        if (rounds === Math.floor(ROUNDS / 3)) warm = residentMb();
         const body = make[kind]();
         const { status, text } = await send(body);
         const answer = JSON.parse(text) as { reason?: string; error?: string };

@@ -13,28 +13,28 @@ const SLOW = sized(60, 1000);
 /** The limit is 10 s, looked at once a second; the rest is for a machine that does other things too. */
 const CUT_OFF_MS = 120_000;
 
-interface Held {
+interface IdleSocket {
   readonly socket: Socket;
   text: string;
   closedAt: number | null;
 }
 
 /** In small groups: the queue of a listening socket is short. */
-async function holdOpen(port: number, count: number, first: string): Promise<Held[]> {
-  const all: Held[] = [];
+async function holdOpen(port: number, count: number, first: string): Promise<IdleSocket[]> {
+  const all: IdleSocket[] = [];
   while (all.length < count) {
     const group = Array.from({ length: Math.min(100, count - all.length) }, () => {
-      const held: Held = { socket: connect(port, '127.0.0.1'), text: '', closedAt: null };
-      held.socket
+      const idleSocket: IdleSocket = { socket: connect(port, '127.0.0.1'), text: '', closedAt: null };
+      idleSocket.socket
         .on('error', () => {})
         .once('close', () => {
-          held.closedAt = performance.now();
+          idleSocket.closedAt = performance.now();
         });
-      held.socket.setEncoding('latin1').on('data', (chunk: string) => {
-        held.text += chunk;
+      idleSocket.socket.setEncoding('latin1').on('data', (chunk: string) => {
+        idleSocket.text += chunk;
       });
-      if (first !== '') held.socket.write(first);
-      return held;
+      if (first !== '') idleSocket.socket.write(first);
+      return idleSocket;
     });
     await Promise.all(
       group.map(({ socket }) => new Promise<void>((resolve) => socket.once('connect', resolve))),
@@ -48,16 +48,16 @@ it(
   `${IDLE} connections that asked once and stay: a newcomer is served, and nobody of them is cut off`,
   async () => {
     const gpd = await startProcess();
-    const held = await holdOpen(gpd.port, IDLE, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    const sockets = await holdOpen(gpd.port, IDLE, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     const answered = (): number =>
-      held.filter(({ text }) => readAnswers(text).answers[0]?.status === 200).length;
+      sockets.filter(({ text }) => readAnswers(text).answers[0]?.status === 200).length;
     while (answered() < IDLE) await pause(50);
-    const begun = performance.now();
+    const startedAt = performance.now();
     expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
-    const ms = performance.now() - begun;
-    expect(held.filter(({ closedAt }) => closedAt !== null)).toEqual([]);
+    const ms = performance.now() - startedAt;
+    expect(sockets.filter(({ closedAt }) => closedAt !== null)).toEqual([]);
     tell('idle', `${IDLE} idle connections, a bundle answered in ${ms.toFixed(0)} ms beside them`);
-    for (const { socket } of held) socket.destroy();
+    for (const { socket } of sockets) socket.destroy();
     await gpd.stop();
   },
   FULL ? 300_000 : 60_000,
@@ -79,19 +79,19 @@ it.concurrent.each([
   `${SLOW} slow senders of %s are cut off with one answer, and others are served meanwhile`,
   async (name, first, piece, status) => {
     const gpd = await startProcess();
-    const begun = performance.now();
-    const held = await holdOpen(gpd.port, SLOW, first);
-    const open = (): Held[] => held.filter(({ closedAt }) => closedAt === null);
+    const startedAt = performance.now();
+    const sockets = await holdOpen(gpd.port, SLOW, first);
+    const open = (): IdleSocket[] => sockets.filter(({ closedAt }) => closedAt === null);
     let slowest = 0;
-    while (open().length > 0 && performance.now() - begun < CUT_OFF_MS) {
+    while (open().length > 0 && performance.now() - startedAt < CUT_OFF_MS) {
       for (const { socket } of open()) socket.write(piece);
-      const asked = performance.now();
+      const requestedAt = performance.now();
       expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
-      slowest = Math.max(slowest, performance.now() - asked);
+      slowest = Math.max(slowest, performance.now() - requestedAt);
       await pause(500);
     }
     expect(open()).toEqual([]);
-    const got = held.map(({ text }) => {
+    const got = sockets.map(({ text }) => {
       const { answers, rest } = readAnswers(text);
       return `${answers.map((answer) => answer.status).join(' ')}${rest}`;
     });
@@ -109,9 +109,9 @@ it('a sender that leaves in the middle is nobody’s fault', async () => {
   const routes = ['/_fp/i/v1', '/me', '/v1/consent/grant', '/privacy/dsar'];
   for (const path of routes) {
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{"a":`;
-    const [held] = await holdOpen(gpd.port, 1, head);
+    const [idleSocket] = await holdOpen(gpd.port, 1, head);
     await pause(100);
-    held?.socket.resetAndDestroy();
+    idleSocket?.socket.resetAndDestroy();
   }
   await pause(300);
   expect(gpd.logs()).not.toContain('"fault"');

@@ -10,7 +10,7 @@ import { createBundle } from '../support/seal.ts';
 import { exchange } from './support/raw.ts';
 import { tell } from './support/size.ts';
 
-/** What a stranger writes stays text: in a page, in a header, in a line of the log. */
+/** Text from a stranger stays text in a page, in a header and in a log line. */
 
 const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)><%= 7*7 %>\${7*7}{{7*7}}&lt;`;
@@ -38,8 +38,8 @@ describe('templates', () => {
   it.each(templates)('%s prints nothing raw but other templates, and quotes every attribute', (name) => {
     const text = readFileSync(join(VIEWS, name), 'utf8');
     const raw = [...text.matchAll(/<%-([\s\S]*?)%>/g)].map((match) => (match[1] ?? '').trim());
-    const own = OWN_TEXT[name.replaceAll('\\', '/')] ?? [];
-    expect(raw.filter((code) => !/^include\('[\w/-]+'/.test(code) && !own.includes(code))).toEqual([]);
+    const ownCode = OWN_TEXT[name.replaceAll('\\', '/')] ?? [];
+    expect(raw.filter((code) => !/^include\('[\w/-]+'/.test(code) && !ownCode.includes(code))).toEqual([]);
     // An unquoted attribute ends at a blank, which escaping leaves alone; a script or a style is no text at all.
     expect([...text.matchAll(/\s[\w:-]+\s*=\s*<%/g)]).toEqual([]);
     for (const [, inside = ''] of text
@@ -67,12 +67,12 @@ describe('templates', () => {
     expect(html).not.toMatch(/<script>alert|<img src=x|>49</);
     expect(html).toContain('&lt;script&gt;alert(1)');
     // Each hostile value that was handed in is there, escaped.
-    const given = JSON.stringify(values).split(JSON.stringify(HOSTILE).slice(1, -1)).length - 1;
-    expect(html.split('&#34;&#39;&gt;').length - 1).toBeGreaterThanOrEqual(given);
+    const expectedCount = JSON.stringify(values).split(JSON.stringify(HOSTILE).slice(1, -1)).length - 1;
+    expect(html.split('&#34;&#39;&gt;').length - 1).toBeGreaterThanOrEqual(expectedCount);
   });
 });
 
-/** Told to EJS by Express where a page is rendered from what a query holds. */
+/** Express passes these to EJS when it renders a page from a query. */
 const OPTIONS = [
   'settings[view options][outputFunctionName]=x;process.exit();s',
   'settings[view options][escapeFunction]=process.exit',
@@ -85,7 +85,7 @@ const OPTIONS = [
 
 let rights: Rights;
 let key = '';
-let written = 0;
+let lineCount = 0;
 beforeAll(async () => {
   rights = await startRightsProcess({ settings: { GPD_LOG_LEVEL: 'trace' } });
   key = await apiKey(rights, 'secret');
@@ -172,7 +172,7 @@ describe('the log', () => {
       ];
       for (const path of paths) {
         await ask(gpd.url, path, { headers: { authorization: `Bearer ${key}` } });
-        written += 1;
+        lineCount += 1;
       }
       const names = [
         'user-agent',
@@ -196,18 +196,18 @@ describe('the log', () => {
         names.map(async (name) => {
           const head = `POST /v1/consent/grant HTTP/1.1\r\nHost: x\r\n${name}: ${bytesOf(line)}\r\nContent-Length: 0\r\n\r\n`;
           await exchange(gpd.port, [head]);
-          written += 1;
+          lineCount += 1;
         }),
       );
       const body = { principalId: line, purposes: [line], requestId: line, contestId: line, token: line };
       for (const path of ['/v1/consent/grant', '/me', '/privacy/erase', '/_fp/i/v1']) {
         await rights.call(path, body, path.startsWith('/v1') ? key : '');
-        written += 1;
+        lineCount += 1;
       }
       const signals = { page: { userAgent: line, platform: line }, [line]: line };
       await rights.call('/_fp/i/v1', createBundle(rights.acme, { signals }));
       await exchange(gpd.port, [`GET http://${FORGED}:${FORGED}/healthz HTTP/1.1\r\nHost: x\r\n\r\n`]);
-      written += 2;
+      lineCount += 2;
     }
     const lines = gpd
       .logs()
@@ -217,7 +217,7 @@ describe('the log', () => {
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ level: expect.any(Number) });
     expect(gpd.logs()).not.toContain(FORGED);
     expect(gpd.logs()).not.toMatch(/(?!\n)[\p{Cc}\u2028\u2029]/u);
-    tell('injection', `${written} hostile values, ${lines.length} lines in the log, none of theirs`);
+    tell('injection', `${lineCount} hostile values, ${lines.length} lines in the log, none of theirs`);
   });
 
   it('and no header of an answer repeats them', async () => {

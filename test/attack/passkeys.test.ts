@@ -40,9 +40,12 @@ function mutate(text: string): string {
   return bytes.toString('base64url');
 }
 
-/** Of a signed part any change is one too many. What `create` says of the page is signed by nobody: it is forged whole. */
-function forge(good: Parts, known: Passkey, challenges: readonly string[]): unknown {
-  const [made = '', got = ''] = challenges;
+/**
+ * Any change of a signed part must fail. `create` does not sign what it says of the page, so that is forged
+ * whole.
+ */
+function forge(good: Parts, passkey: Passkey, challenges: readonly string[]): unknown {
+  const [forCreate = '', forGet = ''] = challenges;
   const cases: (() => unknown)[] = [
     () => {
       const parts = structuredClone(good);
@@ -54,12 +57,19 @@ function forge(good: Parts, known: Passkey, challenges: readonly string[]): unkn
       return changed === good.response[name] ? null : parts;
     },
     () =>
-      create(createPasskey(), { origin: `https://${random(4).toString('hex')}.example`, challenge: made }),
-    () => create(createPasskey(), { origin: ORIGIN, rpId: random(6).toString('hex'), challenge: made }),
-    () => create(createPasskey(), { origin: ORIGIN, challenge: got }),
-    () => create(createPasskey(), { origin: ORIGIN, challenge: mutate(got) }),
-    () => get({ ...createPasskey(), id: known.id, counter: below(1000) }, { origin: ORIGIN, challenge: got }),
-    () => get(createPasskey(), { origin: ORIGIN, challenge: got }),
+      create(createPasskey(), {
+        origin: `https://${random(4).toString('hex')}.example`,
+        challenge: forCreate,
+      }),
+    () => create(createPasskey(), { origin: ORIGIN, rpId: random(6).toString('hex'), challenge: forCreate }),
+    () => create(createPasskey(), { origin: ORIGIN, challenge: forGet }),
+    () => create(createPasskey(), { origin: ORIGIN, challenge: mutate(forGet) }),
+    () =>
+      get(
+        { ...createPasskey(), id: passkey.id, counter: below(1000) },
+        { origin: ORIGIN, challenge: forGet },
+      ),
+    () => get(createPasskey(), { origin: ORIGIN, challenge: forGet }),
     () => ({ ...good, id: random(below(40)).toString('base64url') }),
     () => ({ ...good, type: random(4).toString('hex') }),
     () => ({
@@ -67,7 +77,7 @@ function forge(good: Parts, known: Passkey, challenges: readonly string[]): unkn
       response: { ...good.response, attestationObject: random(1 + below(600)).toString('base64url') },
     }),
     () => ({
-      ...get(known, { origin: ORIGIN, challenge: got }),
+      ...get(passkey, { origin: ORIGIN, challenge: forGet }),
       response: {
         ...good.response,
         attestationObject: undefined,
@@ -81,16 +91,16 @@ function forge(good: Parts, known: Passkey, challenges: readonly string[]): unkn
 }
 
 /** Half of them mutate a new passkey, half one that is known. */
-async function attack(at: Visit, known: Passkey, rounds: number): Promise<Record<number, number>> {
+async function attack(at: Visit, passkey: Passkey, rounds: number): Promise<Record<number, number>> {
   const statuses: Record<number, number> = {};
-  const [made, got] = [await challengeOf(gpd, at), await challengeOf(gpd, at, 'get')];
+  const [forCreate, forGet] = [await challengeOf(gpd, at), await challengeOf(gpd, at, 'get')];
   const options = { origin: ORIGIN };
   for (let round = 0; round < rounds; round += 1) {
     const isNew = round % 2 === 0;
     const good = isNew
-      ? create(createPasskey(), { ...options, challenge: made })
-      : get({ ...known, counter: 100 + round }, { ...options, challenge: got });
-    const credential = forge(good as unknown as Parts, known, [made, got]);
+      ? create(createPasskey(), { ...options, challenge: forCreate })
+      : get({ ...passkey, counter: 100 + round }, { ...options, challenge: forGet });
+    const credential = forge(good as unknown as Parts, passkey, [forCreate, forGet]);
     const { status } = await call(gpd, 'verify', at, { credential });
     if (status !== 400) tell('passkeys', `${status} ${JSON.stringify(credential)}`);
     statuses[status] = (statuses[status] ?? 0) + 1;
@@ -101,9 +111,9 @@ async function attack(at: Visit, known: Passkey, rounds: number): Promise<Record
 it(
   `of ${ROUNDS} forged or mutated ceremonies none is accepted and none is a 500`,
   async () => {
-    const known = createPasskey(1);
+    const passkey = createPasskey(1);
     const first = await visit(gpd);
-    const credential = create(known, { origin: ORIGIN, challenge: await challengeOf(gpd, first) });
+    const credential = create(passkey, { origin: ORIGIN, challenge: await challengeOf(gpd, first) });
     expect((await call(gpd, 'verify', first, { credential })).status).toBe(200);
     const count = async (table: string) =>
       Number((await execute(gpd.dataDir, `SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n']);
@@ -113,7 +123,7 @@ it(
     const turns = Math.ceil(ROUNDS / LANES / 50);
     for (let turn = 0; turn < turns; turn += 1) {
       const lanes = await Promise.all(
-        Array.from({ length: LANES }, async () => attack(await visit(gpd), known, 50)),
+        Array.from({ length: LANES }, async () => attack(await visit(gpd), passkey, 50)),
       );
       for (const statuses of lanes)
         for (const [status, n] of Object.entries(statuses))
@@ -125,7 +135,7 @@ it(
     expect(await count('credentials')).toBe(before);
     const last = await visit(gpd);
     const honest = get(
-      { ...known, counter: 2 },
+      { ...passkey, counter: 2 },
       { origin: ORIGIN, challenge: await challengeOf(gpd, last, 'get') },
     );
     expect((await call(gpd, 'verify', last, { credential: honest })).status).toBe(200);

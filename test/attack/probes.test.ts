@@ -48,11 +48,12 @@ const filled = (path: string): string => path.replace(/\{\w+\}/g, '0');
 /** A stack, a path of this machine, the name of a library: what an error page of a framework shows. */
 const LEAK = /node_modules|\bat \w+ \(|file:\/\/|\/dist\/|\.js:\d|express|<pre>|SQLITE|Error:/i;
 
-function expectTame(what: string, { status, text }: Pick<Reply, 'status' | 'text'>): void {
+function expectTame(probe: string, { status, text }: Pick<Reply, 'status' | 'text'>): void {
   probes += 1;
-  expect({ what, tame: status < 500 }).toEqual({ what, tame: true });
+  expect({ what: probe, tame: status < 500 }).toEqual({ what: probe, tame: true });
   // Scripts and the document itself may speak of anything.
-  if (status >= 400) expect({ what, leak: LEAK.exec(text)?.[0] }).toEqual({ what, leak: undefined });
+  if (status >= 400)
+    expect({ what: probe, leak: LEAK.exec(text)?.[0] }).toEqual({ what: probe, leak: undefined });
 }
 
 describe('methods', () => {
@@ -61,13 +62,13 @@ describe('methods', () => {
       const takes = new Set([...has, ...(has.includes('GET') ? ['HEAD'] : [])]);
       await Promise.all(
         METHODS.filter((method) => !takes.has(method) && method !== 'OPTIONS').map(async (method) => {
-          const what = `${method} ${path}`;
+          const probe = `${method} ${path}`;
           const reply = await ask(api.gpd.url, filled(path), { method });
-          expectTame(what, reply);
-          expect({ what, status: reply.status }).toEqual({ what, status: 405 });
+          expectTame(probe, reply);
+          expect({ what: probe, status: reply.status }).toEqual({ what: probe, status: 405 });
           const allowed = new Set((reply.headers.allow ?? '').split(', '));
           allowed.delete('OPTIONS');
-          expect({ what, allowed }).toEqual({ what, allowed: takes });
+          expect({ what: probe, allowed }).toEqual({ what: probe, allowed: takes });
           if (method !== 'HEAD') expect(reply.json()).toMatchObject({ error: 'method-not-allowed' });
         }),
       );
@@ -98,7 +99,7 @@ describe('methods', () => {
 const encodeAt = (path: string, at: number): string =>
   `${path.slice(0, at)}%${path.charCodeAt(at).toString(16).padStart(2, '0')}${path.slice(at + 1)}`;
 
-/** The same address to some reader, another one to the next. */
+/** Some readers take these for the same address, and others do not. */
 const SPELLINGS: Readonly<Record<string, (path: string) => string>> = {
   'a slash behind': (path) => `${path}/`,
   'two slashes before': (path) => `/${path}`,
@@ -142,12 +143,12 @@ describe('spellings', () => {
           const method = methods[0] ?? 'GET';
           const plain = await ask(api.gpd.url, filled(path), { method });
           const reply = await ask(api.gpd.url, spell(filled(path)), { method });
-          const what = `${method} ${path}, ${name}`;
-          expectTame(what, reply);
+          const probe = `${method} ${path}, ${name}`;
+          expectTame(probe, reply);
           expect(reply.headers['x-injected']).toBeUndefined();
-          // What is refused for want of a credential may not be reached by another spelling.
+          // No other spelling may reach a route that needs a credential.
           if (plain.status === 401)
-            expect({ what, opened: reply.status < 400 }).toEqual({ what, opened: false });
+            expect({ what: probe, opened: reply.status < 400 }).toEqual({ what: probe, opened: false });
         }),
       );
     },

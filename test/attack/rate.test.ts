@@ -12,7 +12,7 @@ const SETTINGS = { GPD_RATE_INGEST: `${LIMIT}/600`, GPD_RATE_PRIVACY: `${LIMIT}/
 
 type Headers = Readonly<Record<string, string | readonly string[]>>;
 
-/** How many of so many calls come through. */
+/** @returns the number of calls that the limit lets through */
 async function through(call: (i: number) => Promise<Reply>): Promise<number> {
   let count = 0;
   for (let i = 0; i < TRIES; i += 1) {
@@ -25,7 +25,7 @@ async function through(call: (i: number) => Promise<Reply>): Promise<number> {
 
 const address = (i: number): string => `203.0.113.${i + 1}`;
 
-/** What proxies and clients write; gpd believes at most the first two, and those of a trusted peer alone. */
+/** Proxies and clients write these; gpd believes at most the first two, and only from a trusted peer. */
 const NAMES = [
   'x-forwarded-for',
   'forwarded',

@@ -11,7 +11,7 @@ import { FULL, sized, tell } from './support/size.ts';
  * text one whose time grows with the length is done in milliseconds, and one whose time grows faster takes minutes, or for ever.
  */
 
-/** What the browser and the operator run on their own input. */
+/** The browser and the operator run these on their own input. */
 const NOT_REACHED = /^src\/(?:agent|banner|cli|ops\/doctor)\//;
 
 /** Grows faster than its input, whose length is limited: by whom, and the most characters. */

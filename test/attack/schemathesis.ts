@@ -21,8 +21,8 @@ const FULL = process.env['ATTACK_SIZE'] === 'full';
 const EXAMPLES = FULL ? '500' : '15';
 const PIP_SECONDS = 90;
 
-function notRun(why: string): never {
-  process.stderr.write(`NOT RUN: schemathesis: ${why}\n`);
+function notRun(reason: string): never {
+  process.stderr.write(`NOT RUN: schemathesis: ${reason}\n`);
   process.exit(process.env['REQUIRE_SCHEMATHESIS'] === '1' ? 1 : 0);
 }
 
@@ -30,8 +30,9 @@ function findSchemathesis(): string {
   const named = process.env['SCHEMATHESIS'];
   if (named) return existsSync(named) ? named : notRun(`${named} is not there`);
   const venv = tempDir('venv');
-  const made = spawnSync('python3', ['-m', 'venv', venv]);
-  if (made.status !== 0) notRun('python3 cannot make a virtual environment (apt-get install python3-venv)');
+  const venvCreation = spawnSync('python3', ['-m', 'venv', venv]);
+  if (venvCreation.status !== 0)
+    notRun('python3 cannot make a virtual environment (apt-get install python3-venv)');
   const pip = [
     '-m',
     'pip',
@@ -71,10 +72,13 @@ const cwd = tempDir('schemathesis');
 writeFileSync(join(cwd, 'schemathesis.toml'), SETTINGS);
 const scopes = ['secret', 'operator'];
 const keys = await Promise.all(scopes.map((scope) => addApiKey(gpd, scope)));
-// What the command line made, a running server sees within five seconds.
+// A running server sees a new key of the command line within five seconds.
 await new Promise((resolve) => setTimeout(resolve, 5000));
 
-/** Whether it found nothing. What it says comes in one piece: the other scope is asked at the same time. */
+/**
+ * @returns true if it found nothing; the output is printed in one piece, because both scopes run at the
+ * same time
+ */
 async function ask(key: string): Promise<boolean> {
   const options = [
     '--max-examples',
@@ -93,9 +97,9 @@ async function ask(key: string): Promise<boolean> {
     options,
   );
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd });
-  const said = [text(child.stdout), text(child.stderr)];
+  const outputs = [text(child.stdout), text(child.stderr)];
   const [code] = (await once(child, 'close')) as [number | null];
-  for (const words of await Promise.all(said)) process.stdout.write(words);
+  for (const words of await Promise.all(outputs)) process.stdout.write(words);
   return code === 0;
 }
 

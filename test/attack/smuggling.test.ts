@@ -44,7 +44,7 @@ function expectOneRefusal(found: Exchanged, name = ''): void {
 /** The hot lanes and Express read bodies each in its own way. */
 const ROUTES = ['/_fp/i/v1', '/v1/consent/can-process', '/v1/consent/grant', '/me', '/privacy/dsar'];
 
-/** Where the head is whole, a refusal of the head may come first: without a credential /v1 and /privacy say 401. */
+/** A refusal of a whole head may come first: without a credential /v1 and /privacy answer 401. */
 function expectOneAnswer(found: Exchanged, allowed: readonly number[]): void {
   expect({ answers: found.answers.length, closed: found.closed, rest: found.rest }).toEqual({
     answers: 1,
@@ -182,9 +182,9 @@ describe.concurrent('a request target', () => {
       failed = true;
     });
     socket.resume().write('GARBAGE\r\n\r\n');
-    const begun = performance.now();
+    const startedAt = performance.now();
     // A byte to a peer that is gone comes back as a reset.
-    while (!failed && performance.now() - begun < 60_000) {
+    while (!failed && performance.now() - startedAt < 60_000) {
       await pause(300);
       if (!socket.destroyed) socket.write('x');
     }

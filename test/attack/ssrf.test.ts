@@ -15,7 +15,7 @@ import { type GpdProcess, startProcess } from '../support/process.ts';
 import { createBundle } from '../support/seal.ts';
 import { tell } from './support/size.ts';
 
-/** What strangers name is never connected to inside the perimeter: a listener there hears nothing. */
+/** gpd never connects to a stranger's address inside the perimeter: a listener there hears nothing. */
 
 let bait: Server;
 let port = 0;

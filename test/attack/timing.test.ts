@@ -28,15 +28,15 @@ const address = (): string => `2001:db8:${randomBytes(4).toString('hex').replace
 
 /** A guess whose first characters are right, and the next one is not: of two characters one in 4,096 guesses is the secret. */
 function guess(secret: string, right: number): string {
-  let wrong = randomBytes(64).toString('base64url');
-  while (wrong[0] === secret[right]) wrong = wrong.slice(1);
-  return secret.slice(0, right) + wrong.slice(0, secret.length - right);
+  let randomText = randomBytes(64).toString('base64url');
+  while (randomText[0] === secret[right]) randomText = randomText.slice(1);
+  return secret.slice(0, right) + randomText.slice(0, secret.length - right);
 }
 
 it.each(['API key', 'session token'])(
   'a guessed %s is refused alike, however much of it is right',
-  async (what) => {
-    const secret = what === 'API key' ? api.keys.secret : session;
+  async (credential) => {
+    const secret = credential === 'API key' ? api.keys.secret : session;
     const prefix = 7;
     const kinds = { none: prefix, half: prefix + 21, 'all but two characters': secret.length - 2 };
     const times = new Map<string, number[]>(Object.keys(kinds).map((name) => [name, []]));
@@ -48,19 +48,19 @@ it.each(['API key', 'session token'])(
       for (const [name, right] of order) {
         const token = guess(secret, right);
         const client = { 'x-forwarded-for': address() };
-        const begun = performance.now();
+        const startedAt = performance.now();
         const reply = await postJson(
           api.gpd.url,
           '/v1/consent/state',
           { principalId: 'u-1', purpose: PURPOSE },
           { ...bearer(token), ...client },
         );
-        times.get(name)?.push(performance.now() - begun);
+        times.get(name)?.push(performance.now() - startedAt);
         answers.add(`${reply.status} ${reply.text} ${reply.headers['www-authenticate']}`);
       }
     }
     const words = [...times].map(([name, all]) => `${name} right ${(middle(all) * 1000).toFixed(0)} µs`);
-    tell('timing', `${what}, median of ${ROUNDS}: ${words.join(', ')}`);
+    tell('timing', `${credential}, median of ${ROUNDS}: ${words.join(', ')}`);
     expect([...answers]).toHaveLength(1);
     expect([...answers][0]).toMatch(/^401 /);
   },

@@ -118,8 +118,8 @@ describe('two phones that look the same', () => {
 describe('the options', () => {
   it('are those of a discoverable credential without attestation, for the host of the page', async () => {
     const at = await visit(gpd);
-    const made = (await call(gpd, 'options', at, {})).json();
-    expect(made).toMatchObject({
+    const options = (await call(gpd, 'options', at, {})).json();
+    expect(options).toMatchObject({
       ceremony: 'create',
       publicKey: {
         rp: { id: 'shop.example' },
@@ -225,16 +225,16 @@ describe('who may ask', () => {
 describe('a ceremony that proves nothing', () => {
   it('is one and the same 400, and leaves nothing', async () => {
     const at = await visit(gpd);
-    const known = createPasskey(5);
-    attested(await register(await visit(gpd), known));
+    const knownPasskey = createPasskey(5);
+    attested(await register(await visit(gpd), knownPasskey));
     const before = [await count('credentials'), await count('decisions')];
     const challenge = await challengeOf(gpd, at);
     const got = await challengeOf(gpd, at, 'get');
     const other = await visit(gpd);
     const otherChallenge = await challengeOf(gpd, other);
     const origin = ORIGIN;
-    const fresh = (): Passkey => createPasskey();
-    const good = create(fresh(), { origin, challenge });
+    const newPasskey = (): Passkey => createPasskey();
+    const good = create(newPasskey(), { origin, challenge });
     const credentials: readonly (readonly [string, unknown])[] = [
       ['nothing', undefined],
       ['a text', 'x'],
@@ -242,38 +242,38 @@ describe('a ceremony that proves nothing', () => {
       ['a list', []],
       ['no response', { ...good, response: {} }],
       ['another type', { ...good, type: 'password' }],
-      ['another id', { ...good, id: fresh().id.toString('base64url') }],
+      ['another id', { ...good, id: newPasskey().id.toString('base64url') }],
       ['both ids another', { ...good, id: 'AAAA', rawId: 'AAAA' }],
-      ['a foreign origin', create(fresh(), { origin: 'https://evil.example', challenge })],
+      ['a foreign origin', create(newPasskey(), { origin: 'https://evil.example', challenge })],
       [
         'a foreign origin with our relying party',
-        create(fresh(), { origin: 'https://evil.example', rpId: 'shop.example', challenge }),
+        create(newPasskey(), { origin: 'https://evil.example', rpId: 'shop.example', challenge }),
       ],
-      ['a foreign relying party', create(fresh(), { origin, rpId: 'evil.example', challenge })],
-      ['a frame of another site', create(fresh(), { origin, challenge, over: { crossOrigin: true } })],
-      ['the challenge of another visit', create(fresh(), { origin, challenge: otherChallenge })],
-      ['the challenge of the other ceremony', create(fresh(), { origin, challenge: got })],
+      ['a foreign relying party', create(newPasskey(), { origin, rpId: 'evil.example', challenge })],
+      ['a frame of another site', create(newPasskey(), { origin, challenge, over: { crossOrigin: true } })],
+      ['the challenge of another visit', create(newPasskey(), { origin, challenge: otherChallenge })],
+      ['the challenge of the other ceremony', create(newPasskey(), { origin, challenge: got })],
       [
         'a challenge of one’s own',
-        create(fresh(), { origin, challenge: Buffer.alloc(54, 7).toString('base64url') }),
+        create(newPasskey(), { origin, challenge: Buffer.alloc(54, 7).toString('base64url') }),
       ],
-      ['nobody there', create(fresh(), { origin, challenge, flags: 0 })],
-      ['a certificate', create(fresh(), { origin, challenge }, certified(), 'packed')],
-      ['another format', create(fresh(), { origin, challenge }, undefined, 'tpm')],
-      ['a type of client data', create(fresh(), { origin, challenge, over: { type: 'webauthn.get' } })],
-      ['a passkey that is known already', create({ ...known, counter: 9 }, { origin, challenge })],
-      ['a passkey that nobody made here', get(fresh(), { origin, challenge: got })],
+      ['nobody there', create(newPasskey(), { origin, challenge, flags: 0 })],
+      ['a certificate', create(newPasskey(), { origin, challenge }, certified(), 'packed')],
+      ['another format', create(newPasskey(), { origin, challenge }, undefined, 'tpm')],
+      ['a type of client data', create(newPasskey(), { origin, challenge, over: { type: 'webauthn.get' } })],
+      ['a passkey that is known already', create({ ...knownPasskey, counter: 9 }, { origin, challenge })],
+      ['a passkey that nobody made here', get(newPasskey(), { origin, challenge: got })],
       [
         'a known passkey signed by another',
-        get({ ...fresh(), id: known.id, counter: 9 }, { origin, challenge: got }),
+        get({ ...newPasskey(), id: knownPasskey.id, counter: 9 }, { origin, challenge: got }),
       ],
-      ['a counter that stays', get({ ...known, counter: 5 }, { origin, challenge: got })],
-      ['a counter that falls', get({ ...known, counter: 0 }, { origin, challenge: got })],
+      ['a counter that stays', get({ ...knownPasskey, counter: 5 }, { origin, challenge: got })],
+      ['a counter that falls', get({ ...knownPasskey, counter: 0 }, { origin, challenge: got })],
     ];
     const texts = new Set<string>();
-    for (const [what, credential] of credentials) {
+    for (const [fault, credential] of credentials) {
       const reply = await call(gpd, 'verify', at, { credential });
-      expect([what, reply.status]).toEqual([what, 400]);
+      expect([fault, reply.status]).toEqual([fault, 400]);
       expectError(reply, 'attestation-failed');
       texts.add(reply.text);
     }
@@ -302,15 +302,15 @@ describe('a ceremony that proves nothing', () => {
     const at = await visit(gpd);
     const challenge = await challengeOf(gpd, at);
     const credential = create(createPasskey(), { origin: ORIGIN, challenge });
-    const asked = now;
-    now = asked + 300_000;
+    const askedAt = now;
+    now = askedAt + 300_000;
     expectError(await call(gpd, 'verify', at, { credential }), 'unauthenticated');
-    now = asked + 299_000;
+    now = askedAt + 299_000;
     expect((await call(gpd, 'verify', at, { credential })).status).toBe(200);
-    now = asked;
+    now = askedAt;
   });
 
-  it('a passkey of one tenant is none of another’s', async () => {
+  it('a passkey of one tenant is unknown to another tenant', async () => {
     const key = createPasskey();
     attested(await register(await visit(gpd), key));
     const there = await visit(gpd, { target: gpd.targets[1]! });
@@ -319,15 +319,15 @@ describe('a ceremony that proves nothing', () => {
 });
 
 describe('what is kept', () => {
-  it('is no id of a credential, and its id is none of the visit', async () => {
+  it('names no credential, neither in rows nor in the log', async () => {
     const key = createPasskey();
     await register(await visit(gpd), key);
     const id = key.id.toString('base64url');
-    const kept = JSON.stringify([
+    const storedText = JSON.stringify([
       await sql('SELECT * FROM credentials'),
       await sql('SELECT * FROM decisions'),
     ]);
-    expect(kept).not.toContain(id);
+    expect(storedText).not.toContain(id);
     expect(gpd.logs()).not.toContain(id);
   });
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => gpd.stop());
 
-/** The same device from each of these networks in turn, the last time with what the person agreed to. */
+/** One device visits from each network in turn; the last visit agrees to these purposes. */
 async function from(device: string, networks: readonly string[], purposes: readonly string[] = PURPOSES) {
   const signals = desktopChrome(device);
   let last: Visit | null = null;

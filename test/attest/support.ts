@@ -9,9 +9,13 @@ import { type Gpd, type SealTarget, startGpd, type TenantSpec } from '../support
 const SUB = 'https://sub.shop.example';
 
 /** Two tenants that share an origin; one of them has a subdomain too. */
-export const startShops = (clock: () => number, ...more: readonly TenantSpec[]): Promise<Gpd> =>
+export const startShops = (clock: () => number, ...otherTenants: readonly TenantSpec[]): Promise<Gpd> =>
   startGpd({
-    tenants: [{ kid: KID, origins: [ORIGIN, SUB] }, { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] }, ...more],
+    tenants: [
+      { kid: KID, origins: [ORIGIN, SUB] },
+      { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
+      ...otherTenants,
+    ],
     settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
     app: { clock },
   });

@@ -55,7 +55,7 @@ describe('a proven consent', () => {
     expectError(await call(gpd, 'options', at, {}), 'consent-missing');
   });
 
-  it('of the device alone is none of a passkey, whatever the bundle says', async () => {
+  it('to the device alone allows no passkey, whatever the bundle says', async () => {
     const at = await proven('carl', ['device-identification']);
     expect(at.answer.consentState.purposes).toEqual(['device-identification']);
     expectError(await call(gpd, 'options', at, {}), 'consent-missing');

@@ -72,8 +72,10 @@ describe('every language', () => {
         expect([name, key, placeholders(words[key] ?? '')]).toEqual([name, key, placeholders(text)]);
         expect([name, key, (words[key] ?? '').trim()]).toEqual([name, key, words[key]]);
       }
-      const same = Object.keys(english).filter((key) => words[key] === english[key as keyof typeof english]);
-      expect([name, same]).toEqual([name, SAME_IN[name] ?? []]);
+      const equalTexts = Object.keys(english).filter(
+        (key) => words[key] === english[key as keyof typeof english],
+      );
+      expect([name, equalTexts]).toEqual([name, SAME_IN[name] ?? []]);
       expect([name, words['gpc']?.includes('Global Privacy Control')]).toEqual([name, true]);
     }
   });

@@ -8,15 +8,15 @@ import { AGENT, createChoice, createConfig, createPurpose, createRecord, DAY } f
 
 const away: Failure = { problem: 'unreachable', transient: true };
 
-/** Of one tenant, in memory. */
+/** One tenant's store, in memory. */
 function createStore(first: ConsentRecord | null) {
   const store: Store & { kept: ConsentRecord | null; marks: Record<string, number>; full: boolean } = {
     kept: first,
     marks: {},
     full: false,
     asked: () => store.marks,
-    saveAsked: (_kid, asked) => {
-      if (!store.full) store.marks = { ...asked };
+    saveAsked: (_kid, marks) => {
+      if (!store.full) store.marks = { ...marks };
       return !store.full;
     },
     load: () => store.kept,
@@ -36,7 +36,7 @@ function createServerClient({
 }: {
   config?: object;
   write?: Server['write'];
-  /** Of this device's clock. */
+  /** Milliseconds by which the device's clock is ahead. */
   ahead?: number;
 } = {}): Server {
   return {
@@ -157,20 +157,20 @@ describe('a purpose that may be asked for over the signal', () => {
   });
 
   it('is granted by a yes to it alone, which the next signal does not end', async () => {
-    const sent: unknown[] = [];
+    const writes: unknown[] = [];
     const write: Server['write'] = async (_record, { action, purposes, gpc, overGpc }) => {
-      sent.push([action, purposes, gpc, overGpc]);
+      writes.push([action, purposes, gpc, overGpc]);
       return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
     };
     const { controller } = start(createServerClient({ config, write }), null, () => true);
     await controller.load();
     await controller.choose(new Map([[AGENT, 'over-gpc']]));
-    expect(sent).toEqual([['grant', [AGENT], true, true]]);
+    expect(writes).toEqual([['grant', [AGENT], true, true]]);
     expect(controller.snapshot().granted).toEqual([AGENT]);
     expect(await controller.receipt()).toMatchObject({ purposes: [AGENT], gpc: true, overGpc: true });
     await controller.load();
     await controller.withdraw(null);
-    expect(sent.slice(1)).toEqual([['withdraw', [AGENT], true, undefined]]);
+    expect(writes.slice(1)).toEqual([['withdraw', [AGENT], true, undefined]]);
     expect(controller.snapshot().granted).toEqual([]);
   });
 });
@@ -178,9 +178,9 @@ describe('a purpose that may be asked for over the signal', () => {
 describe('a signal that begins on an open page', () => {
   it('is told of with the next choice, and the grant it overrules is forgotten', async () => {
     let on = false;
-    const sent: unknown[] = [];
+    const writes: unknown[] = [];
     const write: Server['write'] = async (_record, { action, purposes, gpc }) => {
-      sent.push([action, purposes, gpc]);
+      writes.push([action, purposes, gpc]);
       return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
     };
     const { controller, store } = start(
@@ -193,7 +193,7 @@ describe('a signal that begins on an open page', () => {
     await controller.choose(new Map());
     on = true;
     await controller.choose(new Map([['analytics', true]]));
-    expect(sent).toEqual([
+    expect(writes).toEqual([
       ['grant', ['analytics'], true],
       ['deny', [AGENT], true],
     ]);
@@ -210,15 +210,15 @@ describe('a withdrawal before anybody could be asked', () => {
     const first = start(createServerClient({ config: away }), granted);
     await first.controller.load();
     expect(await first.controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'unreachable' });
-    const sent: unknown[] = [];
+    const writes: unknown[] = [];
     const write: Server['write'] = async (_record, { action, purposes }) => {
-      sent.push([action, purposes]);
+      writes.push([action, purposes]);
       return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
     };
     const next = start(createServerClient({ write }), first.store.kept);
     await next.controller.load();
     expect(next.heard[0]).toMatchObject({ phase: 'decided', granted: [] });
-    await vi.waitFor(() => expect(sent).toEqual([['withdraw', [AGENT, 'analytics']]]));
+    await vi.waitFor(() => expect(writes).toEqual([['withdraw', [AGENT, 'analytics']]]));
     await vi.waitFor(() => expect(next.store.kept).toMatchObject({ pending: [] }));
   });
 
@@ -252,8 +252,8 @@ it('a choice ends by the server’s clock, whichever the device has by then', as
   const first = start(createServerClient({ ahead: -400 * DAY }));
   await first.controller.load();
   await first.controller.choose(new Map([['analytics', true]]));
-  const kept = first.store.kept?.choices['analytics'];
-  expect(kept).toMatchObject({ at: NOW + 400 * DAY, until: NOW + 430 * DAY });
+  const storedChoice = first.store.kept?.choices['analytics'];
+  expect(storedChoice).toMatchObject({ at: NOW + 400 * DAY, until: NOW + 430 * DAY });
   const later = start(createServerClient({ ahead: 31 * DAY }), first.store.kept);
   vi.setSystemTime(NOW + (400 + 31 + 29) * DAY);
   await later.controller.load();
@@ -276,12 +276,12 @@ it('what was answered before a choice was recorded does not tell the time: the c
 });
 
 describe('a refusal in another tab, while this one’s grant is on its way', () => {
-  /** @param left by the other tab. The grant has number 5 in the ledger. */
-  async function race(left: ConsentRecord | null) {
-    const sent: string[] = [];
+  /** @param otherTabs the record that the other tab stored. The grant has number 5 in the ledger. */
+  async function race(otherTabs: ConsentRecord | null) {
+    const actions: string[] = [];
     let arrive = (): void => {};
     const write: Server['write'] = async (_record, { action, purposes }) => {
-      sent.push(action);
+      actions.push(action);
       if (action === 'grant') await new Promise<void>((resolve) => (arrive = resolve));
       return purposes.map((purpose) => ({ purpose, seq: action === 'grant' ? 5 : 9, hash: 'b'.repeat(64) }));
     };
@@ -291,10 +291,10 @@ describe('a refusal in another tab, while this one’s grant is on its way', () 
     );
     await controller.load();
     const granting = controller.choose(new Map([['analytics', true]]));
-    await vi.waitFor(() => expect(sent).toEqual(['grant']));
-    store.kept = left;
+    await vi.waitFor(() => expect(actions).toEqual(['grant']));
+    store.kept = otherTabs;
     arrive();
-    return { result: await granting, granted: controller.snapshot().granted, sent };
+    return { result: await granting, granted: controller.snapshot().granted, sent: actions };
   }
 
   const refusal = (seq: number | null): ConsentRecord => {
@@ -308,8 +308,8 @@ describe('a refusal in another tab, while this one’s grant is on its way', () 
     ['after it in the ledger', 6, ['grant']],
     ['not in the ledger yet', null, ['grant']],
     ['before it in the ledger, which is told again', 4, ['grant', 'withdraw']],
-  ])('%s: stays refused', async (_what, seq, sent) => {
-    expect(await race(refusal(seq))).toEqual({ result, granted: [AGENT], sent });
+  ])('%s: stays refused', async (_what, seq, actions) => {
+    expect(await race(refusal(seq))).toEqual({ result, granted: [AGENT], sent: actions });
   });
 
   it('that could not be kept: stays refused', async () => {
@@ -320,16 +320,16 @@ describe('a refusal in another tab, while this one’s grant is on its way', () 
 describe('a withdrawal that the server would not take', () => {
   const firewall: Failure = { problem: 'invalid-request', transient: false };
 
-  /** @param taken whether this page's server takes a write */
-  function createLog(taken: (action: string) => boolean) {
-    const sent: string[] = [];
+  /** @param isAccepted true if this page's server accepts a write */
+  function createLog(isAccepted: (action: string) => boolean) {
+    const writes: string[] = [];
     const write: Server['write'] = async (_record, { action, purposes }) => {
-      sent.push(`${action} ${purposes.join()}`);
-      return taken(action)
+      writes.push(`${action} ${purposes.join()}`);
+      return isAccepted(action)
         ? purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }))
         : firewall;
     };
-    return { sent, server: createServerClient({ write }) };
+    return { sent: writes, server: createServerClient({ write }) };
   }
 
   async function withdrawInVain() {
@@ -341,22 +341,22 @@ describe('a withdrawal that the server would not take', () => {
   }
 
   it('is sent again by the next page, and not before', async () => {
-    const kept = await withdrawInVain();
-    expect(kept?.pending).toHaveLength(1);
-    const { sent, server } = createLog(() => true);
-    const next = start(server, kept);
+    const storedRecord = await withdrawInVain();
+    expect(storedRecord?.pending).toHaveLength(1);
+    const { sent: writes, server } = createLog(() => true);
+    const next = start(server, storedRecord);
     await next.controller.load();
     await vi.waitFor(() => expect(next.store.kept).toMatchObject({ pending: [] }));
-    expect(sent).toEqual([`withdraw ${AGENT},analytics`]);
+    expect(writes).toEqual([`withdraw ${AGENT},analytics`]);
     expect(next.store.kept?.choices).toMatchObject({ [AGENT]: { choice: 'withdrawn', proof: { seq: 0 } } });
   });
 
   it('does not stand before a grant, and does not end it later', async () => {
-    const { sent, server } = createLog((action) => action === 'grant');
+    const { sent: writes, server } = createLog((action) => action === 'grant');
     const next = start(server, await withdrawInVain());
     await next.controller.load();
     expect(await next.controller.choose(new Map([[AGENT, true]]))).toMatchObject({ outcome: 'recorded' });
-    expect(sent.at(-1)).toBe(`grant ${AGENT}`);
+    expect(writes.at(-1)).toBe(`grant ${AGENT}`);
     expect(next.store.kept?.pending.map(({ purposes }) => purposes)).toEqual([['analytics']]);
   });
 
@@ -368,12 +368,12 @@ describe('a withdrawal that the server would not take', () => {
   });
 });
 
-describe('a refusal that the server could not be told of', () => {
-  it('is told while the page stays open, once the server is back', async () => {
+describe('a refusal that could not reach the server', () => {
+  it('is sent while the page stays open, once the server is back', async () => {
     let isAway = true;
-    const sent: string[] = [];
+    const keyedWrites: string[] = [];
     const write: Server['write'] = async (_record, { action, purposes, key }) => {
-      sent.push(`${action} ${key}`);
+      keyedWrites.push(`${action} ${key}`);
       return isAway ? away : purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
     };
     const { controller, store } = start(
@@ -386,9 +386,9 @@ describe('a refusal that the server could not be told of', () => {
     isAway = false;
     await vi.advanceTimersByTimeAsync(30_000);
     expect(store.kept).toMatchObject({ pending: [], choices: { [AGENT]: { proof: { seq: 0 } } } });
-    expect(sent).toHaveLength(4);
-    expect(new Set(sent).size).toBe(1);
+    expect(keyedWrites).toHaveLength(4);
+    expect(new Set(keyedWrites).size).toBe(1);
     await vi.advanceTimersByTimeAsync(DAY / 24);
-    expect(sent).toHaveLength(4);
+    expect(keyedWrites).toHaveLength(4);
   });
 });

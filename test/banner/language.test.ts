@@ -16,8 +16,8 @@ describe('the language', () => {
     [['de-', 'en'], 'de', 'de'],
     [['deutsch'], 'en', 'en'],
     [[], 'en', 'en'],
-  ])('of %j is %s', (wanted, tag, code) => {
-    expect(pickLanguage(wanted)).toEqual({ tag, code });
+  ])('of %j is %s', (languages, tag, code) => {
+    expect(pickLanguage(languages)).toEqual({ tag, code });
   });
 
   it('runs from right to left where it does', () => {

@@ -94,7 +94,7 @@ const FLOORS: readonly (readonly [token: string, floor: number])[] = [
 ];
 
 /** In CIE76: what is below is easily taken for the same at a glance. */
-const FAR = 20;
+const MIN_DISTANCE = 20;
 
 describe.each(SCHEMES)('the tokens in %s', (scheme) => {
   describe.each(GROUNDS)('on %s', (ground) => {
@@ -105,7 +105,7 @@ describe.each(SCHEMES)('the tokens in %s', (scheme) => {
 
   it.each(PAIRS)('%s and %s differ for every colour vision', (a, b) => {
     const near = Object.keys(VISIONS).map((vision) => [vision, distance(a, b, scheme, vision)] as const);
-    expect(near.filter(([, far]) => far < FAR)).toEqual([]);
+    expect(near.filter(([, distance]) => distance < MIN_DISTANCE)).toEqual([]);
   });
 });
 
@@ -132,7 +132,7 @@ describe('the banner has the same tokens', () => {
 
   it.each(both.map(([, name, light, dark]) => [name!, light!, dark!] as const))('%s', (name, light, dark) => {
     expect({ light, dark }).toEqual(tokens.get(NAMES[name] ?? name));
-    // For a browser without light-dark().
+    // Browsers without light-dark() read the plain value.
     expect(plain.get(name)).toBe(light);
   });
 

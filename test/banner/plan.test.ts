@@ -22,12 +22,12 @@ const plan = (wants: Record<string, boolean>, terms = createTerms()) =>
   }));
 const common = { gpc: false, policyVersion: 3 };
 const ALL = { [AGENT]: true, analytics: true };
-const NONE = { [AGENT]: false, analytics: false };
+const ALL_REFUSED = { [AGENT]: false, analytics: false };
 
 describe('what is written', () => {
   it('accept: one grant of what was asked; reject: one denial', () => {
     expect(plan(ALL)).toEqual([{ action: 'grant', purposes: [AGENT, 'analytics'], ...common }]);
-    expect(plan(NONE)).toEqual([{ action: 'deny', purposes: [AGENT, 'analytics'], ...common }]);
+    expect(plan(ALL_REFUSED)).toEqual([{ action: 'deny', purposes: [AGENT, 'analytics'], ...common }]);
   });
 
   it('refusals come first: whatever breaks in between, less is granted', () => {
@@ -38,7 +38,7 @@ describe('what is written', () => {
     ]);
   });
 
-  it('what is not changed is not written again, and what is not named stays', () => {
+  it('an unchanged choice is not written again, and a purpose that is not named keeps its choice', () => {
     const record = createRecord({ [AGENT]: createChoice(), analytics: createChoice({ choice: 'denied' }) });
     const terms = createTerms({ record });
     expect(plan({ [AGENT]: true, analytics: false }, terms)).toEqual([]);
@@ -49,12 +49,12 @@ describe('what is written', () => {
     ]);
   });
 
-  it('what is asked again is written again, a refusal too', () => {
+  it('a repeated choice is written again, a refusal too', () => {
     const record = createRecord({
       [AGENT]: createChoice({ choice: 'denied', until: NOW }),
       analytics: createChoice({ version: 1 }),
     });
-    expect(plan(NONE, createTerms({ record }))).toEqual([
+    expect(plan(ALL_REFUSED, createTerms({ record }))).toEqual([
       { action: 'deny', purposes: [AGENT, 'analytics'], ...common },
     ]);
   });
@@ -62,7 +62,7 @@ describe('what is written', () => {
   it('under GPC the signal’s purposes are never written, and the others carry it', () => {
     const expected = { purposes: ['analytics'], gpc: true, policyVersion: 3 };
     expect(plan(ALL, createTerms({ gpc: true }))).toEqual([{ action: 'grant', ...expected }]);
-    expect(plan(NONE, createTerms({ gpc: true }))).toEqual([{ action: 'deny', ...expected }]);
+    expect(plan(ALL_REFUSED, createTerms({ gpc: true }))).toEqual([{ action: 'deny', ...expected }]);
     const record = createRecord({ [AGENT]: createChoice() });
     expect(plan({ [AGENT]: true }, createTerms({ gpc: true, record }))).toEqual([]);
   });
@@ -94,7 +94,7 @@ describe('what is written', () => {
     expect(plan({ news: true }, terms)).toEqual([]);
   });
 
-  it('a grant that the ledger was not told the signal about yet can be withdrawn under the signal', () => {
+  it('a grant can be withdrawn under a signal that the ledger has not received yet', () => {
     const record = createRecord({ [AGENT]: createChoice() });
     expect(plan({ [AGENT]: false }, createTerms({ gpc: true, record }))).toEqual([
       { action: 'withdraw', purposes: [AGENT], gpc: true, policyVersion: 3 },
@@ -167,7 +167,7 @@ describe('what is remembered', () => {
 });
 
 describe('a withdrawal by the record alone', () => {
-  const how = { now: NOW, gpc: false, createKey: key };
+  const options = { now: NOW, gpc: false, createKey: key };
   const record = createRecord({
     [AGENT]: createChoice(),
     analytics: createChoice({ version: 2, until: NOW + 5 * DAY }),
@@ -176,7 +176,7 @@ describe('a withdrawal by the record alone', () => {
   });
 
   it('takes back what was granted, expired or not by a clock that may be ahead, and nothing else', () => {
-    const done = takeBack(record, null, how);
+    const done = takeBack(record, null, options);
     expect(done?.write).toEqual({
       action: 'withdraw',
       purposes: [AGENT, 'analytics', 'gone'],
@@ -189,7 +189,7 @@ describe('a withdrawal by the record alone', () => {
   });
 
   it('is remembered as long as the grant was to be', () => {
-    const done = takeBack(record, ['analytics'], how);
+    const done = takeBack(record, ['analytics'], options);
     expect(done?.record.choices).toEqual({
       ...record.choices,
       analytics: { choice: 'withdrawn', version: 2, at: NOW, until: NOW + 6 * DAY, proof: null },
@@ -197,7 +197,7 @@ describe('a withdrawal by the record alone', () => {
   });
 
   it('is none when nothing is granted', () => {
-    expect(takeBack(record, ['no', 'other'], how)).toBeNull();
-    expect(takeBack(createRecord(), null, how)).toBeNull();
+    expect(takeBack(record, ['no', 'other'], options)).toBeNull();
+    expect(takeBack(createRecord(), null, options)).toBeNull();
   });
 });

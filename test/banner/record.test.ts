@@ -13,8 +13,8 @@ class Room {
   }
   setItem(name: string, value: string): void {
     if (this.isForbidden) throw new Error('SecurityError');
-    const others = [...this.#items].filter(([key]) => key !== name).map((item) => item.join(''));
-    if (others.join('').length + name.length + value.length > this.size)
+    const otherItems = [...this.#items].filter(([key]) => key !== name).map((item) => item.join(''));
+    if (otherItems.join('').length + name.length + value.length > this.size)
       throw new Error('QuotaExceededError');
     this.#items.set(name, value);
   }
@@ -22,7 +22,7 @@ class Room {
     if (this.isForbidden) throw new Error('SecurityError');
     this.#items.delete(name);
   }
-  /** As long as what is in it. */
+  /** The limit becomes the length of the stored text. */
   fill(): void {
     this.size = [...this.#items].flat().join('').length;
   }
@@ -70,7 +70,7 @@ describe('a storage without room for the newer record', () => {
     expect(createStore().load('shop')).toBeNull();
   });
 
-  it('keeps what the server was not told yet, and no choice', () => {
+  it('keeps the writes that the server has not received, and no choice', () => {
     const store = fullOf(granted);
     store.save('shop', { ...withdrawn, pending: [write] });
     expect(store.load('shop')).toEqual({ ...withdrawn, pending: [write] });
@@ -99,15 +99,15 @@ describe('what this page remembers alone', () => {
     ['another script saved its own', 'storage', { key: 'cart' }, granted],
     ['the page was in the back/forward cache', 'pageshow', { persisted: true }, null],
     ['the page was loaded', 'pageshow', { persisted: false }, granted],
-  ])('%s', (_what, type, fields, left) => {
+  ])('%s', (_what, type, fields, expected) => {
     const store = createStore();
     const changed = vi.fn();
     store.watch('shop', changed);
     room.isForbidden = true;
     store.save('shop', granted);
     happens(type, fields);
-    expect(store.load('shop')).toEqual(left);
-    expect(changed).toHaveBeenCalledTimes(left === null ? 1 : 0);
+    expect(store.load('shop')).toEqual(expected);
+    expect(changed).toHaveBeenCalledTimes(expected === null ? 1 : 0);
   });
 });
 

@@ -13,7 +13,7 @@ import { createConfig, createRecord } from './support.ts';
 
 let http: HttpServer;
 let server: Server;
-let seen: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
+let requests: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
 let respond: (response: ServerResponse) => void;
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ beforeAll(async () => {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const { url: path = '', headers } = request;
-      seen.push({ path, headers, body: Buffer.concat(chunks).toString() });
+      requests.push({ path, headers, body: Buffer.concat(chunks).toString() });
       respond(response);
     });
   });
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => new Promise((resolve) => void http.close(resolve)));
 beforeEach(() => {
-  seen = [];
+  requests = [];
 });
 
 function answer(status: number, body: unknown, headers: Record<string, string> = {}): void {
@@ -74,7 +74,7 @@ describe('the configuration', () => {
   it('is asked for by the publishable key and in one language', async () => {
     answer(200, createConfig());
     expect(await server.config('de')).toEqual(createConfig());
-    expect(seen[0]).toMatchObject({
+    expect(requests[0]).toMatchObject({
       path: '/v1/consent/banner?lang=de',
       headers: { authorization: 'Bearer gpd_pk_key' },
     });
@@ -98,7 +98,7 @@ describe('the configuration', () => {
   it('that lies elsewhere is not fetched from there', async () => {
     answer(302, '', { location: '/v1/consent/banner?lang=xx' });
     expect(await server.config('en')).toMatchObject({ problem: 'unreachable' });
-    expect(seen).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 });
 
@@ -108,8 +108,8 @@ describe('a write', () => {
     answer(201, { entries, seq: 4, hash: 'f'.repeat(64) });
     const record = createRecord();
     expect(await server.write(record, WRITE)).toEqual(entries);
-    expect(seen[0]).toMatchObject({ path: '/v1/consent/deny', headers: { 'idempotency-key': 'once' } });
-    expect(JSON.parse(seen[0]?.body ?? '')).toEqual({
+    expect(requests[0]).toMatchObject({ path: '/v1/consent/deny', headers: { 'idempotency-key': 'once' } });
+    expect(JSON.parse(requests[0]?.body ?? '')).toEqual({
       principalId: record.principalId,
       principalSecret: record.secret,
       purposes: ['ads'],
@@ -138,7 +138,7 @@ describe('a link', () => {
   it('goes out under the session, with the token', async () => {
     answer(201, linked);
     expect(await server.link('gpd_ps_session', 'token')).toEqual({ linked: true, ...linked });
-    expect(seen[0]).toMatchObject({
+    expect(requests[0]).toMatchObject({
       path: '/v1/principals/link',
       headers: { authorization: 'Bearer gpd_ps_session' },
       body: '{"token":"token"}',

@@ -58,8 +58,8 @@ describe('a purpose', () => {
       for (const choice of ['granted', 'denied', 'withdrawn'] as const)
         for (const until of [NOW, NOW + 1])
           for (const version of [1, 2, 3]) {
-            const said = { choice, policyVersion: version, expiresAt: until, overGpc };
-            const event = { ...said, seq: 7, hash: 'a', given: null, doubtSeq: null };
+            const answer = { choice, policyVersion: version, expiresAt: until, overGpc };
+            const event = { ...answer, seq: 7, hash: 'a', given: null, doubtSeq: null };
             const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
             const rules = {
               gpcOf: () => policy,
@@ -68,8 +68,10 @@ describe('a purpose', () => {
               deniesDoubted: false,
             };
             const ledger = decideConsent(AGENT, state, rules, NOW);
-            const kept = { choice, until, version, ...(overGpc && { overGpc }) };
-            expect(status(kept, gpc, createPurpose({ gpc: policy })) === 'granted').toBe(ledger.allowed);
+            const storedChoice = { choice, until, version, ...(overGpc && { overGpc }) };
+            expect(status(storedChoice, gpc, createPurpose({ gpc: policy })) === 'granted').toBe(
+              ledger.allowed,
+            );
           }
   });
 
@@ -116,10 +118,10 @@ describe('what is asked', () => {
     ],
     ['after an expiry', { [AGENT]: createChoice({ until: NOW }), analytics: createChoice() }, 'expired', 1],
     ['nothing', { [AGENT]: createChoice({ choice: 'denied' }), analytics: createChoice() }, 'purpose', 0],
-  ] as const)('%s', (_when, choices, why, count) => {
+  ] as const)('%s', (_when, choices, reason, count) => {
     const terms = createTerms({ record: createRecord(choices) });
     expect(askedPurposes(terms)).toHaveLength(count);
-    if (count > 0) expect(whyAsked(terms)).toBe(why);
+    if (count > 0) expect(whyAsked(terms)).toBe(reason);
   });
 });
 
@@ -135,8 +137,8 @@ describe('a receipt', () => {
 
   it('has version, time and proof of the agent’s own grant', () => {
     const proof = { seq: 41, hash: 'b'.repeat(64) };
-    const own = createChoice({ version: 2, at: NOW - 2 * DAY, proof });
-    const record = createRecord({ analytics: createChoice(), [AGENT]: own });
+    const ownChoice = createChoice({ version: 2, at: NOW - 2 * DAY, proof });
+    const record = createRecord({ analytics: createChoice(), [AGENT]: ownChoice });
     expect(createReceipt(createTerms({ record }))).toEqual({
       purposes: [AGENT, 'analytics'],
       gpc: false,

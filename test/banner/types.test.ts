@@ -15,7 +15,7 @@ describe('the types of the banner', () => {
 
   it('say what the agent and the server take', () => {
     expectTypeOf<banner.ConsentReceipt>().toEqualTypeOf<agent.ConsentReceipt>();
-    // What only the agent's gate reads is not sent.
+    // The banner omits the field that only the agent's gate reads.
     expectTypeOf<Mutable<Omit<banner.ConsentReceipt, 'overGpc'>>>().toEqualTypeOf<ConsentReceipt>();
   });
 });

@@ -65,7 +65,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await expectUnharmed();
     });
 
-    /** What the page's console says of gpd. */
+    /** @returns the console lines of the page that begin with gpd */
     async function openAndHear(snippet: Record<string, string>): Promise<string[]> {
       await at.enter('window.faults = []');
       const lines: string[] = [];
@@ -76,14 +76,14 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       return lines;
     }
 
-    const wrong = 'x'.repeat(43);
+    const unknownSecret = 'x'.repeat(43);
     it.each([
-      ['unknown', `gpd_pk_${wrong}`, 'unauthenticated', 'is not known here'],
+      ['unknown', `gpd_pk_${unknownSecret}`, 'unauthenticated', 'is not known here'],
       ['misspelt', 'gpd_pk_nonsense', 'invalid-key', 'is not a publishable key'],
       ['missing', '', 'no-key', 'Add data-key'],
-      ['secret', `gpd_sk_${wrong}`, 'secret-key', 'Revoke it'],
-      ['read-only', `gpd_ro_${wrong}`, 'secret-key', 'Revoke it'],
-      ['an operator’s', `gpd_op_${wrong}`, 'secret-key', 'Revoke it'],
+      ['secret', `gpd_sk_${unknownSecret}`, 'secret-key', 'Revoke it'],
+      ['read-only', `gpd_ro_${unknownSecret}`, 'secret-key', 'Revoke it'],
+      ['an operator’s', `gpd_op_${unknownSecret}`, 'secret-key', 'Revoke it'],
     ])(
       'a key that is %s: said in the state and in one line, and nothing shown',
       async (_what, key, problem, says) => {
@@ -92,9 +92,9 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         expect(lines).toEqual([expect.stringContaining(says)]);
         expect(lines[0]).not.toContain('x'.repeat(9));
         await expectUnharmed();
-        const asked =
+        const banner =
           "performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/consent/')).length";
-        expect(await at.page.evaluate(asked)).toBe(problem === 'unauthenticated' ? 1 : 0);
+        expect(await at.page.evaluate(banner)).toBe(problem === 'unauthenticated' ? 1 : 0);
       },
     );
 
@@ -201,9 +201,9 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         const reply = await at.shop.api.get('/v1/consent/banner', at.shop.api.keys.publishable, headers);
         return reply.headers['access-control-allow-origin'] !== undefined;
       };
-      const register = async (origin: string, known: boolean): Promise<void> => {
+      const register = async (origin: string, isRegistered: boolean): Promise<void> => {
         await at.shop.api.gpd.json(['tenants', 'set', 'shop', `origins=${origin}`]);
-        await vi.waitFor(async () => expect(await lets()).toBe(known), SEEN_WITHIN);
+        await vi.waitFor(async () => expect(await lets()).toBe(isRegistered), SEEN_WITHIN);
       };
       await open({});
       await at.banner.waitFor('banner');

@@ -14,7 +14,7 @@ const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 
 const NEW_ROOT = `const html = document.createElement('html'); html.append(document.createElement('head'), document.createElement('body'));
   html.lastChild.append(document.createElement('main'));`;
-/** As frameworks do that write a page anew: Turbo, hydration that failed, a transition. */
+/** Frameworks replace a page in these ways: Turbo, a failed hydration, a transition. */
 const RENEWALS = {
   'a new body': "document.body.replaceWith(document.createElement('body'))",
   'another text in the root':

@@ -70,8 +70,10 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await at.banner.waitFor('reopen');
       const { granted, principalId } = await at.banner.state();
       expect(granted).toEqual([ANALYTICS]);
-      const kept = (await at.page.evaluate('JSON.parse(Object.values(localStorage)[0]).choices')) as object;
-      expect(Object.keys(kept)).toEqual([ANALYTICS]);
+      const storedChoices = (await at.page.evaluate(
+        'JSON.parse(Object.values(localStorage)[0]).choices',
+      )) as object;
+      expect(Object.keys(storedChoices)).toEqual([ANALYTICS]);
       expect(await at.shop.api.check(principalId ?? '', ANALYTICS)).toMatchObject({ allowed: true });
       const history = await at.shop.api.post('/v1/consent/history', { principalId });
       expect(history.json()).toMatchObject({ events: [{ purpose: ANALYTICS, gpc: true }] });

@@ -87,7 +87,7 @@ describeInChromium('browser/case', () => {
     const dir = process.env['SHOTS'];
     if (dir) await page.screenshot({ path: join(dir, `case-${name}.png`), fullPage: true });
   }
-  const fits = async (width: number): Promise<void> =>
+  const expectFits = async (width: number): Promise<void> =>
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
 
   it('tells the case of a link, takes an answer, and tells both reasons', async () => {
@@ -105,7 +105,7 @@ describeInChromium('browser/case', () => {
     await page.reload();
     await page.getByLabel('Your answer').fill(`NVDA ${HOSTILE}`);
     expect(await violations()).toEqual([]);
-    await fits(390);
+    await expectFits(390);
     await shot('asked-390');
     await page.getByRole('button', { name: 'Send the answer' }).click();
     await page.getByText('Your answer was sent to the reviewer.').waitFor();
@@ -119,7 +119,7 @@ describeInChromium('browser/case', () => {
     const reasons = await page.locator('#reasons').textContent();
     expect(reasons).toMatch(/first reviewer.*explains every sign.*second reviewer.*I agree/);
     expect(await violations()).toEqual([]);
-    await fits(390);
+    await expectFits(390);
     await shot('overturned-390');
     await page.emulateMedia({ media: 'print' });
     expect(await page.locator('#open').isVisible()).toBe(false);

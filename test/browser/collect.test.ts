@@ -149,8 +149,8 @@ describeInChromium('browser/collect', () => {
     await page.evaluate("import('/v1/agent.js').then(() => null)");
     const before = await mainThreadMs(session);
     await page.evaluate(COLLECT);
-    const used = (await mainThreadMs(session)) - before;
-    console.log(`collect: ${used.toFixed(1)} of ${MAIN_THREAD_MS} ms of main-thread CPU`);
+    const cpuMs = (await mainThreadMs(session)) - before;
+    console.log(`collect: ${cpuMs.toFixed(1)} of ${MAIN_THREAD_MS} ms of main-thread CPU`);
   });
 
   it('violates no strict policy, asks no third party and leaves the console clean', async () => {
@@ -284,9 +284,9 @@ describeInChromium('browser/collect', () => {
     })()`) as Promise<Raw>;
 
   it('waits for permissions and a worker that a busy machine answers late, and not for ever', async () => {
-    const late = await collectAt(1400, 1900);
-    expect(late['tells']).toMatchObject({ granted: 0, barred: 4 });
-    expect(late['worker']).toEqual({ platform: 'late' });
+    const lateSignals = await collectAt(1400, 1900);
+    expect(lateSignals['tells']).toMatchObject({ granted: 0, barred: 4 });
+    expect(lateSignals['worker']).toEqual({ platform: 'late' });
     await page.goto(site.origin);
     const never = await collectAt(null, null);
     expect(never['tells']).toMatchObject({ notificationMismatch: null, barred: 0 });
@@ -301,8 +301,8 @@ describeInChromium('browser/collect', () => {
     ],
   ])(
     'does not say that nobody pressed where the page %s: the press may have been there',
-    async (_how, how) => {
-      await page.evaluate(how);
+    async (_how, script) => {
+      await page.evaluate(script);
       expect(((await page.evaluate(COLLECT)) as Raw)['tells']).toMatchObject({ activated: null });
       await page.evaluate('document.querySelector("iframe")?.remove()');
       expect(((await page.evaluate(COLLECT)) as Raw)['tells']).toMatchObject({ activated: null });

@@ -72,14 +72,15 @@ describeInChromium('browser/gate', () => {
     return { result, calls };
   }
 
-  const asked = (): string[] => site.exchanges.map(({ path }) => path).filter((path) => path !== '/');
+  const requestedPaths = (): string[] =>
+    site.exchanges.map(({ path }) => path).filter((path) => path !== '/');
 
   describe.each(CASES)('with %s', (_what, setup, consent, reason) => {
     it('refuses by a value, reads nothing and asks the server nothing', async () => {
       const { result, calls } = await inPage(setup, `agent.identify({ kid: '${KID}', consent: ${consent} })`);
       expect(result).toMatchObject({ sent: false, reason, message: expect.stringContaining('nothing') });
       expect(calls).toEqual([]);
-      expect(asked()).toEqual(['/v1/agent.js']);
+      expect(requestedPaths()).toEqual(['/v1/agent.js']);
     });
   });
 
@@ -90,7 +91,7 @@ describeInChromium('browser/gate', () => {
     );
     expect(result).toEqual([null, null]);
     expect(calls).toEqual([]);
-    expect(asked()).toEqual(['/v1/agent.js']);
+    expect(requestedPaths()).toEqual(['/v1/agent.js']);
   });
 
   it('opens for the purpose, which shows that the spies see', async () => {
@@ -115,7 +116,7 @@ describeInChromium('browser/gate', () => {
         'colorDepth',
       ]),
     );
-    expect(asked()).toEqual(
+    expect(requestedPaths()).toEqual(
       expect.arrayContaining([`/_fp/pubkey?kid=${KID}`, '/v1/agent-worker.js', '/_fp/i/v1']),
     );
   });

@@ -53,12 +53,12 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('result-reason').waitFor();
   }
 
-  const asked = (): string[] => heard.filter((line) => line.includes('/_fp/'));
+  const identifyLines = (): string[] => heard.filter((line) => line.includes('/_fp/'));
 
   it('reads, keeps and asks nothing before a choice, and pre-selects none', async () => {
     await open();
     await page.getByTestId('consent-accept').waitFor();
-    expect(asked()).toEqual([]);
+    expect(identifyLines()).toEqual([]);
     expect(await page.evaluate('localStorage.length')).toBe(0);
     const [accept, reject] = await Promise.all(
       ['consent-accept', 'consent-reject'].map((hook) => page.getByTestId(hook).boundingBox()),
@@ -84,25 +84,25 @@ describeInChromium('browser/demo', () => {
       'consent-missing',
       'not sent',
     ]);
-    // What the visits before it left is told, and goes with one press.
+    // The page describes the data of earlier visits, and one press deletes it.
     const status = page.locator('[data-field="status"]');
     expect(await status.textContent()).toMatch(
       /^Nothing was sent: you have withdrawn your consent\. Your last visit is still held, until \d+ \w+ \d{4}/,
     );
     expect(await page.getByTestId('forget').textContent()).toBe('Erase the last visit');
-    const said = await page.locator('[data-part="result"]').textContent();
-    expect(said).not.toMatch(/did not agree|The server refused/);
+    const resultText = await page.locator('[data-part="result"]').textContent();
+    expect(resultText).not.toMatch(/did not agree|The server refused/);
     await press('forget');
     await expect.poll(() => status.textContent()).toMatch(/erased.* Receipt: era_/);
     await idle();
     expect(await page.getByTestId('forget').isVisible()).toBe(false);
-    const before = asked().length;
+    const before = identifyLines().length;
     await pressAndWait('ask-anyway');
     expect([await read('result-reason'), await read('result-status')]).toEqual([
       'consent-missing',
       'HTTP 451',
     ]);
-    expect(asked().length).toBeGreaterThan(before);
+    expect(identifyLines().length).toBeGreaterThan(before);
     expect(await json()).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
     expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
     expect(await page.evaluate('violations')).toEqual([]);
@@ -191,7 +191,7 @@ describeInChromium('browser/demo', () => {
       'consent-missing',
       'not sent',
     ]);
-    expect(asked()).toEqual([]);
+    expect(identifyLines()).toEqual([]);
     expect(await page.locator('[data-field="status"]').textContent()).toBe(
       'Nothing was read or sent, because you did not agree.',
     );
@@ -207,7 +207,7 @@ describeInChromium('browser/demo', () => {
     expect(await page.getByTestId('consent-reopen').textContent()).toContain('Global Privacy Control');
     expect(await page.getByTestId('consent-accept').isVisible()).toBe(false);
     expect(await page.evaluate('localStorage.length')).toBe(0);
-    expect(asked()).toEqual([]);
+    expect(identifyLines()).toEqual([]);
   });
 
   it('works by keyboard alone', async () => {

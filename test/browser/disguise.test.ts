@@ -9,7 +9,7 @@ const COLLECT = `import('/v1/agent.js').then((agent) => agent.collect(${JSON.str
 
 type Raw = Record<string, Record<string, unknown>>;
 
-/** What the collectors say about a browser that a page script, an extension or a driver has dressed up. */
+/** The collectors describe a browser that a page script, an extension or a driver has dressed up. */
 describeInChromium('browser/disguise', () => {
   let site: Site;
   let browser: Browser;

@@ -39,10 +39,10 @@ describeInChromium('browser/identify', () => {
   });
   afterEach(() => page.close());
 
-  const identify = (more: object = {}): Promise<unknown> =>
+  const identify = (options: object = {}): Promise<unknown> =>
     page.evaluate(
       `import('/v1/agent.js').then((agent) =>
-        agent.identify(${JSON.stringify({ kid: KID, consent: CONSENT, ...more })}))`,
+        agent.identify(${JSON.stringify({ kid: KID, consent: CONSENT, ...options })}))`,
     );
 
   const keyAnswer = (key: SealKey, headers = {}): Answer => ({
@@ -76,9 +76,9 @@ describeInChromium('browser/identify', () => {
       `import('/gpd/v1/agent.js').then((agent) => agent.identify(${options}))`,
     );
     expect(result).toMatchObject({ sent: true, status: 200 });
-    const asked = site.exchanges.map(({ path }) => path);
-    expect(asked.filter((path) => !path.startsWith('/gpd/'))).toEqual([]);
-    expect(asked).toContain('/gpd/_fp/i/v1');
+    const paths = site.exchanges.map(({ path }) => path);
+    expect(paths.filter((path) => !path.startsWith('/gpd/'))).toEqual([]);
+    expect(paths).toContain('/gpd/_fp/i/v1');
   });
 
   it('uses the key it has for a second bundle, with another nonce and ephemeral key', async () => {
@@ -254,9 +254,9 @@ describeInChromium('browser/identify', () => {
     expect(await identify()).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
   });
 
-  it.each([undefined, 'passkey'])('an address that is none is an answer, with attest %s', async (attest) => {
-    const given = { endpoint: 'http://[', ...(attest && { attest }) };
-    expect(await identify(given)).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
+  it.each([undefined, 'passkey'])('an invalid address is an answer, with attest %s', async (attest) => {
+    const options = { endpoint: 'http://[', ...(attest && { attest }) };
+    expect(await identify(options)).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
   });
 
   it('follows no redirect with the bundle', async () => {

@@ -49,13 +49,13 @@ describeInChromium('browser/docs/integrate.md', () => {
     shop = `http://localhost:${port}`;
     const put = (command: readonly string[]): string[] =>
       command.slice(1).map((word) => word.replace('http://localhost:3000', shop));
-    const [setUp = '', asked = ''] = blocks('sh');
+    const [setUp = '', requests = ''] = blocks('sh');
     const keys: string[] = [];
-    for (const command of [...commands(setUp), ...commands(asked)]) {
+    for (const command of [...commands(setUp), ...commands(requests)]) {
       expect(command[0]).toBe('gpd');
       if (command[1] === 'serve') continue;
-      const made = await gpdJson<{ key?: string }>(put(command), { env: { GPD_DATA_DIR: dataDir } });
-      if (made.key !== undefined) keys.push(made.key);
+      const printed = await gpdJson<{ key?: string }>(put(command), { env: { GPD_DATA_DIR: dataDir } });
+      if (printed.key !== undefined) keys.push(printed.key);
     }
     const [publishable = '', secret = ''] = keys;
     gpd = await startGpd({ dataDir });

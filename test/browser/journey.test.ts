@@ -82,10 +82,10 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await page.goto('about:blank');
       await page.goto(`${base}/case#${key}`);
     }
-    async function says(selector: string, what: RegExp): Promise<void> {
-      await expect.poll(() => text(selector), SEEN_WITHIN).toMatch(what);
+    async function says(selector: string, pattern: RegExp): Promise<void> {
+      await expect.poll(() => text(selector), SEEN_WITHIN).toMatch(pattern);
     }
-    const fits = async (width: number): Promise<void> =>
+    const expectFits = async (width: number): Promise<void> =>
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
     async function shot(step: string, width: number): Promise<void> {
       const dir = process.env['SHOTS'];
@@ -133,38 +133,38 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await openCase(key);
       await says('#state', /Overturned/);
       await says('#reasons', /A switch explains every sign.*I read it too/s);
-      await fits(width);
+      await expectFits(width);
       await shot('overturned', width);
 
       const next = await look(kid);
       expect(next).toMatch(/^\s*A person/);
-      // Where others share the id, a later visit is not told of whose review it was.
+      // A later visit does not learn whose review it was where other people share the id.
       expect(next).toMatch(
         /A reviewer confirmed on .* that a person uses this device|Devices that look like this one/s,
       );
       expect(await page.$(hook('contest'))).toBeNull();
-      await fits(width);
+      await expectFits(width);
       await shot('human', width);
 
       // One character off, a guess, and another number of characters: one answer for all.
       const off = `${key.slice(0, -1)}${key.endsWith('0') ? '4' : '0'}`;
-      const wrong = await Promise.all([off, '7ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-Z', 'short'].map(caseOf));
-      expect(new Set(wrong.map(({ status, text: body }) => `${status} ${body}`)).size).toBe(1);
-      expect(wrong[0]?.status).toBe(404);
+      const refusals = await Promise.all([off, '7ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-Z', 'short'].map(caseOf));
+      expect(new Set(refusals.map(({ status, text: body }) => `${status} ${body}`)).size).toBe(1);
+      expect(refusals[0]?.status).toBe(404);
 
       await page.click(`${hook('forget')} summary`);
       await page.click(hook('forget-now'));
       await says(hook('status'), /^(Forgotten|Only this visit was erased)/);
       await shot('forgotten', width);
-      // Where the id may be other people's too, that erased the last visit alone, as the page says.
+      // That erased the last visit alone where the id may belong to other people too, as the page says.
       const erase = ['erase', '--tenant', kid, '--request', request, '--yes'];
       const erased = await runGpd(erase, { env: { GPD_DATA_DIR: gpd.dataDir } });
       expect([0, 3]).toContain(erased.code);
       expect((await caseOf(key)).status).toBe(404);
-      const left = [statement, email, key, key.replaceAll('-', ''), contestId];
+      const secrets = [statement, email, key, key.replaceAll('-', ''), contestId];
       for (const one of readdirSync(gpd.dataDir).filter((entry) => entry.startsWith('gpd.db'))) {
         const bytes = readFileSync(join(gpd.dataDir, one));
-        for (const secret of left) expect(bytes.includes(secret), `${secret} in ${one}`).toBe(false);
+        for (const secret of secrets) expect(bytes.includes(secret), `${secret} in ${one}`).toBe(false);
       }
       expect(await store.database.read('contests').where({ contest_id: contestId })).toEqual([]);
     });

@@ -8,7 +8,7 @@ import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeInChromium } from './support/chromium.ts';
 import { PROVEN, useMyData } from './support/my-data.ts';
 
-/** What the page says when something is in the way, how it looks, and what can be saved of it. */
+/** The page explains an obstacle, has the usual look and saves its data to a file. */
 
 describeInChromium('browser/my-data, all that it can say', () => {
   const at = useMyData();

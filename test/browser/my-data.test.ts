@@ -36,23 +36,23 @@ describeInChromium('browser/my-data', () => {
     await look();
     const request =
       /req_[0-9A-Z]{26}/.exec((await at.page.getByTestId('verdict').textContent()) ?? '')?.[0] ?? '';
-    const left = () =>
+    const countDecisions = () =>
       execute(at.gpd.dataDir, `SELECT 1 FROM decisions WHERE request_id = '${request}'`).then(
         (found) => found.length,
       );
-    expect(await left()).toBe(1);
+    expect(await countDecisions()).toBe(1);
     await forget();
     await expect
       .poll(() => at.page.getByTestId('status').textContent())
       .toMatch(/^Only this visit was erased/);
     expect(await at.page.getByTestId('receipt').textContent()).toMatch(/^era_/);
-    expect(await left()).toBe(0);
+    expect(await countDecisions()).toBe(0);
     expect(readFileSync(join(at.gpd.dataDir, 'gpd.db')).includes(request)).toBe(false);
     expect(await at.page.getByTestId('forget').isVisible()).toBe(false);
     expect(problems).toEqual([]);
   });
 
-  it('is told no more under Global Privacy Control, and nothing is written', async () => {
+  it('learns nothing more under Global Privacy Control, and nothing is written', async () => {
     const before = await rows('decisions');
     await open();
     await at.page.addInitScript(
@@ -62,7 +62,7 @@ describeInChromium('browser/my-data', () => {
     await at.page.getByTestId('look').click();
     await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/Global Privacy Control/);
     expect(await rows('decisions')).toBe(before);
-    // What is left to do without the check, with the site's contact or that there is none.
+    // The page names the remedies without the check, and the site's contact or its absence.
     const ways = (await at.page.getByTestId('ways').textContent()) ?? '';
     expect(ways).toMatch(/token of that visit.*open your case.*This site has not named a contact\..*req_/s);
     expect(await at.page.getByTestId('ways').locator('a').getAttribute('href')).toBe(`${at.base}/case`);
@@ -75,7 +75,7 @@ describeInChromium('browser/my-data', () => {
     const text = at.page.locator('textarea[name="statement"]');
     await text.fill('I type slowly.');
     await at.page.locator('input[name="email"]').fill('slow@mail.example');
-    // As five minutes later: the server takes the token no longer.
+    // The token has expired, as it does after five minutes.
     await at.page.locator('form:has(textarea) input[name="token"]').evaluate((field) => {
       (field as HTMLInputElement).value = 'expired';
     });

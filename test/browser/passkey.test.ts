@@ -64,10 +64,10 @@ describeInChromium('browser/passkey', () => {
   afterEach(() => context.close());
 
   async function addAuthenticator(over: object = {}): Promise<void> {
-    const made = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    const authenticator = await cdp.send('WebAuthn.addVirtualAuthenticator', {
       options: { ...AUTHENTICATOR, ...over },
     });
-    ({ authenticatorId } = made);
+    ({ authenticatorId } = authenticator);
   }
 
   const replies: { path: string; status: number; body: unknown }[] = [];
@@ -99,9 +99,9 @@ describeInChromium('browser/passkey', () => {
     const before = await visit();
     expect(before).toMatchObject({ needsAttestation: true, reason: 'ok' });
     expect(answered('options')).toBeUndefined();
-    const made = (await pressed())?.body as IngestResponse;
+    const confirmed = (await pressed())?.body as IngestResponse;
     expect(answered('options')?.body).toMatchObject({ ceremony: 'create' });
-    expect(made).toMatchObject({
+    expect(confirmed).toMatchObject({
       needsAttestation: false,
       confidence: 0.6,
       attested: { by: 'passkey', deviceBound: true },
@@ -115,8 +115,8 @@ describeInChromium('browser/passkey', () => {
     await visit();
     const again = (await pressed())?.body as IngestResponse;
     expect(answered('options')?.body).toMatchObject({ ceremony: 'get' });
-    expect(again).toMatchObject({ visitorId: made.visitorId, confidence: 0.99 });
-    expect(made.visitorId).not.toBe(before.visitorId);
+    expect(again).toMatchObject({ visitorId: confirmed.visitorId, confidence: 0.99 });
+    expect(confirmed.visitorId).not.toBe(before.visitorId);
   });
 
   it('leaves the answer as it was when the person declines, and asks again in the next click', async () => {

@@ -6,7 +6,7 @@ import { tempDir } from '../support/command.ts';
 import { CHROMIUM_ARGS, describeInChromium, findChromium } from './support/chromium.ts';
 import { type Look, type Looks, startLooks } from './support/looks.ts';
 
-/** What a person does to a browser and what must not change the id (signals.md, section 4), in real Chromium. */
+/** These acts of a person on real Chromium must not change the id (signals.md, section 4). */
 
 /** The level is a power of 1.2. */
 const zoomTo = (factor: number): object => ({
@@ -31,10 +31,10 @@ describeInChromium('browser/same-id-chromium', () => {
     });
     try {
       const page = context.pages()[0] ?? (await context.newPage());
-      const seen = await looks.look((url) => page.goto(url));
-      const kept = await page.evaluate<string[]>('Object.keys(localStorage)');
+      const look = await looks.look((url) => page.goto(url));
+      const storedKeys = await page.evaluate<string[]>('Object.keys(localStorage)');
       await page.evaluate(`localStorage.setItem(${JSON.stringify(flags.join(' ') || 'plain')}, '1')`);
-      return { ...seen, kept };
+      return { ...look, kept: storedKeys };
     } finally {
       await context.close();
     }
@@ -47,7 +47,7 @@ describeInChromium('browser/same-id-chromium', () => {
   });
   afterAll(() => looks?.close());
 
-  const same = ({ response }: Look): void => {
+  const expectSame = ({ response }: Look): void => {
     expect(response?.visitorId).toMatch(/^[\w-]{22}$/);
     expect(response).toMatchObject({ visitorId: first.response?.visitorId, confidence: 0.99 });
   };
@@ -57,16 +57,16 @@ describeInChromium('browser/same-id-chromium', () => {
   });
 
   it('keeps the id over a restart', async () => {
-    same(await look());
+    expectSame(await look());
   });
 
   it('keeps the id in another profile: nothing is stored in the browser', async () => {
-    same(await look([], tempDir('chromium')));
+    expectSame(await look([], tempDir('chromium')));
   });
 
   it('keeps the id in a private window, which neither sees nor leaves what the profile stores', async () => {
     const hidden = await look(['--incognito']);
-    same(hidden);
+    expectSame(hidden);
     expect(hidden.kept).toEqual([]);
     expect((await look()).kept).toEqual(['plain']);
   });
@@ -74,7 +74,7 @@ describeInChromium('browser/same-id-chromium', () => {
   it('keeps the id in a window of another size', async () => {
     const resized = await look(['--window-size=500,400']);
     expect(resized.signals?.screen?.outerWidth).toBeLessThan(first.signals?.screen?.outerWidth ?? 0);
-    same(resized);
+    expectSame(resized);
   });
 
   it.each([0.5, 1.5, 3])('keeps the id at a zoom of %d', async (factor) => {
@@ -83,7 +83,7 @@ describeInChromium('browser/same-id-chromium', () => {
     writeFileSync(join(directory, 'Default', 'Preferences'), JSON.stringify(zoomTo(factor)));
     const zoomed = await look([], directory);
     expect(zoomed.signals?.screen?.dpr).toBeCloseTo(factor, 1);
-    same(zoomed);
+    expectSame(zoomed);
   });
 
   it.each([1.25, 2])(
@@ -95,7 +95,7 @@ describeInChromium('browser/same-id-chromium', () => {
       // With the screen's own pixels the id would be another one all the same.
       expect(scaled.signals?.graphics?.canvasHash).not.toBe(first.signals?.graphics?.canvasHash);
       expect(scaled.response?.visitorId).not.toBe(first.response?.visitorId);
-      same(await look());
+      expectSame(await look());
     },
   );
 });

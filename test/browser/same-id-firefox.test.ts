@@ -3,7 +3,7 @@ import { tempDir } from '../support/command.ts';
 import { describeInFirefox, type Firefox, type Preferences, startFirefox } from './support/firefox.ts';
 import { type Look, type Looks, startLooks } from './support/looks.ts';
 
-/** What a person does to a browser and what must not change the id (signals.md, section 4), in real Firefox. */
+/** These acts of a person on real Firefox must not change the id (signals.md, section 4). */
 
 /** In private windows it is on by default. */
 const NO_GPC = { 'privacy.globalprivacycontrol.pbmode.enabled': false };
@@ -46,7 +46,7 @@ describeInFirefox('browser/same-id-firefox', () => {
   });
   afterAll(() => looks?.close());
 
-  const same = ({ response }: Look): void => {
+  const expectSame = ({ response }: Look): void => {
     expect(response?.visitorId).toMatch(/^[\w-]{22}$/);
     expect(response).toMatchObject({ visitorId: first.response?.visitorId, confidence: 0.99 });
   };
@@ -56,11 +56,11 @@ describeInFirefox('browser/same-id-firefox', () => {
   });
 
   it('keeps the id over a restart', async () => {
-    same(await look({ directory: profile }));
+    expectSame(await look({ directory: profile }));
   });
 
   it('keeps the id in another profile: nothing is stored in the browser', async () => {
-    same(await look());
+    expectSame(await look());
   });
 
   it('identifies nobody in a private window, which asks for that by Global Privacy Control', async () => {
@@ -73,7 +73,7 @@ describeInFirefox('browser/same-id-firefox', () => {
     // Firefox 145 and later: four there, or eight for those that have as many; the id takes the same steps.
     expect([4, 8]).toContain(cores(hidden));
     expect((cores(first) ?? 0) <= 4).toBe(cores(hidden) === 4);
-    same(hidden);
+    expectSame(hidden);
   });
 
   it('keeps the id in a window of another size', async () => {
@@ -81,7 +81,7 @@ describeInFirefox('browser/same-id-firefox', () => {
       first: ({ command }) => command('WebDriver:SetWindowRect', { width: 700, height: 500 }),
     });
     expect(resized.signals?.screen?.outerWidth).toBe(700);
-    same(resized);
+    expectSame(resized);
   });
 
   it.each([0.5, 1.1, 1.5, 2])(
@@ -96,7 +96,7 @@ describeInFirefox('browser/same-id-firefox', () => {
       });
       expect(zoomed.signals?.screen?.dpr).toBeCloseTo(factor, 1);
       expect(zoomed.signals?.screen?.width).not.toBe(first.signals?.screen?.width);
-      same(zoomed);
+      expectSame(zoomed);
     },
   );
 

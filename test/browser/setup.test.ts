@@ -67,7 +67,7 @@ describeInChromium('serve --setup', () => {
     if (SHOTS) await page.screenshot({ path: join(SHOTS, 'setup-done.png'), fullPage: true });
     expect(readFileSync(join(cwd, 'gpd.toml'), 'utf8')).toContain(new URL(setup).origin);
 
-    // The same address serves now: the snippet as it is on the page, in a page of the tenant.
+    // That address now serves a page of the tenant with the snippet as the setup page shows it.
     await vi.waitFor(() => expect(gpd.output.stdout.split('\n')).toHaveLength(3), WAIT);
     const visitor = await browser.newPage();
     await visitor.goto(origin);

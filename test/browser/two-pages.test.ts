@@ -44,12 +44,12 @@ describeWithTool('browser/two-pages', missingPrograms(['xvfb', 'chromium']), () 
   });
   afterEach(() => person?.leave());
 
-  const call = (what: string): Promise<unknown> =>
+  const call = (expression: string): Promise<unknown> =>
     person.read(
-      `import('http://localhost:${shop.api.gpd.port}/v1/agent.js').then(async (agent) => agent.${what})`,
+      `import('http://localhost:${shop.api.gpd.port}/v1/agent.js').then(async (agent) => agent.${expression})`,
     );
-  async function judged(what: string): Promise<Judged> {
-    const { response } = (await call(what)) as { response: { requestId: string } };
+  async function judged(expression: string): Promise<Judged> {
+    const { response } = (await call(expression)) as { response: { requestId: string } };
     const decision = (await shop.api.get(`/v1/decisions/${response.requestId}`)).json() as {
       class: string;
       rules: readonly { id: string }[];
@@ -91,7 +91,7 @@ describeWithTool('browser/two-pages', missingPrograms(['xvfb', 'chromium']), () 
     expect(await ledger()).toEqual(['consent.granted']);
   });
 
-  /** By an address, as drivers come: nothing is handed over from another site. */
+  /** Drivers open the address directly, so no other site hands anything over. */
   async function comeByAddress(): Promise<void> {
     await person.goto(shop.page());
     await person.press(ACCEPT);

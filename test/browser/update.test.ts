@@ -69,7 +69,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await decision(first)).not.toHaveProperty('supersededBy');
     });
 
-    it('a session that another tab has taken over is told, and identify begins anew', async () => {
+    it('update reports a session that another tab has taken over, and identify starts again', async () => {
       await enter();
       const first = await identify();
       const { page } = at;

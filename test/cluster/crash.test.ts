@@ -15,7 +15,7 @@ import { sized, tell } from './support/size.ts';
 const ROUNDS = sized(2, 20);
 const OPERATIONS = sized(600, 2000);
 const CONCURRENCY = 40;
-const LONG = 600_000;
+const TIMEOUT_MS = 600_000;
 
 interface Done {
   readonly kind: 'ingest' | 'grant' | 'withdraw';
@@ -58,12 +58,12 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
   }
 
   async function expectNothingLost(done: readonly Done[]): Promise<void> {
-    const told = done.flatMap(({ answer }) => answer?.requestId ?? []);
+    const requestIds = done.flatMap(({ answer }) => answer?.requestId ?? []);
     const decisions = await cluster.sql<{ request_id: string }>(
       'SELECT request_id FROM decisions WHERE request_id = ANY($1)',
-      [told],
+      [requestIds],
     );
-    expect(decisions).toHaveLength(told.length);
+    expect(decisions).toHaveLength(requestIds.length);
     const entries = done.flatMap(({ answer }) => (answer?.hash === undefined ? [] : [answer]));
     const rows = await cluster.sql<{ hash: string }>(
       'SELECT hash FROM ledger_entries WHERE kid = $1 AND hash = ANY($2) AND seq = ANY($3)',
@@ -105,7 +105,7 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
           await cluster.addNode();
         }
       },
-      LONG,
+      TIMEOUT_MS,
     );
   });
 
@@ -114,13 +114,14 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
       'finishes what it took, and what it did not take can be asked again',
       async () => {
         const leaving = cluster.nodes.at(-1)!;
-        const begun = performance.now();
+        const startedAt = performance.now();
         const done = await load('drain', async () => {
           leaving.terminate();
-          // As a balancer that asks /readyz does. It sends nothing more there; what is on its way has to be answered.
+          // A balancer that asks /readyz sends no further requests to this node; the node must answer the
+          // open ones.
           cluster.balancer.remove(leaving.port);
           expect(await leaving.exited).toEqual({ code: 0, signal: null });
-          tell('crash', `drain: ended after ${Math.round(performance.now() - begun)} ms`);
+          tell('crash', `drain: ended after ${Math.round(performance.now() - startedAt)} ms`);
         });
         await expectNothingLost(done);
         // On a busy machine a connection may be so late with its request that the node has closed it: told above as a 502.
@@ -133,7 +134,7 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
         }
         call.close();
       },
-      LONG,
+      TIMEOUT_MS,
     );
 
     it('closes a kept connection that stays silent, and ends', async () => {

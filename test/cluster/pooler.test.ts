@@ -53,7 +53,7 @@ describeWithTool('PgBouncer before PostgreSQL', (await missingPostgres()) ?? mis
       return String(rows[0].statement_timeout);
     });
 
-  it('straight to PostgreSQL is told as such', async () => {
+  it('reports a connection that goes straight to PostgreSQL', async () => {
     expect(await pooler(direct)).toMatchObject({
       status: 'pass',
       detail: 'connected directly to PostgreSQL',

@@ -17,8 +17,8 @@ const BURST_MS = 12_000;
 const CONSENT_POINTS = 300;
 
 async function inOneWindow(): Promise<void> {
-  const left = WINDOW_MS - (Date.now() % WINDOW_MS);
-  if (left < BURST_MS) await new Promise((resolve) => setTimeout(resolve, left + 50));
+  const remainingMs = WINDOW_MS - (Date.now() % WINDOW_MS);
+  if (remainingMs < BURST_MS) await new Promise((resolve) => setTimeout(resolve, remainingMs + 50));
 }
 
 describeWithTool('rate limits over nodes', await missingPostgres(), () => {
@@ -26,7 +26,7 @@ describeWithTool('rate limits over nodes', await missingPostgres(), () => {
   const call = createCaller();
   beforeAll(async () => {
     cluster = await startCluster({
-      // As a new installation has them, and one that a test can reach.
+      // A new installation has the first limit; a test can reach the second.
       settings: { GPD_RATE_INGEST: '600/60', GPD_RATE_CONSENT: `${CONSENT_POINTS}/60` },
     });
     return () => cluster.stop();
@@ -34,8 +34,8 @@ describeWithTool('rate limits over nodes', await missingPostgres(), () => {
 
   async function burst(count: number, make: (i: number) => Call): Promise<Reply[]> {
     const replies = await inParallel(count, 40, (i) => call(cluster.url, make(i)));
-    const taken = [...cluster.balancer.answered().values()];
-    expect(taken.length).toBe(cluster.nodes.length);
+    const answerCounts = [...cluster.balancer.answered().values()];
+    expect(answerCounts.length).toBe(cluster.nodes.length);
     return replies;
   }
 
@@ -78,10 +78,10 @@ describeWithTool('rate limits over nodes', await missingPostgres(), () => {
       await inOneWindow();
       const address = '203.0.113.9';
       expectLimited(await burst(650, () => from(address)), 600);
-      const [first, ...others] = cluster.nodes;
+      const [first, ...otherNodes] = cluster.nodes;
       cluster.balancer.remove(first!.port);
       await first!.kill9();
-      for (const { url } of others) expect((await call(url, from(address))).status).toBe(429);
+      for (const { url } of otherNodes) expect((await call(url, from(address))).status).toBe(429);
       const later = await cluster.addNode();
       expect((await call(later.url, from(address))).status).toBe(429);
     });

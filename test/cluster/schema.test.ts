@@ -70,9 +70,9 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
       const program = createLaterProgram({ [LATER]: LATER_TEXT });
       const present = [...cluster.nodes];
       const stop = keepAsking(cluster, present);
-      const begun = performance.now();
+      const startedAt = performance.now();
       const later = await Promise.all([1, 2, 3].map(() => cluster.addNode({ program })));
-      const seconds = Math.round((performance.now() - begun) / 1000);
+      const seconds = Math.round((performance.now() - startedAt) / 1000);
       const aside = await stop();
       tell('schema', `${later.length} later nodes after ${seconds} s, beside ${JSON.stringify(aside)}`);
       expect(Object.keys(aside).sort()).toEqual(GOOD);

@@ -5,16 +5,16 @@ import { idsInFile } from '../../src/db/byte-scan.ts';
 import { openDatabase } from '../../src/db/engine.ts';
 import { tempDir } from '../support/command.ts';
 
-const looksFor = (others: readonly string[], requests: readonly string[] = []) => ({
+const looksFor = (otherNeedles: readonly string[], requests: readonly string[] = []) => ({
   requests: new Set(requests),
-  others: new Set(others),
+  others: new Set(otherNeedles),
 });
 const NOWHERE = looksFor(['nowhere']);
 const SLICE = 256 * 1024;
 
 const LOCKS = '/proc/locks';
 
-/** What the kernel knows of locks on this file. It lists one twice when others come or go while it is read. */
+/** The kernel's list may name a lock twice when other locks change while it is read. */
 function locksOn(file: string): number {
   const { ino } = statSync(file);
   const lines = readFileSync(LOCKS, 'utf8').split('\n');
@@ -64,10 +64,10 @@ describe('idsInFile', () => {
   });
 
   it('tells one request from another by its whole id', async () => {
-    const [wanted, other] = [`req_${'A'.repeat(26)}`, `req_${'B'.repeat(26)}`];
-    const needles = looksFor([], [wanted]);
+    const [erasedId, other] = [`req_${'A'.repeat(26)}`, `req_${'B'.repeat(26)}`];
+    const needles = looksFor([], [erasedId]);
     expect(await found(holding('other', `..${other}..`), needles)).toEqual([]);
-    expect(await found(holding('both', `..${other}..${wanted}`), needles)).toEqual([wanted]);
+    expect(await found(holding('both', `..${other}..${erasedId}`), needles)).toEqual([erasedId]);
   });
 
   it('lets timers run between two slices', async () => {

@@ -42,8 +42,8 @@ async function lockElsewhere(): Promise<{ release: () => Promise<unknown> }> {
     }));`;
   const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] });
   const done = once(child, 'exit');
-  const [said] = (await once(child.stdout, 'data')) as [Buffer];
-  expect(said.toString().trim()).toBe('locked');
+  const [output] = (await once(child.stdout, 'data')) as [Buffer];
+  expect(output.toString().trim()).toBe('locked');
   const release = (): Promise<unknown> => {
     child.stdin.end();
     return done;
@@ -52,7 +52,7 @@ async function lockElsewhere(): Promise<{ release: () => Promise<unknown> }> {
 }
 
 describe('an SQLite database', () => {
-  it('is not made where there is none, unless it is asked for', async () => {
+  it('is not created when it is missing, unless the caller asks for it', async () => {
     const missing = join(directory, 'elsewhere.db');
     await expect(openDatabase({ location: missing })).rejects.toThrow('gpd init');
     expect(existsSync(missing)).toBe(false);
@@ -103,12 +103,12 @@ describe('an SQLite database', () => {
 describe('beside a process that writes', () => {
   it('waits for a lock that is held for a moment, and then writes', async () => {
     const { release } = await lockElsewhere();
-    let written = false;
+    let isWritten = false;
     const writing = insert(1).then(() => {
-      written = true;
+      isWritten = true;
     });
     await sleep(100);
-    expect(written).toBe(false);
+    expect(isWritten).toBe(false);
     await release();
     await writing;
     expect(await numbers()).toEqual([1]);
@@ -148,7 +148,7 @@ function deferred(): { readonly promise: Promise<void>; resolve(): void } {
   return { promise, resolve: () => resolve() };
 }
 
-/** By a raw statement, which stays prepared. */
+/** A raw statement stays prepared. */
 const put = (tx: Transaction, n: number): Promise<unknown> => runSql(tx, 'INSERT INTO t (n) VALUES (?)', [n]);
 
 describe('the disk', () => {
@@ -177,7 +177,7 @@ describe('the disk', () => {
 });
 
 describe('a long deletion', () => {
-  const MANY = 600;
+  const ROW_COUNT = 600;
   afterEach(() => void vi.restoreAllMocks());
 
   /** A clock that nothing but the test moves. */
@@ -201,10 +201,10 @@ describe('a long deletion', () => {
         return database.copyLog();
       },
     };
-    const rows = Array.from({ length: MANY }, (_, n) => n + 1);
-    const step = (tx: Knex.Transaction, some: readonly number[]): Promise<number> => {
-      sizes.push(some.length);
-      return tx('t').whereIn('n', some).delete();
+    const rows = Array.from({ length: ROW_COUNT }, (_, n) => n + 1);
+    const step = (tx: Knex.Transaction, batch: readonly number[]): Promise<number> => {
+      sizes.push(batch.length);
+      return tx('t').whereIn('n', batch).delete();
     };
     await database.transaction((tx) =>
       tx.batchInsert(
@@ -213,7 +213,7 @@ describe('a long deletion', () => {
         100,
       ),
     );
-    expect(await inPieces(beside, rows, step, { isPatient })).toBe(MANY);
+    expect(await inPieces(beside, rows, step, { isPatient })).toBe(ROW_COUNT);
     return { sizes, copied };
   }
 
@@ -289,7 +289,7 @@ describe('a long deletion', () => {
   });
 });
 
-/** By knex, or past it: the same promises. */
+/** Transactions through knex and those that bypass it keep the same promises. */
 describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
   const run = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => database[kind](work);
 
@@ -357,9 +357,9 @@ describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
         return database[n % 2 === 0 ? kind : 'transaction'](work);
       }),
     );
-    const begun = order.filter((_, i) => i % 2 === 0).map((said) => Number(said.split(' ')[1]));
-    expect(order).toEqual(begun.flatMap((n) => [`begin ${n}`, `end ${n}`]));
-    expect(begun.filter((n) => n % 2 === 0)).toEqual([0, 2, 4]);
+    const startOrder = order.filter((_, i) => i % 2 === 0).map((entry) => Number(entry.split(' ')[1]));
+    expect(order).toEqual(startOrder.flatMap((n) => [`begin ${n}`, `end ${n}`]));
+    expect(startOrder.filter((n) => n % 2 === 0)).toEqual([0, 2, 4]);
     expect(await numbers()).toEqual([0, 1, 2, 3, 4]);
   });
 
@@ -372,15 +372,15 @@ describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
       await end.promise;
     });
     await began.promise;
-    const begun: number[] = [];
+    const startOrder: number[] = [];
     const writing = [0, 1].map((n) =>
       other.transaction(async (tx) => {
-        begun.push(n);
+        startOrder.push(n);
         await put(tx, n);
       }),
     );
     await sleep(100);
-    expect(begun).toEqual([]);
+    expect(startOrder).toEqual([]);
     end.resolve();
     await Promise.all([holder, ...writing]);
     expect(await numbers()).toEqual([0, 1]);
@@ -391,11 +391,11 @@ describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
     const other = await openDatabase({ location });
     const [steps, writes] = [200, 10];
     let deleted = 0;
-    const deletion = inPieces(other, Array.from({ length: 250 * steps }), async (tx, some) => {
+    const deletion = inPieces(other, Array.from({ length: 250 * steps }), async (tx, batch) => {
       await runSql(tx, 'SELECT n FROM t', []);
       await sleep(7);
-      deleted += some.length;
-      return some.length;
+      deleted += batch.length;
+      return batch.length;
     });
     for (let n = 0; n < writes; n += 1) await run((tx) => put(tx, n));
     // SQLite's own wait would take more than half of the steps for ten writes.
@@ -425,15 +425,15 @@ describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
   });
 
   it('takes no statement once it has ended, nor while it commits', async () => {
-    let ended: Transaction | undefined;
+    let endedTransaction: Transaction | undefined;
     await run((tx) => {
-      ended = tx;
+      endedTransaction = tx;
       return put(tx, 1);
     });
-    await expect(put(ended!, 2)).rejects.toThrow('has ended');
+    await expect(put(endedTransaction!, 2)).rejects.toThrow('has ended');
     let inNext: Promise<unknown> | undefined;
     await run(async () => {
-      inNext = put(ended!, 3);
+      inNext = put(endedTransaction!, 3);
       await expect(inNext).rejects.toThrow('has ended');
     });
     expect(await numbers()).toEqual([1]);

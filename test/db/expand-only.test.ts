@@ -17,7 +17,7 @@ const BREAKS: readonly (readonly [what: string, pattern: RegExp])[] = [
 
 /** A new column of an old table needs a default, or old nodes cannot insert. */
 function faultsOf(up: string): string[] {
-  const faults = BREAKS.filter(([, pattern]) => pattern.test(up)).map(([what]) => what);
+  const faults = BREAKS.filter(([, pattern]) => pattern.test(up)).map(([description]) => description);
   const altered = up.match(/alterTable\([\s\S]*?\n {2}\}\)/g) ?? [];
   const needy = altered.join('\n').match(/^.*notNullable\(\)(?!.*defaultTo).*$/gm) ?? [];
   return needy.length > 0 ? [...faults, 'adds a column that old nodes do not fill'] : faults;
@@ -47,8 +47,8 @@ describe('migrations only expand', () => {
       'adds a column that old nodes do not fill',
       "  await knex.schema.alterTable('links', (t) => {\n    t.text('a').notNullable();\n  });",
     ],
-  ])('knows what %s', (what, text) => {
-    expect(faultsOf(inUp(text))).toEqual([what]);
+  ])('knows what %s', (description, text) => {
+    expect(faultsOf(inUp(text))).toEqual([description]);
   });
 
   it('lets a table, an index and a column with a default be added', () => {

@@ -6,7 +6,7 @@ import { missingPgBouncer, type PgBouncer, startPgBouncer } from '../cluster/sup
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
 
-/** What the failure of a transaction says: COMMIT of a failed one answers ROLLBACK, which is no error there. */
+/** COMMIT of a failed transaction answers ROLLBACK, which PostgreSQL does not call an error. */
 
 /** One row, then an effect that only the server has. */
 const SCHEMA = [
@@ -46,7 +46,7 @@ function contract(name: string, missing: string | null, pooled: boolean): void {
         return 'done';
       });
     const rows = async (): Promise<number[]> => database.read('rows').orderBy('n').pluck('n');
-    /** What the pool may still hold of a session that has gone is not asked. */
+    /** Polls through the pool, which may still hold the connection of an ended session. */
     const eventually = (n: number, there: boolean) =>
       vi.waitFor(async () => expect((await rows()).includes(n)).toBe(there), 5000);
 
@@ -96,10 +96,10 @@ function contract(name: string, missing: string | null, pooled: boolean): void {
       expect(await rows()).not.toContain(20);
     });
 
-    it('is not done when the connection goes before the COMMIT, and nobody knows when it goes in it', async () => {
-      const gone = write(30, 'leave()');
-      await expect(gone).rejects.toBeInstanceOf(Unavailable);
-      await expect(gone).rejects.not.toBeInstanceOf(OutcomeUnknown);
+    it('is not done when the connection breaks before the COMMIT, and is unknown when it breaks during the COMMIT', async () => {
+      const writing = write(30, 'leave()');
+      await expect(writing).rejects.toBeInstanceOf(Unavailable);
+      await expect(writing).rejects.not.toBeInstanceOf(OutcomeUnknown);
       await expect(write(99)).rejects.toBeInstanceOf(OutcomeUnknown);
       await eventually(30, false);
       await eventually(99, false);

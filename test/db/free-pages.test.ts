@@ -21,7 +21,7 @@ async function fillAndEmpty(database: Database): Promise<void> {
   await database.transaction((tx) => tx('filled').delete());
 }
 
-it('a new file gives back what is free, but for some pages', async () => {
+it('a new file returns its free pages, except for a few', async () => {
   const file = join(tempDir('free'), 'gpd.db');
   const database = await openDatabase({ location: file, create: true });
   expect(await autoVacuum(database)).toBe(2);

@@ -231,9 +231,9 @@ describe('createGroup', () => {
 
   it('is unavailable past its bound, and takes more when there is room again', async () => {
     const { group, batches } = createControlled({ maxBatch: 2, maxWaiting: 3 });
-    const taken = [1, 2].map((item) => group.submit(item));
+    const submitted = [1, 2].map((item) => group.submit(item));
     await turn();
-    taken.push(...[3, 4, 5].map((item) => group.submit(item)));
+    submitted.push(...[3, 4, 5].map((item) => group.submit(item)));
     const refused = await group.submit(6).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(Unavailable);
     expect((refused as Unavailable).retryAfterSeconds).toBeGreaterThan(0);
@@ -244,7 +244,7 @@ describe('createGroup', () => {
       batches[i]?.finish();
       await turn();
     }
-    expect(await Promise.all([...taken, later])).toEqual([2, 4, 6, 8, 10, 14]);
+    expect(await Promise.all([...submitted, later])).toEqual([2, 4, 6, 8, 10, 14]);
     expect(batches.flatMap(({ items }) => items)).not.toContain(6);
   });
 
@@ -255,12 +255,12 @@ describe('createGroup', () => {
         wait,
         fc.integer({ min: 1, max: 5 }),
         fc.integer({ min: 1, max: 3 }),
-        async (waits, maxBatch, concurrency) => {
-          const seen: number[] = [];
+        async (turnsToWait, maxBatch, concurrency) => {
+          const runItems: number[] = [];
           const group = createGroup<number, string>({
             name: 'test',
             run: async (items) => {
-              seen.push(...items);
+              runItems.push(...items);
               for (let i = 0; i < (items[0] ?? 0) % 3; i += 1) await turn();
               return items.map((item) => `answer ${item}`);
             },
@@ -269,12 +269,12 @@ describe('createGroup', () => {
             concurrency,
           });
           const answers: Promise<string>[] = [];
-          for (const [item, turns] of waits.entries()) {
+          for (const [item, turns] of turnsToWait.entries()) {
             answers.push(group.submit(item));
             for (let i = 0; i < turns; i += 1) await turn();
           }
-          expect(await Promise.all(answers)).toEqual(waits.map((_, item) => `answer ${item}`));
-          expect(seen).toEqual(waits.map((_, item) => item));
+          expect(await Promise.all(answers)).toEqual(turnsToWait.map((_, item) => `answer ${item}`));
+          expect(runItems).toEqual(turnsToWait.map((_, item) => item));
         },
       ),
       { numRuns: 50 },

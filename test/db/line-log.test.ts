@@ -121,17 +121,17 @@ it.each([1, 1000, 262_143, 262_144, 300_000])(
     expect(await numbers(log)).toEqual([1, 2]);
     expect(await append(log, 3)).toBe(3);
     expect(await numbers(log)).toEqual([1, 2, 3]);
-    const alone = newLog();
-    writeFileSync(alone.path, 'x'.repeat(bytes));
-    expect(await append(alone, 1)).toBe(1);
-    expect(await problems(alone)).toEqual([]);
+    const tornLog = newLog();
+    writeFileSync(tornLog.path, 'x'.repeat(bytes));
+    expect(await append(tornLog, 1)).toBe(1);
+    expect(await problems(tornLog)).toEqual([]);
   },
 );
 
 it('reads lines that are longer than a piece', async () => {
   const log = newLog();
-  const long = { text: 'x'.repeat(600_000) };
-  for (let i = 0; i < 3; i += 1) await appendLine(log, () => Promise.resolve(long));
+  const longLine = { text: 'x'.repeat(600_000) };
+  for (let i = 0; i < 3; i += 1) await appendLine(log, () => Promise.resolve(longLine));
   expect(await problems(log)).toEqual([]);
   expect(await numbers(log)).toEqual([1, 2, 3]);
 });
@@ -143,18 +143,18 @@ it('gives no number again that is known from elsewhere', async () => {
   expect(await problems(log)).toEqual(['lines 2 to 3 are missing']);
 });
 
-it('is read on where it was read to, and anew where another file took its place', async () => {
+it('is read on from the last position, and from the start when another file took its place', async () => {
   const log = await withLines(3);
-  const seen: number[] = [];
-  const take = ({ number }: { number: number }): void => void seen.push(number);
+  const numbersRead: number[] = [];
+  const take = ({ number }: { number: number }): void => void numbersRead.push(number);
   const first = await readFrom(log, null, take);
   expect(await readFrom(log, first, take)).toBe(first);
   await append(log, 4);
   const second = await readFrom(log, first, take);
-  expect(seen).toEqual([1, 2, 3, 4]);
+  expect(numbersRead).toEqual([1, 2, 3, 4]);
   await dropLines(log, ({ at }) => at < '2026-01-02');
   await readFrom(log, second, take);
-  expect(seen).toEqual([1, 2, 3, 4, 2, 3, 4]);
+  expect(numbersRead).toEqual([1, 2, 3, 4, 2, 3, 4]);
   await expect(
     readFrom(log, null, () => {
       throw new Error('no line of ours');
@@ -167,13 +167,13 @@ it('misses what was read: lines cut off, an older file, no file', async () => {
   const older = `${log.path}.older`;
   copyFileSync(log.path, older);
   await append(log, 4);
-  const known = await readFrom(log, null, () => {});
+  const position = await readFrom(log, null, () => {});
   put(log, textsOf(log).slice(0, 2));
-  await expect(readFrom(log, known, () => {})).rejects.toThrow('line 4 was there and is missing');
+  await expect(readFrom(log, position, () => {})).rejects.toThrow('line 4 was there and is missing');
   rmSync(log.path);
-  await expect(readFrom(log, known, () => {})).rejects.toThrow('the file is missing');
+  await expect(readFrom(log, position, () => {})).rejects.toThrow('the file is missing');
   copyFileSync(older, log.path);
-  await expect(readFrom(log, known, () => {})).rejects.toThrow('line 4 was there and is missing');
+  await expect(readFrom(log, position, () => {})).rejects.toThrow('line 4 was there and is missing');
 });
 
 it('drops lines, says how many until when, and goes on with its numbers', async () => {
@@ -191,7 +191,7 @@ it('drops lines, says how many until when, and goes on with its numbers', async 
   ]);
   expect(await problems(log)).toEqual([]);
   expect(await append(log, 10)).toBe(10);
-  // What the file tells of dropped lines cannot be taken away either.
+  // The file's own note about dropped lines cannot be removed either.
   put(log, textsOf(log).slice(1));
   expect(await problems(log)).toEqual(['lines 1 to 4 are missing']);
 });

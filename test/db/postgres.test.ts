@@ -48,8 +48,8 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
         'CREATE CONSTRAINT TRIGGER t AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION leave()',
       );
     });
-    const written = db.database.transaction((tx) => tx('t').insert({ n: 1 }));
-    await expect(written).rejects.toBeInstanceOf(OutcomeUnknown);
+    const insertion = db.database.transaction((tx) => tx('t').insert({ n: 1 }));
+    await expect(insertion).rejects.toBeInstanceOf(OutcomeUnknown);
     // The pool may still hold the session that has gone.
     await vi.waitFor(async () => expect(await db.database.read('t').select()).toEqual([]));
     await db.close();

@@ -19,7 +19,7 @@ import { tempDir } from '../support/command.ts';
 
 const KEY = Buffer.alloc(32, 7);
 
-/** What somebody who guesses the name puts there first. */
+/** Somebody who guessed the name has put a file there first. */
 function plant(path: string): string {
   const planted = `${path}.${process.pid}.tmp`;
   writeFileSync(planted, '', { mode: 0o666 });

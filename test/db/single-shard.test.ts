@@ -28,10 +28,10 @@ function tablesIn(
     `\\b(FROM|JOIN|INTO|UPDATE)\\s+"?(${withKid.join('|')})"?(?![\\w.])(?:\\s+(?:AS\\s+)?(?!ON\\b|SET\\b|WHERE\\b|ORDER\\b|FOR\\b|LEFT\\b|JOIN\\b|VALUES\\b)"?([a-z]\\w*))?`,
     'gi',
   );
-  return [...sql.matchAll(found)].map(([, how = '', table = '', alias]) => ({
+  return [...sql.matchAll(found)].map(([, verb = '', table = '', alias]) => ({
     table,
     name: alias ?? table,
-    insert: how.toUpperCase() === 'INTO',
+    insert: verb.toUpperCase() === 'INTO',
   }));
 }
 
@@ -69,7 +69,7 @@ it.each([
 );
 
 describeWithTool('batches on PostgreSQL', await missingPostgres(), () => {
-  it.each(['record', 'append', 'check'] as const)('%s one tenant at a time', async (what) => {
+  it.each(['record', 'append', 'check'] as const)('%s one tenant at a time', async (operation) => {
     const db = await (await onPostgres(sharedPostgres()))();
     const kids = await Promise.all(['one', 'two', 'three'].map((kid) => addTenant(db.database, kid)));
     let transactions = 0;
@@ -91,12 +91,12 @@ describeWithTool('batches on PostgreSQL', await missingPostgres(), () => {
       check: (kid: string, id: string) =>
         states.read({ kid, principal: id, purpose: 'ads', mac: macOf(kid) }),
     };
-    if (what === 'record') await Promise.all(kids.map((kid) => ensureTenant(db.database, kid)));
+    if (operation === 'record') await Promise.all(kids.map((kid) => ensureTenant(db.database, kid)));
     queries.mockClear();
     const items = ['a', 'b', 'c'].flatMap((id) => kids.map((kid) => [kid, id] as const));
-    await Promise.all(items.map(([kid, id]) => ways[what](kid, `${kid}-${id}`)));
+    await Promise.all(items.map(([kid, id]) => ways[operation](kid, `${kid}-${id}`)));
     const reads = queries.mock.calls.filter(([sql]) => /consent_state/.test(String(sql)));
-    expect(what === 'check' ? reads.length : transactions).toBe(kids.length);
+    expect(operation === 'check' ? reads.length : transactions).toBe(kids.length);
     await db.close();
   });
 });
@@ -114,9 +114,11 @@ describeWithTool('the hot statements on PostgreSQL', await missingPostgres(), ()
     await client.query('CREATE EXTENSION pg_stat_statements');
     const dataDir = join(tempDir('shard'), 'gpd-data');
     const env = { GPD_DATABASE_URL: url, GPD_DATA_DIR: dataDir };
-    const made = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], { env });
+    const tenant = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
+      env,
+    });
     gpd = await startGpd({ dataDir, settings: { GPD_DATABASE_URL: url } });
-    target = { kid: KID, publicKey: Buffer.from(made.publicKey, 'base64') };
+    target = { kid: KID, publicKey: Buffer.from(tenant.publicKey, 'base64') };
     authorization = `Bearer ${await addApiKey(gpd)}`;
     const columns = await client.query<{ name: string }>(
       "SELECT table_name AS name FROM information_schema.columns WHERE column_name = 'kid'",
@@ -128,8 +130,8 @@ describeWithTool('the hot statements on PostgreSQL', await missingPostgres(), ()
     await gpd.stop();
   });
 
-  /** What was asked of this database since the last reset. */
-  async function asked(): Promise<string[]> {
+  /** @returns the statements that this database has run since the last reset */
+  async function loggedStatements(): Promise<string[]> {
     const { rows } = await client.query<{ query: string }>(
       `SELECT query FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
         WHERE d.datname = current_database() AND query NOT LIKE '%pg_stat_statements%'`,
@@ -157,7 +159,7 @@ describeWithTool('the hot statements on PostgreSQL', await missingPostgres(), ()
       'SELECT pg_stat_statements_reset(0, oid) FROM pg_database WHERE datname = current_database()',
     );
     await run();
-    const statements = await asked();
+    const statements = await loggedStatements();
     expect(statements.join('\n')).toContain(touches);
     // The poll, which reads a changed tenant's settings, may fall in between: it alone asks for whole rows of several tenants.
     const isPoll = (sql: string): boolean =>

@@ -13,7 +13,7 @@ import { describeWithTool } from '../support/tools.ts';
 /** 127.0.0.1 as inet_aton(3) reads it, and to gpd a host like any other. */
 const NOT_LOOPBACK = '0177.0.0.1';
 
-/** How a connection gets in: the certificate of the server, and where the password comes from. */
+/** A connection needs the server's certificate and a source of its password. */
 
 describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
   let postgres: PostgresServer;
@@ -25,10 +25,10 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
     for (const [name, text] of Object.entries(selfSigned(['localhost', NOT_LOOPBACK]))) {
       writeFileSync(join(files, name), text);
       if (!name.startsWith('server.')) continue;
-      const own = join(postgres.databaseDir, name);
-      writeFileSync(own, text, { mode: 0o600 });
+      const copy = join(postgres.databaseDir, name);
+      writeFileSync(copy, text, { mode: 0o600 });
       const { uid, gid } = statSync(postgres.databaseDir);
-      chownSync(own, uid, gid);
+      chownSync(copy, uid, gid);
     }
     writeFileSync(join(files, 'another.crt'), selfSigned(['localhost', '127.0.0.1'])['ca.crt'] ?? '');
     const admin = new pg.Client({ connectionString: address.href });
@@ -42,7 +42,10 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
   afterAll(() => postgres.stop());
   afterEach(() => vi.unstubAllEnvs());
 
-  /** Whether the connection is encrypted. @throws {Error} where there is none */
+  /**
+   * @returns true if the connection is encrypted
+   * @throws {Error} if the server has no such connection
+   */
   const isEncrypted = (location: string): Promise<boolean> =>
     withClosing(openDatabase({ location }), async ({ read }) => {
       const answer = await read.raw('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');

@@ -20,11 +20,11 @@ describe('docs/style.md', () => {
       const area = areaOf(page);
       counted[area] = [...(counted[area] ?? []), ...found(readPage(page))];
     }
-    const dirty = Object.entries(counted).filter(([, hits]) => hits.length > 0);
+    const areasWithHits = Object.entries(counted).filter(([, hits]) => hits.length > 0);
     const allowed: Readonly<Record<string, number>> = phrases.allowed;
-    const wrong = dirty.filter(([area, hits]) => hits.length !== (allowed[area] ?? 0));
+    const unexpected = areasWithHits.filter(([area, hits]) => hits.length !== (allowed[area] ?? 0));
     const clean = Object.keys(allowed).filter((area) => (counted[area] ?? []).length === 0);
-    expect(wrong.map(([area, hits]) => `${area}: ${hits.length}: ${hits.join(', ')}`)).toEqual([]);
+    expect(unexpected.map(([area, hits]) => `${area}: ${hits.length}: ${hits.join(', ')}`)).toEqual([]);
     expect(clean).toEqual([]);
   });
 

@@ -20,7 +20,7 @@ export function listPages(): readonly string[] {
   return ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs, ...texts, ...LOCALES];
 }
 
-/** What a reader of the program meets: per file its comments and texts, in English. */
+/** @returns per file of src the comments and English texts that a reader of the program meets */
 export function sourceWords(): readonly (readonly [file: string, words: string])[] {
   return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.tsx?$/.test(name) && !/locales.(?!en)/.test(name))

@@ -63,9 +63,9 @@ async function rounds(count: number): Promise<void> {
   file.database.read.on('query', () => {
     looked += 1;
   });
-  await vi.waitFor(() => expect(looked).toBeGreaterThan(count * 5), SOON);
+  await vi.waitFor(() => expect(looked).toBeGreaterThan(count * 5), PATIENCE);
 }
-const SOON = { timeout: 20_000, interval: 50 } as const;
+const PATIENCE = { timeout: 20_000, interval: 50 } as const;
 const origin = (): string => new URL(server.url).origin;
 
 describe('a directory on no list', () => {
@@ -85,10 +85,10 @@ describe('a directory on no list', () => {
       answerNow = () => jwks([agent.jwk])(response, request);
     };
     expect(await ask(agents)).toBeNull();
-    await vi.waitFor(() => expect(server.asked).toEqual([WELL_KNOWN_PATH]), SOON);
+    await vi.waitFor(() => expect(server.asked).toEqual([WELL_KNOWN_PATH]), PATIENCE);
     expect(await ask(agents)).toBeNull();
     answerNow();
-    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
+    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), PATIENCE);
     expect(server.asked).toEqual([WELL_KNOWN_PATH]);
     expect(await listDirectories(file.database)).toMatchObject([{ url: server.url, source: 'discovered' }]);
   });
@@ -96,7 +96,7 @@ describe('a directory on no list', () => {
   it('is fetched once, however many requests name it', async () => {
     const agents = await start(true);
     await Promise.all(Array.from({ length: 50 }, () => ask(agents)));
-    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
+    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), PATIENCE);
     expect(server.asked).toEqual([WELL_KNOWN_PATH]);
   });
 
@@ -128,7 +128,7 @@ describe('a directory on no list', () => {
     const agents = await start(true);
     server.answer = (response) => response.writeHead(404).end();
     await ask(agents);
-    await vi.waitFor(() => expect(server.asked.length).toBe(1), SOON);
+    await vi.waitFor(() => expect(server.asked.length).toBe(1), PATIENCE);
     await rounds(1);
     await ask(agents);
     await rounds(1);
@@ -140,26 +140,26 @@ describe('a directory on no list', () => {
 describe('a directory on the list', () => {
   it('is fetched in the background from the start', async () => {
     const agents = await start(false, 'listed');
-    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
+    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), PATIENCE);
   });
 
   it('is refreshed in an hour, and sooner after a failure; its keys stay in use meanwhile', async () => {
     const agents = await start(false, 'listed');
-    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
+    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), PATIENCE);
     now = NOW + 59 * 60_000;
     await rounds(1);
     expect(server.asked).toHaveLength(1);
 
     server.answer = (response) => void response.writeHead(503).end();
     now = NOW + 60 * 60_000;
-    await vi.waitFor(() => expect(server.asked).toHaveLength(2), SOON);
+    await vi.waitFor(() => expect(server.asked).toHaveLength(2), PATIENCE);
     await rounds(1);
     expect(await ask(agents)).toBe(origin());
     expect(server.asked).toHaveLength(2);
 
     server.answer = jwks([createAgent().jwk]);
     now = NOW + 65 * 60_000;
-    await vi.waitFor(async () => expect(await ask(agents)).toBeNull(), SOON);
+    await vi.waitFor(async () => expect(await ask(agents)).toBeNull(), PATIENCE);
     expect(server.asked).toHaveLength(3);
   });
 
@@ -175,7 +175,7 @@ describe('a server that hangs', () => {
   it('does not keep gpd from stopping', async () => {
     const agents = await start(false, 'listed');
     server.answer = () => {};
-    await vi.waitFor(() => expect(server.asked).toHaveLength(1), SOON);
+    await vi.waitFor(() => expect(server.asked).toHaveLength(1), PATIENCE);
     await agents.stop();
   });
 });

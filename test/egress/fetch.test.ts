@@ -64,12 +64,12 @@ describe('a status that is not 200', () => {
   it.each([201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503])(
     '%d',
     async (status) => {
-      const asked = server.asked.length;
+      const countBefore = server.asked.length;
       const location = `https://127.0.0.1:${server.port}/elsewhere`;
       await expect(fetchIt(reply(status, { ...TYPE, location }))).rejects.toThrow(
         `it answered ${status} and not 200`,
       );
-      expect(server.asked.slice(asked)).toEqual([new URL(server.url).pathname]);
+      expect(server.asked.slice(countBefore)).toEqual([new URL(server.url).pathname]);
     },
   );
 });
@@ -92,12 +92,12 @@ describe('a media type that is not the right one', () => {
 });
 
 describe('a body that is too much, too little or not JSON', () => {
-  const huge = (response: Parameters<Answer>[0], sent: { bytes: number }): void => {
+  const huge = (response: Parameters<Answer>[0], progress: { bytes: number }): void => {
     const chunk = Buffer.alloc(65_536, 0x20);
     const pour = (): void => {
-      while (!response.destroyed && sent.bytes < 64 * 2 ** 20 && response.write(chunk))
-        sent.bytes += chunk.length;
-      if (!response.destroyed && sent.bytes < 64 * 2 ** 20) response.once('drain', pour);
+      while (!response.destroyed && progress.bytes < 64 * 2 ** 20 && response.write(chunk))
+        progress.bytes += chunk.length;
+      if (!response.destroyed && progress.bytes < 64 * 2 ** 20) response.once('drain', pour);
     };
     pour();
   };
@@ -106,13 +106,13 @@ describe('a body that is too much, too little or not JSON', () => {
     ['declared', { ...TYPE, 'content-length': String(64 * 2 ** 20) }],
     ['chunked', TYPE],
   ])('is cut off when it is huge and %s', async (_name, headers) => {
-    const sent = { bytes: 0 };
+    const progress = { bytes: 0 };
     const answer: Answer = (response) => {
       response.writeHead(200, headers);
-      huge(response, sent);
+      huge(response, progress);
     };
     await expect(fetchIt(answer)).rejects.toThrow('the document is too large');
-    expect(sent.bytes).toBeLessThan(16 * 2 ** 20);
+    expect(progress.bytes).toBeLessThan(16 * 2 ** 20);
   });
 
   it('is refused one byte past the limit', async () => {
@@ -148,10 +148,10 @@ describe('a body that is too much, too little or not JSON', () => {
 
 describe('who is asked', () => {
   let plain: Server;
-  let asked = 0;
+  let lookups = 0;
   beforeAll(async () => {
     plain = createServer((_request, response) => {
-      asked += 1;
+      lookups += 1;
       response.writeHead(200, TYPE).end('{"keys":[]}');
     });
     await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
@@ -171,7 +171,7 @@ describe('who is asked', () => {
     await expect(fetchJsonDocument(`https://127.0.0.1:${port}/`, server.options)).rejects.toThrow(
       EgressRefused,
     );
-    expect(asked).toBe(0);
+    expect(lookups).toBe(0);
   });
 
   it('only with a certificate of a trusted CA, for this name', async () => {

@@ -105,15 +105,15 @@ describe('a literal address', () => {
 
 /** Puts answers of our own in place of the system's resolver, for what no machine's hosts file can say. */
 function resolveTo(...answers: readonly (readonly string[])[]): void {
-  let asked = 0;
+  let lookups = 0;
   const fake = (
     _name: string,
     options: { all?: boolean },
     done: (error: Error | null, all: LookupAddress[]) => void,
   ): void => {
     if (options.all !== true) throw new Error('the guard has to see all answers');
-    const texts = answers[Math.min(asked, answers.length - 1)] ?? [];
-    asked += 1;
+    const texts = answers[Math.min(lookups, answers.length - 1)] ?? [];
+    lookups += 1;
     done(
       null,
       texts.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
@@ -166,21 +166,21 @@ describe('a name', () => {
   });
 
   it('is resolved once a fetch: what was checked is what is connected to', async () => {
-    let asked = 0;
+    let lookups = 0;
     dns.lookup = ((
       _name: string,
       _options: unknown,
       done: (error: Error | null, all: LookupAddress[]) => void,
     ) => {
-      asked += 1;
-      done(null, [{ address: asked === 1 ? '127.0.0.1' : '1.1.1.1', family: 4 }]);
+      lookups += 1;
+      done(null, [{ address: lookups === 1 ? '127.0.0.1' : '1.1.1.1', family: 4 }]);
     }) as never;
     syncBuiltinESMExports();
     const options = { mediaType: MEDIA_TYPE, maxBytes: 100, timeoutMs: 300 };
     await expect(fetchJsonDocument('https://rebound.example/', options)).rejects.toThrow(
       'the name resolves to an address that is not public',
     );
-    expect(asked).toBe(1);
+    expect(lookups).toBe(1);
   });
 
   it('that does not resolve is an error of the resolver', async () => {

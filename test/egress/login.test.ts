@@ -39,10 +39,10 @@ function refusals(): string[] {
   return found;
 }
 
-const metadata = (more: object): string => {
+const metadata = (fields: object): string => {
   const { issuer } = idp;
   const endpoints = { authorization_endpoint: `${issuer}/auth`, jwks_uri: `${issuer}/jwks` };
-  return JSON.stringify({ issuer, ...endpoints, token_endpoint: `${issuer}/token`, ...more });
+  return JSON.stringify({ issuer, ...endpoints, token_endpoint: `${issuer}/token`, ...fields });
 };
 
 it.each(['http://192.0.2.1/token', 'http://[::ffff:c000:201]/token'])(
@@ -51,9 +51,9 @@ it.each(['http://192.0.2.1/token', 'http://[::ffff:c000:201]/token'])(
     const target = metadata({ token_endpoint: endpoint });
     await idp.fault({ fault: 'body', only: 'discovery', target });
     const login = provider();
-    const begun = await login.begin(null);
-    const callback = new URL(`http://localhost/callback?code=x&state=${begun.state}`);
-    await expect(login.finish(callback, begun)).rejects.toBeInstanceOf(Unavailable);
+    const attempt = await login.begin(null);
+    const callback = new URL(`http://localhost/callback?code=x&state=${attempt.state}`);
+    await expect(login.finish(callback, attempt)).rejects.toBeInstanceOf(Unavailable);
     expect(refusals()).toEqual(['the address is not public']);
   },
 );

@@ -42,11 +42,11 @@ async function refresh(before: AgentDirectory, now: number, answer: Answer): Pro
 }
 
 const thumbprints = (directory: AgentDirectory): string[] => directory.keys.map((key) => key.thumbprint);
-const fresh = (path: string): AgentDirectory => newDirectory(`${server.url}/${path}`, 'listed');
+const emptyDirectory = (path: string): AgentDirectory => newDirectory(`${server.url}/${path}`, 'listed');
 
 describe('a refresh that succeeds', () => {
   it('puts the keys of now in the place of those before: what is gone is revoked', async () => {
-    const first = await refresh(fresh('replace'), NOW + 1, jwks([ONE.jwk, TWO.jwk]));
+    const first = await refresh(emptyDirectory('replace'), NOW + 1, jwks([ONE.jwk, TWO.jwk]));
     expect(thumbprints(first)).toEqual([ONE.thumbprint, TWO.thumbprint]);
     expect(first).toMatchObject({ fetchedAt: NOW + 1, triedAt: NOW + 1, failure: null });
     const second = await refresh(first, NOW + 2, jwks([TWO.jwk]));
@@ -57,14 +57,18 @@ describe('a refresh that succeeds', () => {
 
   it('passes over keys of other kinds and the key that the RFC prints', async () => {
     const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB' };
-    const mixed = await refresh(fresh('mixed'), NOW, jwks([rsa, rfcTestAgent().jwk, ONE.jwk]));
+    const mixed = await refresh(emptyDirectory('mixed'), NOW, jwks([rsa, rfcTestAgent().jwk, ONE.jwk]));
     expect(thumbprints(mixed)).toEqual([ONE.thumbprint]);
     const printed = await refresh(mixed, NOW, jwks([rfcTestAgent().jwk]));
     expect(printed).toMatchObject({ keys: [], failure: null });
   });
 
   it('clears the failure of the one before', async () => {
-    const failed = await refresh(fresh('cleared'), NOW, (response) => void response.writeHead(503).end());
+    const failed = await refresh(
+      emptyDirectory('cleared'),
+      NOW,
+      (response) => void response.writeHead(503).end(),
+    );
     expect(failed.failure).toBe('it answered 503 and not 200');
     expect(await refresh(failed, NOW + 5, jwks([ONE.jwk]))).toMatchObject({
       failure: null,
@@ -104,14 +108,21 @@ describe('a refresh that fails', () => {
     ['silence', () => {}, 'it did not answer in time'],
     ['a closed door', (response) => void response.socket?.destroy(), 'it cannot be reached (ECONNRESET)'],
   ];
-  it.each(failures)('by %s keeps the keys of the last good one and says why', async (name, answer, why) => {
-    const good = await refresh(fresh(name.replaceAll(' ', '-')), NOW + 1, jwks([ONE.jwk]));
-    const stale = await refresh(good, NOW + 2, answer);
-    expect(stale).toEqual({ ...good, triedAt: NOW + 2, failure: why });
-  });
+  it.each(failures)(
+    'by %s keeps the keys of the last good one and says why',
+    async (name, answer, failure) => {
+      const good = await refresh(emptyDirectory(name.replaceAll(' ', '-')), NOW + 1, jwks([ONE.jwk]));
+      const failedRefresh = await refresh(good, NOW + 2, answer);
+      expect(failedRefresh).toEqual({ ...good, triedAt: NOW + 2, failure: failure });
+    },
+  );
 
   it('on a first visit leaves a directory without keys', async () => {
-    const directory = await refresh(fresh('first'), NOW, (response) => void response.writeHead(404).end());
+    const directory = await refresh(
+      emptyDirectory('first'),
+      NOW,
+      (response) => void response.writeHead(404).end(),
+    );
     expect(directory).toMatchObject({ keys: [], fetchedAt: null, triedAt: NOW });
   });
 });
@@ -123,11 +134,11 @@ describe('two refreshes at a time', () => {
 
   /** A fetch that has begun, and is answered when the test says so. */
   async function begin(before: AgentDirectory, clock: () => number): Promise<Fetch> {
-    const asked = new Promise<ServerResponse>((resolve) => {
+    const request = new Promise<ServerResponse>((resolve) => {
       server.answer = resolve;
     });
     const done = refreshDirectory(file.database, before, clock, server.options);
-    const response = await asked;
+    const response = await request;
     return {
       async end(keys) {
         jwks(keys)(response, response.req);
@@ -143,7 +154,8 @@ describe('two refreshes at a time', () => {
     await addAgent(file.database, directory);
     return directory;
   }
-  const keysOf = async (url: string): Promise<string[]> => thumbprints((await stored(url)) ?? fresh(''));
+  const keysOf = async (url: string): Promise<string[]> =>
+    thumbprints((await stored(url)) ?? emptyDirectory(''));
 
   it('the one that began later counts, whichever ends last', async () => {
     const directory = await listed('race');
@@ -199,7 +211,7 @@ describe('the limits of production', () => {
     expect(DIRECTORY_FETCH).toEqual({ mediaType: MEDIA_TYPE, maxBytes: 65_536, timeoutMs: 3000 });
     server.answer = jwks([ONE.jwk]);
     const before = server.asked.length;
-    const { directory, ok } = await refreshDirectory(file.database, fresh('guarded'), () => NOW);
+    const { directory, ok } = await refreshDirectory(file.database, emptyDirectory('guarded'), () => NOW);
     expect({ ok, failure: directory.failure }).toEqual({ ok: false, failure: 'the address is not public' });
     expect(server.asked).toHaveLength(before);
   });

@@ -71,7 +71,7 @@ async function rounds(name: string, injections: readonly Injection[]): Promise<r
   return outcomes;
 }
 
-const some = (calls: string, error: Injection['error'], of: (i: number) => string): Injection[] =>
+const injectionsOf = (calls: string, error: Injection['error'], of: (i: number) => string): Injection[] =>
   Array.from({ length: ROUNDS }, (_, i) => ({ calls, error, when: of(i) }));
 const once = (i: number): string => String(1 + ((i * 7) % 20));
 const always = (): string => '1+';
@@ -89,22 +89,25 @@ function failingDisk(): void {
   });
 
   it('a sync that answers EIO, now and then', { timeout: ROUNDS * 80_000 }, async () => {
-    await rounds('fsync EIO, once', some(SYNC, 'EIO', once));
+    await rounds('fsync EIO, once', injectionsOf(SYNC, 'EIO', once));
   });
 
   it('every sync answers EIO: the server stops by itself', { timeout: ROUNDS * 80_000 }, async () => {
-    const outcomes = await rounds('fsync EIO, always', some(SYNC, 'EIO', always).slice(0, ROUNDS / 2));
+    const outcomes = await rounds(
+      'fsync EIO, always',
+      injectionsOf(SYNC, 'EIO', always).slice(0, ROUNDS / 2),
+    );
     expect(outcomes.every(({ stopped }) => stopped)).toBe(true);
   });
 
   it('a sync that answers ENOSPC', { timeout: ROUNDS * 80_000 }, async () => {
-    await rounds('fsync ENOSPC, once', some(SYNC, 'ENOSPC', once).slice(0, ROUNDS / 2));
+    await rounds('fsync ENOSPC, once', injectionsOf(SYNC, 'ENOSPC', once).slice(0, ROUNDS / 2));
   });
 
   it('every write answers ENOSPC: 503, and served again without a restart', {
     timeout: ROUNDS * 80_000,
   }, async () => {
-    const outcomes = await rounds('pwrite64 ENOSPC', some('pwrite64', 'ENOSPC', always));
+    const outcomes = await rounds('pwrite64 ENOSPC', injectionsOf('pwrite64', 'ENOSPC', always));
     for (const { book, stopped } of outcomes) {
       expect(stopped).toBe(false);
       expect(book.refusals.length).toBeGreaterThan(0);
@@ -112,7 +115,7 @@ function failingDisk(): void {
   });
 
   it('a write that answers EIO', { timeout: ROUNDS * 80_000 }, async () => {
-    await rounds('pwrite64 EIO, once', some('pwrite64', 'EIO', once));
+    await rounds('pwrite64 EIO, once', injectionsOf('pwrite64', 'EIO', once));
   });
 }
 

@@ -58,7 +58,7 @@ async function liveOnAFullDisk(book: Book): Promise<Person[]> {
   for (const person of people.slice(0, ERASURES)) {
     const status = await erase(book, person);
     if (status === 503) refused.push(person);
-    // What was refused was not done by half.
+    // gpd did not half do an erasure that it refused.
     expect((await house.get(`/v1/decisions/${person.requestId}`)).status).toBe(status === 503 ? 200 : 404);
   }
   return refused;

@@ -20,9 +20,9 @@ let house: House;
 let gpd: GpdProcess;
 
 async function untilServed(): Promise<number> {
-  const begun = performance.now();
-  while (performance.now() - begun < RECOVERED_MS) {
-    if ((await visit(house, newBook())) !== null) return performance.now() - begun;
+  const startedAt = performance.now();
+  while (performance.now() - startedAt < RECOVERED_MS) {
+    if ((await visit(house, newBook())) !== null) return performance.now() - startedAt;
   }
   throw new Error(`not served again within ${RECOVERED_MS} ms:\n${gpd.logs().slice(-2000)}`);
 }
@@ -31,7 +31,7 @@ interface Fault {
   readonly name: string;
   readonly strike: () => Promise<void>;
   readonly mend: () => Promise<void>;
-  /** How long it lasts. */
+  /** Duration of the fault. */
   readonly ms: number;
 }
 
@@ -112,15 +112,15 @@ describeWithTool('PostgreSQL under a running server', await missingPostgres(), (
     const granted = { principalId: 'granted-before', purposes: ['device-identification'] };
     expect((await house.post('/v1/consent/grant', granted)).status).toBe(201);
     await signals.hang();
-    const begun = performance.now();
+    const startedAt = performance.now();
     const check = { principalId: granted.principalId, purpose: 'device-identification' };
-    const asked = [
+    const requests = [
       ...Array.from({ length: 5 }, () => house.post('/v1/consent/can-process', check)),
       house.post('/v1/consent/withdraw', granted),
       house.get('/v1/decisions/req_01ARZ3NDEKTSV4RRFFQ69G5FAV'),
     ];
-    const replies = await Promise.all([...asked, visit(house, book).then(() => book.refusals[0])]);
-    const ms = performance.now() - begun;
+    const replies = await Promise.all([...requests, visit(house, book).then(() => book.refusals[0])]);
+    const ms = performance.now() - startedAt;
     await signals.wake();
     expect(replies.map((reply) => reply?.status)).toEqual(replies.map(() => 503));
     for (const reply of replies) expect(reply?.headers['retry-after']).toMatch(/^\d+$/);

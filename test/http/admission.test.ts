@@ -27,7 +27,7 @@ function createWork<Result>(result: Result) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function hotRequest(body: object, more: Partial<HotRequest> = {}): HotRequest {
+function hotRequest(body: object, fields: Partial<HotRequest> = {}): HotRequest {
   return {
     method: 'POST',
     target: '/',
@@ -39,7 +39,7 @@ function hotRequest(body: object, more: Partial<HotRequest> = {}): HotRequest {
     ja4: null,
     https: true,
     readBody: async () => Buffer.from(JSON.stringify(body)),
-    ...more,
+    ...fields,
   };
 }
 
@@ -110,7 +110,7 @@ describe.each([
   ['ingest', ingestLane, 400],
   ['consent', consentLane, 200],
 ] as const)('the gate of the lane %s', (_name, createLane, answered) => {
-  /** As many under way as there are places. */
+  /** All places are taken. */
   async function full() {
     const { lane, body, pending } = createLane();
     const under = Array.from({ length: PLACES }, () => lane(hotRequest(body)));

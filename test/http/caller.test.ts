@@ -5,7 +5,7 @@ import { authorize } from '../../src/http/register.ts';
 import { Refusal } from '../../src/lib/errors.ts';
 import { ROUTES } from '../../src/schema/routes.ts';
 
-/** Which buckets a call is counted in: who holds no secret of their own is counted by where they call from. */
+/** A caller without a secret of their own is counted by the address they call from. */
 
 const CLIENT = 3;
 const WITHDRAWALS = 2;
@@ -24,10 +24,10 @@ function createApi() {
   let now = 0;
   const looked: string[] = [];
   const deps = {
-    async findApiKey(secret: string, _client: string, spent: number) {
-      const known = KEYS.get(secret);
-      if (known) return known;
-      refuseOver(spent);
+    async findApiKey(secret: string, _client: string, spentPoints: number) {
+      const key = KEYS.get(secret);
+      if (key) return key;
+      refuseOver(spentPoints);
       looked.push(secret);
       return null;
     },
@@ -86,13 +86,13 @@ it('a client over its limit costs no counter until its window ends', async () =>
     counted += 1;
     return counted > 1 ? 60 : 0;
   };
-  const { charge, spent } = watchLimiter(counter, () => now);
-  expect([await charge('a'), spent('a'), await charge('a'), spent('a')]).toEqual([0, 0, 60, 60]);
+  const { charge, spent: spentOf } = watchLimiter(counter, () => now);
+  expect([await charge('a'), spentOf('a'), await charge('a'), spentOf('a')]).toEqual([0, 0, 60, 60]);
   now = 59_001;
-  expect([await charge('a'), spent('a'), spent('b')]).toEqual([1, 1, 0]);
+  expect([await charge('a'), spentOf('a'), spentOf('b')]).toEqual([1, 1, 0]);
   expect(counted).toBe(2);
   now = 60_000;
-  expect([spent('a'), await charge('a')]).toEqual([0, 60]);
+  expect([spentOf('a'), await charge('a')]).toEqual([0, 60]);
 });
 
 describe('a key that is a secret, and a session', () => {

@@ -95,14 +95,14 @@ describe('CORS on the ingest route', () => {
 
   it('lets a page read by which time a bundle was judged', async () => {
     const headers = { origin: ORIGIN };
-    const stale = await post(gpd.url, createBundle(acme, { clientTs: 0 }), headers);
-    expectCore(stale, 'stale');
+    const staleReply = await post(gpd.url, createBundle(acme, { clientTs: 0 }), headers);
+    expectCore(staleReply, 'stale');
     const key = await ask(gpd.url, `/_fp/pubkey?kid=${KID}`, { headers });
-    for (const reply of [stale, key]) {
+    for (const reply of [staleReply, key]) {
       expect(reply.headers['access-control-expose-headers']).toMatch(/\bDate\b/);
       expect(Math.abs(Date.parse(String(reply.headers['date'])) - Date.now())).toBeLessThan(10_000);
     }
-    expect(stale.headers['access-control-expose-headers']).toContain('Retry-After');
+    expect(staleReply.headers['access-control-expose-headers']).toContain('Retry-After');
   });
 
   it('lets a page read the errors too', async () => {

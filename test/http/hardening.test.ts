@@ -4,7 +4,7 @@ import { INGEST } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 
-/** What every answer says to browsers, and how much of a head is read. */
+/** Every answer carries the security headers for browsers, and a request head has a size limit. */
 
 const CSP = [
   "default-src 'none'",
@@ -86,7 +86,7 @@ describe('the head of a request', () => {
       return frame.replace('X-Fill: ', `X-Fill: ${'a'.repeat(bytes - frame.length)}`);
     };
     expect(await talk(gpd.port, head(16_000))).toMatch(/^HTTP\/1\.1 200 /);
-    // What Node itself no longer reads is refused in the same words.
+    // gpd refuses a head that Node no longer reads in the same words.
     for (const bytes of [17_000, 60_000, 70_000]) {
       const refused = await talk(gpd.port, head(bytes));
       expect(refused).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
@@ -97,14 +97,14 @@ describe('the head of a request', () => {
 
   it('is read to its end: what a proxy adds behind 2,500 headers still names the client', async () => {
     const body = '{}';
-    const many = 'a:\r\n'.repeat(2500);
+    const headerLines = 'a:\r\n'.repeat(2500);
     const status = async (client: string): Promise<string> => {
-      const said = await talk(
+      const reply = await talk(
         gpd.port,
         `POST ${INGEST} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-          `Content-Length: ${body.length}\r\n${many}X-Forwarded-For: ${client}\r\n\r\n${body}`,
+          `Content-Length: ${body.length}\r\n${headerLines}X-Forwarded-For: ${client}\r\n\r\n${body}`,
       );
-      return said.slice(9, 12);
+      return reply.slice(9, 12);
     };
     // One bundle a client: were the last header dropped, both would be the proxy.
     expect([await status('203.0.113.1'), await status('203.0.113.2'), await status('203.0.113.1')]).toEqual([

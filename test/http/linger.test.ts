@@ -5,7 +5,9 @@ import { INGEST } from '../support/expect.ts';
 import { lastReply } from '../support/http.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 
-/** Who sends more than is read is told so: closing on unread bytes resets the connection, and the answer with it. */
+/**
+ * gpd answers before it closes on unread bytes, because closing resets the connection and loses the answer.
+ */
 
 const MEGA = 1024 * 1024;
 
@@ -32,7 +34,7 @@ function send(pieces: Iterable<string | Buffer>): Promise<Sent> {
     const socket = connect(gpd.port, '127.0.0.1');
     let text = '';
     let error: string | null = null;
-    let ended = false;
+    let hasEnded = false;
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString();
     });
@@ -40,21 +42,21 @@ function send(pieces: Iterable<string | Buffer>): Promise<Sent> {
       error ??= thrown.code ?? thrown.message;
     });
     socket.on('end', () => {
-      ended = true;
+      hasEnded = true;
     });
     socket.on('close', () => resolve({ text, error, bytes: socket.bytesWritten }));
     const all = pieces[Symbol.iterator]();
-    const more = (): void => {
-      while (!ended && !socket.destroyed) {
+    const writeMore = (): void => {
+      while (!hasEnded && !socket.destroyed) {
         const { value, done } = all.next() as IteratorResult<string | Buffer>;
         if (done === true) return;
         if (!socket.write(value)) {
-          socket.once('drain', more);
+          socket.once('drain', writeMore);
           return;
         }
       }
     };
-    socket.once('connect', more);
+    socket.once('connect', writeMore);
   });
 }
 
@@ -72,9 +74,9 @@ describe('413 reaches its sender', () => {
     ['ingest, 8 MB in chunks', INGEST, ['Transfer-Encoding: chunked'], CHUNKED],
     ['a route of Express, 8 MB in chunks', '/me', ['Transfer-Encoding: chunked'], CHUNKED],
   ])('%s: ten times of ten', async (_name, path, lines, piece) => {
-    const sent = [];
-    for (let i = 0; i < 10; i += 1) sent.push(await send(repeated(head(path, ...lines), piece, 8)));
-    const statuses = sent.map(({ text }) => (text === '' ? 'nothing' : lastReply(text).status));
+    const replies = [];
+    for (let i = 0; i < 10; i += 1) replies.push(await send(repeated(head(path, ...lines), piece, 8)));
+    const statuses = replies.map(({ text }) => (text === '' ? 'nothing' : lastReply(text).status));
     expect(new Set(statuses)).toEqual(new Set([413]));
   });
 });

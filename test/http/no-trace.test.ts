@@ -28,7 +28,7 @@ function markNumber(): number {
   return value;
 }
 
-/** The same shape with every text and number another one; words that the schema fixes stay. */
+/** @returns the same shape with every text and number replaced, except words that the schema fixes */
 function marked(value: unknown, name = ''): unknown {
   if (name === 'pointer' || name === 'fonts') return value;
   if (typeof value === 'string') return mark();
@@ -94,13 +94,13 @@ let requestId = '';
 beforeAll(async () => {
   gpd = await startGpd({ settings: { GPD_LOG_LEVEL: 'trace' } });
   secrets.push('203.0.113.77');
-  const made = await addApiKey(gpd);
+  const key = await addApiKey(gpd);
   const shared = await gpd.json<{ key: string }>(['keys', 'symmetric', KID]);
-  secrets.push(made, shared.key, readFileSync(join(gpd.dataDir, 'master.key'), 'utf8').trim());
+  secrets.push(key, shared.key, readFileSync(join(gpd.dataDir, 'master.key'), 'utf8').trim());
   await traffic();
   requestId = expectCore(await post(gpd.url, seal(gpd.targets[0]!, markedPlaintext())), 'ok').requestId;
 
-  // The same bundles through the command line, as an operator might.
+  // An operator may send the same bundles through the command line.
   const file = join(tempDir('replay'), 'bundles.ndjson');
   writeFileSync(file, plaintexts.map((text) => JSON.stringify(seal(gpd.targets[0]!, text))).join('\n'));
   const replayed = await gpd.cli(['replay', file]);
@@ -118,8 +118,8 @@ function storedBytes(): Buffer {
   return Buffer.concat(names.map((name) => readFileSync(join(gpd.dataDir, name))));
 }
 
-const found = (where: Buffer | string): string[] =>
-  [...markers, ...secrets].filter((marker) => where.includes(marker));
+const found = (text: Buffer | string): string[] =>
+  [...markers, ...secrets].filter((marker) => text.includes(marker));
 
 describe('after traffic in which every value was marked', () => {
   it('the marks can be found at all: they are in what was sealed, and a request id is in the database', () => {

@@ -12,10 +12,10 @@ it('the log names what is set up wrongly, once each, with what to do and no valu
   const secret = await addApiKey(gpd);
   const unknown = `gpd_pk_${'A'.repeat(43)}`;
   for (let i = 0; i < 2; i += 1) {
-    const check = (authorization: string, more = {}) =>
+    const check = (authorization: string, headers = {}) =>
       ask(gpd.url, '/v1/consent/can-process', {
         method: 'POST',
-        headers: { ...JSON_TYPE, authorization: `Bearer ${authorization}`, ...more },
+        headers: { ...JSON_TYPE, authorization: `Bearer ${authorization}`, ...headers },
         body: '{}',
       });
     await check(unknown, { origin: 'https://stranger.example' });

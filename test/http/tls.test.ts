@@ -39,15 +39,15 @@ describe('TLS', () => {
   });
 
   it.each(['TLSv1', 'TLSv1.1'] as const)('is not %s', async (version) => {
-    const said = await shake({ minVersion: version, maxVersion: version, ciphers: `ALL:${WEAK}` });
-    expect(said).toMatch(/^refused: /);
+    const outcome = await shake({ minVersion: version, maxVersion: version, ciphers: `ALL:${WEAK}` });
+    expect(outcome).toMatch(/^refused: /);
   });
 
   it.each(['AES128-GCM-SHA256', 'AES256-SHA', 'ECDHE-RSA-AES128-SHA', 'ECDHE-ECDSA-AES256-SHA', 'NULL-SHA'])(
     'is not 1.2 with %s',
     async (cipher) => {
-      const said = await shake({ maxVersion: 'TLSv1.2', ciphers: `${cipher}:${WEAK}` });
-      expect(said).toMatch(/^refused: /);
+      const outcome = await shake({ maxVersion: 'TLSv1.2', ciphers: `${cipher}:${WEAK}` });
+      expect(outcome).toMatch(/^refused: /);
     },
   );
 

@@ -1,8 +1,8 @@
 import { json, sending } from '../../src/http/register.ts';
 import { ROUTES } from '../../src/schema/routes.ts';
 
-/** What must not compile: `npm run check:types` fails as soon as one of these lines does. */
-export const WRONG = [
+/** None of these lines may compile: `npm run check:types` fails as soon as one does. */
+export const WRONG_HANDLERS = [
   // @ts-expect-error the schema says `status: 'ok'`
   json(ROUTES.getHealth, () => ({ status: 'fine' as const, version: '1' })),
   // @ts-expect-error a field of the answer is missing

@@ -103,7 +103,7 @@ describe('consentGate', () => {
   });
 });
 
-describe('what is said of a bundle that did not open', () => {
+describe('the consent state of a bundle that did not open', () => {
   it('is nothing', () => {
     expect(consentStateSchema.parse(NO_CONSENT_STATE)).toEqual({
       purposes: [],

@@ -80,7 +80,7 @@ describe('a refusal', () => {
     expect((await run({ plaintext: unwanted, outcome: 'replay' })).response.reason).toBe('consent-missing');
   });
 
-  it('of a tenant that went before the write is that of a tenant that is not there', async () => {
+  it('of a tenant that was removed before the write is that of an unknown tenant', async () => {
     expect(await run({ outcome: 'gone' })).toMatchObject(refusedAs('decrypt-failed', 400));
     const shared = sha256('shared');
     const text = Buffer.from(JSON.stringify({ ...makePlaintext(), signals: createRawSignals() }));

@@ -30,8 +30,8 @@ describe('commitVerdict', () => {
     const part = fc.string({ unit: fc.constantFrom('a', 'b', '\u0000'), maxLength: 4 });
     fc.assert(
       fc.property(fc.tuple(part, part, part), fc.tuple(part, part, part), (a, b) => {
-        const same = JSON.stringify(a) === JSON.stringify(b);
-        expect(commitVerdict(SALT, ...a) === commitVerdict(SALT, ...b)).toBe(same);
+        const isSame = JSON.stringify(a) === JSON.stringify(b);
+        expect(commitVerdict(SALT, ...a) === commitVerdict(SALT, ...b)).toBe(isSame);
       }),
     );
   });

@@ -51,7 +51,7 @@ describe('a personal entry', () => {
   it('opens with what it was made of and with nothing else', () => {
     expect(openPersonalEntry(entry, opening)).toBe(true);
     const { detail } = opening;
-    const others: Partial<CommitmentOpening>[] = [
+    const variants: Partial<CommitmentOpening>[] = [
       { key: flipBit(opening.key, 9) },
       { salt: flipBit(opening.salt, 9) },
       { principalId: 'user-2' },
@@ -61,7 +61,7 @@ describe('a personal entry', () => {
       { detail: { ...detail, source: 'session' } },
       { detail: { ...detail, expiresAt: null } },
     ];
-    for (const other of others) {
+    for (const other of variants) {
       expect(openPersonalEntry(entry, { ...opening, ...other }), JSON.stringify(other)).toBe(false);
     }
   });
@@ -85,8 +85,8 @@ describe('a personal entry', () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 });
     fc.assert(
       fc.property(text, text, fc.constantFrom(...PERSONAL_TYPES), (principalId, source, type) => {
-        const made = { ...opening, principalId, detail: { ...opening.detail, source } };
-        expect(openPersonalEntry(personalEntry({ ...head, type }, made), made)).toBe(true);
+        const entry = { ...opening, principalId, detail: { ...opening.detail, source } };
+        expect(openPersonalEntry(personalEntry({ ...head, type }, entry), entry)).toBe(true);
       }),
     );
   });
@@ -94,11 +94,11 @@ describe('a personal entry', () => {
 
 it('a doubt commits to its class and its source alone', () => {
   const doubt = { ...opening, detail: { class: 'undeclared_automation', source: 'ingest' } } as const;
-  const made = personalEntry({ ...head, type: 'consent.doubted' }, doubt);
+  const entry = personalEntry({ ...head, type: 'consent.doubted' }, doubt);
   const salt = `00000010${'02'.repeat(16)}`;
   const detail = '{"class":"undeclared_automation","source":"ingest"}';
   const length = detail.length.toString(16).padStart(8, '0');
-  expect(parseEntry(made)).toMatchObject({
+  expect(parseEntry(entry)).toMatchObject({
     type: 'consent.doubted',
     body: hmac(`0000000b${hex('gpd/body/v1')}${length}${hex(detail)}${salt}`),
   });
@@ -117,8 +117,8 @@ describe('an impersonal entry', () => {
   });
 
   it('does not open as a personal one', () => {
-    const made = impersonalEntry({ type: 'purpose.defined', at: AT, purpose: 'a' }, { id: 'a' });
-    expect(openPersonalEntry(made, opening)).toBe(false);
+    const entry = impersonalEntry({ type: 'purpose.defined', at: AT, purpose: 'a' }, { id: 'a' });
+    expect(openPersonalEntry(entry, opening)).toBe(false);
   });
 
   it('is the genesis with the key and the name of the log', () => {
@@ -168,7 +168,7 @@ describe('a sealed root', () => {
   it('changes with one that is changed, missing, added or out of order', () => {
     const root = sealedRoot(commitments).toString('hex');
     const [first = '', second = ''] = commitments;
-    const others = [
+    const variants = [
       commitments.with(7, first),
       commitments.toSpliced(7, 1),
       commitments.slice(1),
@@ -176,7 +176,7 @@ describe('a sealed root', () => {
       [...commitments, first],
       [second, first, ...commitments.slice(2)],
     ];
-    for (const other of others) expect(sealedRoot(other).toString('hex')).not.toBe(root);
+    for (const other of variants) expect(sealedRoot(other).toString('hex')).not.toBe(root);
   });
 
   it('refuses what is not base64url', () => {
@@ -192,7 +192,7 @@ describe('a sealed root', () => {
       count: 13,
       root: sealedRoot(commitments).toString('hex'),
     });
-    const made = impersonalEntry({ type: 'verdicts.sealed', at: AT, purpose: null }, body);
-    expect(parseEntry(made)).toMatchObject({ body });
+    const entry = impersonalEntry({ type: 'verdicts.sealed', at: AT, purpose: null }, body);
+    expect(parseEntry(entry)).toMatchObject({ body });
   });
 });

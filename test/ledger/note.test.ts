@@ -107,9 +107,9 @@ describe('a signed note', () => {
   it('does not verify without a signature of the key, nor with one that is wrong', () => {
     const text = formatCheckpoint(checkpoint);
     expect(verifies(`${text}\n${witness.sign(text)}`)).toBe(false);
-    const wrong = signer.sign('another text\n');
-    expect(verifies(`${text}\n${wrong}`)).toBe(false);
-    expect(verifies(`${text}\n${signer.sign(text)}${wrong}`)).toBe(false);
+    const wrongSignature = signer.sign('another text\n');
+    expect(verifies(`${text}\n${wrongSignature}`)).toBe(false);
+    expect(verifies(`${text}\n${signer.sign(text)}${wrongSignature}`)).toBe(false);
     const sameName = createNoteSigner(ORIGIN, Buffer.alloc(32, 5));
     expect(verifies(`${text}\n${sameName.sign(text)}`)).toBe(false);
     expect(verifies(`${text}\n${sameName.sign(text)}${signer.sign(text)}`)).toBe(true);
@@ -117,10 +117,10 @@ describe('a signed note', () => {
 
   it('takes a line under another name for the signature of another key, though the key id is its own', () => {
     const text = formatCheckpoint(checkpoint);
-    const [own, wrong] = [signer.sign(text), signer.sign('another text\n')];
+    const [ownSignature, wrongSignature] = [signer.sign(text), signer.sign('another text\n')];
     const renamed = (line: string): string => line.replace(ORIGIN, 'elsewhere.example/log');
-    expect(verifies(`${text}\n${renamed(own)}`)).toBe(false);
-    expect(verifies(`${text}\n${own}${renamed(wrong)}`)).toBe(true);
+    expect(verifies(`${text}\n${renamed(ownSignature)}`)).toBe(false);
+    expect(verifies(`${text}\n${ownSignature}${renamed(wrongSignature)}`)).toBe(true);
   });
 
   it('does not verify with any bit of the signature or the text changed', () => {
@@ -210,17 +210,17 @@ describe('a checkpoint', () => {
   });
 
   it('verifies by the key of its log, and says why it does not', () => {
-    const why = (text: string, vkey = signer.vkey): string => {
+    const refusalOf = (text: string, vkey = signer.vkey): string => {
       const result = verifyCheckpoint(text, keyOf(vkey));
       return result.ok ? 'ok' : result.why;
     };
     expect(verifyCheckpoint(note, keyOf(signer.vkey))).toEqual({ ok: true, checkpoint });
-    expect(why(note.trimEnd())).toBe('malformed-checkpoint');
-    expect(why(signNote('not a checkpoint\n', signer))).toBe('malformed-checkpoint');
-    expect(why(note, witness.vkey)).toBe('not-signed');
+    expect(refusalOf(note.trimEnd())).toBe('malformed-checkpoint');
+    expect(refusalOf(signNote('not a checkpoint\n', signer))).toBe('malformed-checkpoint');
+    expect(refusalOf(note, witness.vkey)).toBe('not-signed');
     const otherLog = formatCheckpoint({ ...checkpoint, origin: 'consent.example/ledger/other' });
-    expect(why(signNote(otherLog, signer))).toBe('other-log');
-    expect(why(signNote(formatCheckpoint(checkpoint), witness), witness.vkey)).toBe('other-log');
+    expect(refusalOf(signNote(otherLog, signer))).toBe('other-log');
+    expect(refusalOf(signNote(formatCheckpoint(checkpoint), witness), witness.vkey)).toBe('other-log');
   });
 });
 

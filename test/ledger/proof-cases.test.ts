@@ -34,18 +34,19 @@ describeWithTool('the verifier and the proof cases of transparency-dev/merkle', 
   it('judges a subtree at the left edge as an older log', () => {
     const cases = readProofCases<ConsistencyCase>('subtreeconsistency');
     expect(cases).toHaveLength(118);
-    const left = cases.filter(({ start, end }) => start === 0 && end > 0);
-    expect(left).toHaveLength(91);
-    for (const each of left) expect(isConsistent(each, each.end, each.size), each.name).toBe(!each.wantErr);
+    const fromStart = cases.filter(({ start, end }) => start === 0 && end > 0);
+    expect(fromStart).toHaveLength(91);
+    for (const each of fromStart)
+      expect(isConsistent(each, each.end, each.size), each.name).toBe(!each.wantErr);
   });
 
   it('takes no proof of an empty subtree (they do, of no leaves) nor of one elsewhere, of which a log has none', () => {
-    const others = readProofCases<ConsistencyCase>('subtreeconsistency').filter(
+    const otherCases = readProofCases<ConsistencyCase>('subtreeconsistency').filter(
       ({ start, end }) => start > 0 || end === 0,
     );
-    expect(others).toHaveLength(27);
-    expect(others.filter(({ start, end, wantErr }) => !wantErr && start !== end)).toEqual([]);
-    for (const each of others)
+    expect(otherCases).toHaveLength(27);
+    expect(otherCases.filter(({ start, end, wantErr }) => !wantErr && start !== end)).toEqual([]);
+    for (const each of otherCases)
       expect(isConsistent(each, each.end - each.start, each.size), each.name).toBe(false);
   });
 });

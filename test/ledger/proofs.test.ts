@@ -24,9 +24,9 @@ function spoilt(proof: readonly Buffer[], bit: number): Buffer[][] {
   const at = bit % Math.max(proof.length, 1);
   const hash = proof[at];
   const extra = [Buffer.alloc(32, 7), Buffer.alloc(0)];
-  const longer = extra.flatMap((more) => [
-    [...proof, more],
-    [more, ...proof],
+  const longer = extra.flatMap((extraHash) => [
+    [...proof, extraHash],
+    [extraHash, ...proof],
   ]);
   if (hash === undefined) return longer;
   const changed = proof.with(at, flipBit(hash, bit % 256));
@@ -119,10 +119,12 @@ describe('a consistency proof', () => {
   it('is never longer than its sizes have levels, even where the hashes of other logs fit', async () => {
     const proof = await consistencyProof(3, 4, reader);
     const [root1, root2] = [naiveRoot(leaves.slice(0, 3)), naiveRoot(leaves.slice(0, 4))];
-    const more = leaves[9]!;
+    const extraHash = leaves[9]!;
     expect(verifyConsistency(3, 4, proof, root1, root2)).toBe(true);
-    const longer = [...proof, more];
-    expect(verifyConsistency(3, 4, longer, nodeHash(more, root1), nodeHash(more, root2))).toBe(false);
+    const longer = [...proof, extraHash];
+    expect(verifyConsistency(3, 4, longer, nodeHash(extraHash, root1), nodeHash(extraHash, root2))).toBe(
+      false,
+    );
   });
 
   it('is of hashes of 32 bytes only: two of other lengths can join to the same 64 bytes', async () => {
@@ -141,11 +143,11 @@ describe('a consistency proof', () => {
       removed: leaves.toSpliced(100, 1),
       added: leaves.toSpliced(100, 0, Buffer.alloc(32, 9)),
     };
-    for (const [how, other] of Object.entries(rewritten)) {
+    for (const [title, other] of Object.entries(rewritten)) {
       const log = createLog(other);
       const proof = await consistencyProof(size1, size2, log.reader);
       const root2 = await rootAt(size2, log.reader);
-      expect(verifyConsistency(size1, size2, proof, root1, root2), how).toBe(false);
+      expect(verifyConsistency(size1, size2, proof, root1, root2), title).toBe(false);
     }
   });
 
@@ -166,14 +168,14 @@ describe('a consistency proof', () => {
 
 describe('a log of whole tiles', () => {
   const edges = [255, 256, 257, 511, 512, 65_535, 65_536, 65_537, 65_793];
-  const many = Array.from({ length: 65_793 }, (_, i) => {
+  const leaves = Array.from({ length: 65_793 }, (_, i) => {
     const leaf = Buffer.alloc(32);
     leaf.writeUInt32BE(i, 28);
     return leaf;
   });
-  const log = createLog(many);
+  const log = createLog(leaves);
   const rootOf = (size: number): Buffer =>
-    frontierRoot(appendLeaves(EMPTY_FRONTIER, many.slice(0, size)).frontier);
+    frontierRoot(appendLeaves(EMPTY_FRONTIER, leaves.slice(0, size)).frontier);
   const roots = new Map(edges.map((size) => [size, rootOf(size)]));
 
   it('has the same root from stored hashes as from its leaves', async () => {
@@ -201,13 +203,13 @@ describe('a log of whole tiles', () => {
       ];
       for (const index of indexes.filter((each) => each < size)) {
         const proof = await inclusionProof(index, size, log.reader);
-        expect(verifyInclusion(index, size, many[index]!, proof, root), `${index} of ${size}`).toBe(true);
+        expect(verifyInclusion(index, size, leaves[index]!, proof, root), `${index} of ${size}`).toBe(true);
       }
     }
   });
 
   it('proves consistency between every two edges', async () => {
-    for (const [size1, root1] of [...roots, [1, many[0]!] as const, [300, rootOf(300)] as const]) {
+    for (const [size1, root1] of [...roots, [1, leaves[0]!] as const, [300, rootOf(300)] as const]) {
       for (const [size2, root2] of [...roots].filter(([size]) => size >= size1)) {
         const proof = await consistencyProof(size1, size2, log.reader);
         expect(verifyConsistency(size1, size2, proof, root1, root2), `${size1} to ${size2}`).toBe(true);
@@ -228,9 +230,9 @@ describe('a log of whole tiles', () => {
   });
 
   it('says so when stored hashes are missing, and passes on why a read failed', async () => {
-    const short: HashReader = { read: async (...span) => (await log.reader.read(...span)).slice(1) };
-    await expect(inclusionProof(5, 300, short)).rejects.toThrow('the log lacks hashes');
-    await expect(consistencyProof(5, 300, short)).rejects.toThrow('the log lacks hashes');
+    const shortReader: HashReader = { read: async (...span) => (await log.reader.read(...span)).slice(1) };
+    await expect(inclusionProof(5, 300, shortReader)).rejects.toThrow('the log lacks hashes');
+    await expect(consistencyProof(5, 300, shortReader)).rejects.toThrow('the log lacks hashes');
     const broken: HashReader = { read: () => Promise.reject(new Error('disk')) };
     await expect(rootAt(300, broken)).rejects.toThrow('disk');
   });

@@ -79,11 +79,11 @@ describe('the log of seven entries', () => {
     const { size1, size2, root1, root2, proof } = JSON.parse(
       ledgerVector('consistency-3-7.json').toString(),
     ) as Consistency;
-    const made = await consistencyProof(size1, size2, reader);
-    expect(made.map((hash) => hash.toString('base64'))).toEqual(proof);
+    const ourProof = await consistencyProof(size1, size2, reader);
+    expect(ourProof.map((hash) => hash.toString('base64'))).toEqual(proof);
     const [older, newer] = [Buffer.from(root1, 'base64'), Buffer.from(root2, 'base64')];
-    expect(verifyConsistency(size1, size2, made, older, newer)).toBe(true);
-    expect(verifyConsistency(size1, size2, made, flipBit(older, 0), newer)).toBe(false);
+    expect(verifyConsistency(size1, size2, ourProof, older, newer)).toBe(true);
+    expect(verifyConsistency(size1, size2, ourProof, flipBit(older, 0), newer)).toBe(false);
   });
 
   it('has these tiles', () => {

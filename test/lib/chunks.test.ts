@@ -16,12 +16,12 @@ it.each([
 });
 
 it('a size can be given; work on a chunk begins when the one before it is done', async () => {
-  const seen: string[] = [];
-  const work = async (some: readonly number[]): Promise<void> => {
-    seen.push(`begin ${some.join()}`);
+  const events: string[] = [];
+  const work = async (chunk: readonly number[]): Promise<void> => {
+    events.push(`begin ${chunk.join()}`);
     await new Promise((resolve) => void setImmediate(resolve));
-    seen.push(`end ${some.join()}`);
+    events.push(`end ${chunk.join()}`);
   };
   await inChunks(numbers(3), work, 2);
-  expect(seen).toEqual(['begin 0,1', 'end 0,1', 'begin 2', 'end 2']);
+  expect(events).toEqual(['begin 0,1', 'end 0,1', 'begin 2', 'end 2']);
 });

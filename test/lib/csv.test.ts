@@ -50,15 +50,15 @@ describe('a cell of a CSV', () => {
     ['one; two, -three', '"one; two, -three"'],
   ])('%j is no formula where a semicolon ends a cell', (text, cell) => {
     expect(csvCell(text)).toBe(cell);
-    // What such a spreadsheet sees: the quotes of ours stand in the middle of its first cell.
+    // Our quotes end up in the middle of the first cell of such a spreadsheet.
     const cells = `req_1,${cell}`.split(/[;\t\n]/).map((each) => each.replaceAll('"', '').trim());
     expect(cells.filter((each) => /^[=+\-@＝]/u.test(each))).toEqual([]);
   });
 
-  it('cannot hide or turn round what stands in it', () => {
+  it('cannot hide or reverse its content', () => {
     expect(csvCell('\u202Egpj.exe\u2066\u200B\u0000')).toBe('[U+202E]gpj.exe[U+2066][U+200B][U+0000]');
     expect(csvCell('\uD800')).toBe('\uFFFD');
-    // What was hidden in front of it must not save a formula.
+    // A hidden character in front must not save a formula.
     expect(csvCell('\u202E=1')).toBe('[U+202E]=1');
   });
 

@@ -71,26 +71,26 @@ it('complains of the first failure of a spell, and again after a success', async
 it('soon() waits for the run under way and begins its own; callers at one time share it', async () => {
   const { loop, runs, tick, end, settle } = createLoop();
   await tick();
-  const seen: string[] = [];
-  const first = loop.runNow().then(() => seen.push('first'));
-  const second = loop.runNow().then(() => seen.push('second'));
+  const finished: string[] = [];
+  const first = loop.runNow().then(() => finished.push('first'));
+  const second = loop.runNow().then(() => finished.push('second'));
   await settle();
   expect(runs).toHaveLength(1);
   await end(new Error('not theirs'));
   expect(runs).toHaveLength(2);
-  expect(seen).toEqual([]);
+  expect(finished).toEqual([]);
   await tick();
   expect(runs).toHaveLength(2);
   await end();
   await Promise.all([first, second]);
-  expect(seen).toEqual(['first', 'second']);
+  expect(finished).toEqual(['first', 'second']);
 });
 
 it('soon() throws what its run throws, and counts towards the spell', async () => {
   const { loop, faults, tick, end, settle } = createLoop();
   const failure = new Error('away');
-  for (const asked of [loop.runNow(), null]) {
-    const failed = expect(asked ?? loop.runNow()).rejects.toBe(failure);
+  for (const pendingRun of [loop.runNow(), null]) {
+    const failed = expect(pendingRun ?? loop.runNow()).rejects.toBe(failure);
     await settle();
     await end(failure);
     await failed;

@@ -61,7 +61,7 @@ describe('an address', () => {
     '"198.51.100.7"',
     '\u0661.2.3.4',
     '198.51.100.7\u0000',
-  ])('%j is none', (text) => {
+  ])('%j is not an address', (text) => {
     expect(canonical(text)).toBeNull();
   });
 
@@ -121,7 +121,7 @@ describe('a range', () => {
   });
 
   it.each(['', 'lan', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/x', '2001:db8::/129', '10.0.0.0/8/8'])(
-    '%j is none',
+    '%j is not a range',
     (text) => {
       expect(() => parseRange(text)).toThrow();
     },
@@ -142,7 +142,7 @@ interface Sent {
 function resolve({ peer = PROXY, xff, forwarded }: Sent): ReturnType<typeof resolveClient> {
   return resolveClient(peer, forwardedHops(xff, forwarded), TRUSTED);
 }
-const client = (sent: Sent): string | null => resolve(sent).address?.toString() ?? null;
+const client = (request: Sent): string | null => resolve(request).address?.toString() ?? null;
 
 describe('X-Forwarded-For', () => {
   it.each([
@@ -209,12 +209,12 @@ describe('a stranger', () => {
     ['the address of a proxy of ours', { xff: '10.0.0.2' }],
     ['garbage', { xff: 'garbage' }],
     ['an empty header', { xff: '' }],
-  ])('that sends %s is the client all the same, and is noticed', (_name, sent) => {
-    expect(resolve({ ...sent, peer: '203.0.113.66' })).toMatchObject({
+  ])('that sends %s is the client all the same, and is noticed', (_name, request) => {
+    expect(resolve({ ...request, peer: '203.0.113.66' })).toMatchObject({
       behindProxy: false,
       untrustedForwarded: true,
     });
-    expect(client({ ...sent, peer: '203.0.113.66' })).toBe('203.0.113.66');
+    expect(client({ ...request, peer: '203.0.113.66' })).toBe('203.0.113.66');
   });
 
   it('that sends none is not noticed', () => {
@@ -258,11 +258,11 @@ describe('whatever is sent', () => {
 
   it('a client can never become another by writing further to the left', () => {
     fc.assert(
-      fc.property(fc.array(hop, { maxLength: 5 }), fc.ipV4(), (forged, own) => {
-        const address = parseAddress(own);
+      fc.property(fc.array(hop, { maxLength: 5 }), fc.ipV4(), (forged, clientIp) => {
+        const address = parseAddress(clientIp);
         fc.pre(address !== null && !inRanges(address, TRUSTED));
-        const left = forged.map((text) => text.replaceAll(',', ';')).join(',');
-        expect(client({ xff: `${left}, ${own}, 10.0.0.2` })).toBe(own);
+        const forgedHops = forged.map((text) => text.replaceAll(',', ';')).join(',');
+        expect(client({ xff: `${forgedHops}, ${clientIp}, 10.0.0.2` })).toBe(clientIp);
       }),
       { seed, numRuns: 400 },
     );

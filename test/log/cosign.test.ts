@@ -12,9 +12,9 @@ import { type Gpd, initGpd, startGpd } from '../support/server.ts';
 /** A log whose witnesses answer as they should not, and what it tells meanwhile. */
 
 const good = createCosigner('good.example/w', randomBytes(32));
-const wrong = createCosigner('wrong.example/w', randomBytes(32));
+const wrongWitness = createCosigner('wrong.example/w', randomBytes(32));
 const bodies: string[] = [];
-/** Of the second witness: status, headers aside, and text. */
+/** The second witness answers with this status and text. */
 let answer: (body: string) => readonly [number, string] = () => [500, ''];
 
 interface WitnessStatus {
@@ -41,9 +41,9 @@ const server = createServer((request, response) => {
 });
 
 /** Takes webhooks. */
-const told: string[] = [];
+const alerts: string[] = [];
 const receiver = createServer((request, response) => {
-  request.on('data', (chunk: Buffer) => told.push(chunk.toString())).on('end', () => response.end());
+  request.on('data', (chunk: Buffer) => alerts.push(chunk.toString())).on('end', () => response.end());
 });
 
 let gpd: Gpd;
@@ -55,7 +55,7 @@ beforeAll(async () => {
   const { dataDir } = await initGpd([{ kid: 'acme', origins: ['https://shop.example'] }]);
   const witnesses = [
     `${good.vkey}@http://127.0.0.1:${port}/good`,
-    `${wrong.vkey}@http://127.0.0.1:${port}/wrong/`,
+    `${wrongWitness.vkey}@http://127.0.0.1:${port}/wrong/`,
   ];
   const settings = { GPD_WITNESSES: witnesses.join(','), GPD_WITNESS_POLICY: '1' };
   gpd = await startGpd({ dataDir, settings, app: { intervals: { housekeeping: 50 } } });
@@ -92,7 +92,11 @@ it('one of two is enough where the policy says so, and doctor names the other', 
 
 it.each<[string, typeof answer, string]>([
   ['a cosignature of another key', (body) => [200, good.cosign(textOf(body), 1_800_000_000)], 'refused'],
-  ['a cosignature over something else', () => [200, wrong.cosign('x\n1\ny\n', 1_800_000_000)], 'refused'],
+  [
+    'a cosignature over something else',
+    () => [200, wrongWitness.cosign('x\n1\ny\n', 1_800_000_000)],
+    'refused',
+  ],
   ['a redirect', () => [302, ''], 'refused'],
   ['a size that is none', () => [409, '1e3\n'], 'refused'],
   ['another size each time', (body) => [409, body.startsWith('old 0') ? '1\n' : '0\n'], 'refused'],
@@ -105,14 +109,14 @@ it.each<[string, typeof answer, string]>([
   await expect.poll(async () => (await doctorLine()).detail).toContain(`${result} wrong.example/w`);
   expect(cosigners(await checkpoint())).toEqual(['good.example/w']);
   if (result !== 'fork') return;
-  await expect.poll(() => told.join('')).toContain('"type":"log.fork"');
-  expect(JSON.parse(told[0] ?? '{}')).toMatchObject({ data: { witness: 'wrong.example/w' } });
+  await expect.poll(() => alerts.join('')).toContain('"type":"log.fork"');
+  expect(JSON.parse(alerts[0] ?? '{}')).toMatchObject({ data: { witness: 'wrong.example/w' } });
   expect(gpd.logs()).toContain('"event":"log.fork","tenant":"acme"');
 });
 
 it('goes on from the size that the witness answers, with a proof', async () => {
   answer = (body) =>
-    body.startsWith('old 1\n') ? [200, wrong.cosign(textOf(body), 1_800_000_000)] : [409, '1\n'];
+    body.startsWith('old 1\n') ? [200, wrongWitness.cosign(textOf(body), 1_800_000_000)] : [409, '1\n'];
   await expect.poll(async () => cosigners(await checkpoint())).toEqual(['good.example/w', 'wrong.example/w']);
   await expect.poll(async () => (await doctorLine()).status).toBe('pass');
   expect(bodies.at(-1)).toMatch(/^old 1\n[\w+/=\n]*\n\S+\/ledger\/acme\n/);
@@ -152,8 +156,8 @@ it.each([
     /GPD_WITNESS_POLICY: 2 of 1/,
   ],
   [{ GPD_WITNESS_POLICY: '0' }, /GPD_WITNESS_POLICY /],
-])('gpd serve refuses %j', async (env, why) => {
+])('gpd serve refuses %j', async (env, message) => {
   const ran = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: gpd.dataDir, ...env } });
   expect(ran.code).toBe(78);
-  expect(ran.stderr).toMatch(why);
+  expect(ran.stderr).toMatch(message);
 });

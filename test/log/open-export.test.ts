@@ -75,9 +75,9 @@ it('a second one of the same client waits its turn, and nobody else’s does', a
 
 it('who leaves before the end may come back', async () => {
   gate = createConcurrencyLimit();
-  const left = await ask('a');
+  const abandoned = await ask('a');
   expect((await ask('a')).statusCode).toBe(429);
-  left.destroy();
+  abandoned.destroy();
   await expect.poll(async () => (await ask('a', 'acme', 'HEAD')).statusCode).toBe(200);
   const again = await ask('a');
   expect(again.statusCode).toBe(200);

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 const room = process.env['MUTATE'];
-/** Of one room its own tests alone. */
+/** A room is tested by its own tests alone. */
 const ROOMS = [
   `test/${room ?? '{auth,seal,ledger,ingest,consent}'}/*.test.ts`,
   `test/${room ?? 'ingest'}/verdict/**/*.test.ts`,

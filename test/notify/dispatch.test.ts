@@ -24,7 +24,7 @@ const EVENT = 'consent.granted';
 
 let receiver: Server;
 let url: string;
-let seen: number[];
+let receivedSeqs: number[];
 beforeAll(async () => {
   receiver = createServer((request, response) => {
     let body = '';
@@ -32,7 +32,7 @@ beforeAll(async () => {
       body += chunk.toString();
     });
     request.on('end', () => {
-      seen.push((JSON.parse(body) as { seq: number }).seq);
+      receivedSeqs.push((JSON.parse(body) as { seq: number }).seq);
       response.end();
     });
   });
@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => new Promise((resolve) => void receiver.close(resolve)));
 beforeEach(() => {
-  seen = [];
+  receivedSeqs = [];
 });
 
 interface Place {
@@ -124,11 +124,11 @@ it('an event that cannot be opened has failed, with the reason, and all others a
       expect((await rows(database)).map(({ state }) => state)).not.toContain('waiting');
     }, QUICK);
     await dispatcher.stop();
-    const [first, second, ...others] = await rows(database);
+    const [first, second, ...otherRows] = await rows(database);
     expect(first).toMatchObject({ state: 'delivered', attempts: 1 });
     expect(second).toEqual({ state: 'failed', attempts: 1, failure: 'its stored payload cannot be read' });
-    expect(others.every(({ state }) => state === 'delivered')).toBe(true);
-    expect(seen.sort((a, b) => a - b)).toEqual([1, ...Array.from({ length: 60 }, (_, i) => i + 3)]);
+    expect(otherRows.every(({ state }) => state === 'delivered')).toBe(true);
+    expect(receivedSeqs.sort((a, b) => a - b)).toEqual([1, ...Array.from({ length: 60 }, (_, i) => i + 3)]);
     expect(faults).toHaveLength(1);
   }));
 
@@ -141,7 +141,7 @@ it.each([
     },
     /./,
   ],
-])('%s is tried again with back-off, eight times and no more', (_name, change, why) =>
+])('%s is retried with back-off, at most eight times', (_name, change, message) =>
   withPlace(async ({ database, deps, put, advance, faults }) => {
     await put(sealed());
     const dispatcher = startDispatcher({ ...deps, ...change }, () => true, 5);
@@ -150,13 +150,13 @@ it.each([
         const row = await database.read('webhook_outbox').first();
         // An attempt counts from its beginning; the lease ends with its failure, which says when the next one is due.
         expect(row).toMatchObject({ attempts, state: attempts < 8 ? 'waiting' : 'failed', leased_until: 0 });
-        expect(row.failure).toMatch(why);
+        expect(row.failure).toMatch(message);
       }, QUICK);
       advance(24 * 3_600_000);
     }
     await dispatcher.stop();
     expect(faults).toEqual([]);
-    expect(seen).toEqual([]);
+    expect(receivedSeqs).toEqual([]);
   }),
 );
 
@@ -174,7 +174,7 @@ it('a database that cannot be read is nobody’s failure: the event waits', () =
     await dispatcher.stop();
   }));
 
-it('a database that keeps failing is told once, not at every look', () =>
+it('gpd reports a database that keeps failing once, not at every look', () =>
   withPlace(async ({ database, deps, faults }) => {
     await database.transaction((tx) => tx.raw('DROP TABLE webhook_outbox'));
     let looks = 0;
@@ -192,11 +192,11 @@ it('a database that keeps failing is told once, not at every look', () =>
 async function withSilentTarget(work: (target: SilentTarget) => Promise<void>): Promise<void> {
   const sockets: Socket[] = [];
   const waiters: (() => void)[] = [];
-  let gone = false;
+  let isClosed = false;
   const server = createTcpServer((socket) => {
     socket.on('error', () => {}).resume();
     sockets.push(socket);
-    if (gone) socket.destroy();
+    if (isClosed) socket.destroy();
     for (const wake of waiters.splice(0)) wake();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -207,7 +207,7 @@ async function withSilentTarget(work: (target: SilentTarget) => Promise<void>): 
       while (sockets.length < count) await new Promise<void>((wake) => void waiters.push(wake));
     },
     hangUp() {
-      gone = true;
+      isClosed = true;
       for (const socket of sockets) socket.destroy();
     },
   };
@@ -257,7 +257,7 @@ it('a target that accepts and is silent holds up nobody else, and is only probed
       const dispatcher = startDispatcher(deps, () => true, 5);
       await silent.reached(20);
       await put(sealed());
-      await vi.waitFor(() => expect(seen).toHaveLength(1), { interval: 5, timeout: 20_000 });
+      await vi.waitFor(() => expect(receivedSeqs).toHaveLength(1), { interval: 5, timeout: 20_000 });
       // Its own lane is full: 20 are on their way, and the others wait without an attempt.
       expect(silent.connections()).toBe(20);
       expect(await database.read('webhook_outbox').where({ webhook: 'silent', attempts: 0 })).toHaveLength(
@@ -267,12 +267,12 @@ it('a target that accepts and is silent holds up nobody else, and is only probed
       await breakerOpens(database, 'silent');
       const tried = silent.connections();
       await put(sealed());
-      await vi.waitFor(() => expect(seen).toHaveLength(2), { interval: 5, timeout: 20_000 });
+      await vi.waitFor(() => expect(receivedSeqs).toHaveLength(2), { interval: 5, timeout: 20_000 });
       expect(silent.connections()).toBe(tried);
       advance(30_000);
       await silent.reached(tried + 1);
       await put(sealed());
-      await vi.waitFor(() => expect(seen).toHaveLength(3), { interval: 5, timeout: 20_000 });
+      await vi.waitFor(() => expect(receivedSeqs).toHaveLength(3), { interval: 5, timeout: 20_000 });
       expect(silent.connections()).toBe(tried + 1);
       await dispatcher.stop();
     }),
@@ -312,5 +312,5 @@ it('a target that answers again gets all that waited', () =>
     advance(60_000);
     await vi.waitFor(async () => expect(await outboxOf(database, 'w1')).toEqual({ delivered: 50 }), QUICK);
     await dispatcher.stop();
-    expect(new Set(seen).size).toBe(50);
+    expect(new Set(receivedSeqs).size).toBe(50);
   }));

@@ -39,7 +39,7 @@ async function startRelay(options: SMTPServerOptions = {}) {
     },
     ...options,
   });
-  // What a client that hangs up does to it.
+  // A client that hangs up causes an error here.
   server.on('error', () => {});
   const listen = (port: number): Promise<number> =>
     new Promise((resolve) => {
@@ -100,9 +100,11 @@ describe('a contest', () => {
     await rights.call('/case/answer', { caseKey, answer: REPLY });
     await rights.gpd.json(['contests', 'extend', contestId, '--days', '30', '--reason', REASON]);
     await expect.poll(() => subjectsTo(ANNA)).toHaveLength(2);
-    for (const left of [DAY, -HOUR]) {
+    for (const remainingMs of [DAY, -HOUR]) {
       const before = subjectsTo(ANNA).length;
-      await rights.sql(`UPDATE contests SET due_at = ${Date.now() + left} WHERE contest_id = '${contestId}'`);
+      await rights.sql(
+        `UPDATE contests SET due_at = ${Date.now() + remainingMs} WHERE contest_id = '${contestId}'`,
+      );
       await expect.poll(() => subjectsTo(ANNA).length).toBe(before + 1);
     }
     const ruling = ['--outcome', 'overturned', '--reason', REASON, '--yes'];
@@ -182,8 +184,8 @@ async function withPlace(work: (place: Place) => Promise<void>, settings: object
     );
   await work({
     async looked() {
-      const seen = looks;
-      await vi.waitFor(() => expect(looks).toBeGreaterThan(seen + 4), QUICK);
+      const looksBefore = looks;
+      await vi.waitFor(() => expect(looks).toBeGreaterThan(looksBefore + 4), QUICK);
     },
     tenant,
     tell: (notice, about = tenant) => database.transaction((tx) => notify(tx, about, notice)),
@@ -263,7 +265,7 @@ describe('the relay', () => {
     ['that offers no STARTTLS', { hideSTARTTLS: true, disabledCommands: ['STARTTLS', 'AUTH'] }, 'starttls'],
     ['whose certificate nobody signed', {}, 'starttls'],
     ['whose certificate nobody signed', { secure: true }, 'tls'],
-  ] as const)('%s is told nothing, and the mail waits', (_what, options, mode) =>
+  ] as const)('%s receives nothing, and the mail waits', (_what, options, mode) =>
     withPlace(async ({ tell, run, rows }) => {
       const bare = await startRelay(options as SMTPServerOptions);
       await tell(ERASURE);
@@ -370,8 +372,8 @@ describe('the relay', () => {
   it('is not told of a contest that is gone, nor an addressee who was removed', () =>
     withPlace(async ({ tenant, tell, run, rows }) => {
       await tell({ ...ERASURE, event: 'contest.asked', number: 'con_gone' });
-      const others = { ...tenant.settings, 'notify.email': ['old@acme.example'] };
-      await tell(ERASURE, { ...tenant, settings: others });
+      const otherSettings = { ...tenant.settings, 'notify.email': ['old@acme.example'] };
+      await tell(ERASURE, { ...tenant, settings: otherSettings });
       await run(parseRelay(relay.url), () =>
         vi.waitFor(async () => {
           expect((await rows()).map(({ state }) => state)).toEqual(['failed', 'waiting']);

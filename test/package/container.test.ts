@@ -41,8 +41,8 @@ describe('the Containerfile', () => {
   it('takes what it needs by name, and nothing of the clone else', () => {
     expect(sources.filter((source) => /^[./*]*$/.test(source))).toEqual([]);
     for (const source of sources) expect(existsSync(join(PROJECT, source)), source).toBe(true);
-    const kept = readFileSync(`${CONTAINERFILE}.dockerignore`, 'utf8').trim().split('\n');
-    expect(kept).toEqual(['*', ...sources.map((source) => `!${source}`).sort()]);
+    const ignoreLines = readFileSync(`${CONTAINERFILE}.dockerignore`, 'utf8').trim().split('\n');
+    expect(ignoreLines).toEqual(['*', ...sources.map((source) => `!${source}`).sort()]);
   });
 
   it('holds no secret and fetches nothing', () => {

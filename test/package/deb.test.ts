@@ -81,8 +81,8 @@ describe('what runs', () => {
     ['node_modules/sqlite3/build/Release/node_sqlite3.node', true],
     ['node_modules/sqlite3/build/Release/obj.target/x.node', false],
     ['node_modules/sqlite3/deps/sqlite-autoconf.tar.gz', false],
-  ])('%s: %s', (path, wanted) => {
-    expect(isLoaded(path)).toBe(wanted);
+  ])('%s: %s', (path, expected) => {
+    expect(isLoaded(path)).toBe(expected);
   });
 
   it.each([
@@ -90,10 +90,10 @@ describe('what runs', () => {
     ['views/docs.ejs', true],
     ['dist/.tsbuildinfo', false],
     ['dist/agent/agent.d.ts', false],
-    // Where `npm run package:deb` puts it: a package does not come to hold the one before.
+    // `npm run package:deb` puts it there; a package must not contain an earlier package.
     ['dist/gpd_0.1.0_amd64.deb', false],
-  ])('%s of our own: %s', (path, wanted) => {
-    expect(isBuilt(path)).toBe(wanted);
+  ])('%s of our own: %s', (path, expected) => {
+    expect(isBuilt(path)).toBe(expected);
   });
 
   it('is refused before there is a build', () => {

@@ -46,7 +46,7 @@ describeWithTool(
     let clone = '';
     let version = '';
     const key = join(tempDir('key'), 'key.pem');
-    const make = (out: string, env: Readonly<Record<string, string>>, ...more: readonly string[]) =>
+    const make = (out: string, env: Readonly<Record<string, string>>, ...args: readonly string[]) =>
       spawnSync(
         'sh',
         [
@@ -57,7 +57,7 @@ describeWithTool(
           '--dry-run',
           '--out',
           out,
-          ...more,
+          ...args,
         ],
         {
           cwd: clone,
@@ -129,8 +129,8 @@ describeWithTool(
       const words = ['run', '--silent', 'release', '--', '9.9.9'];
       const { status, stderr } = spawnSync('npm', words, { cwd: clone, encoding: 'utf8' });
       expect(status).toBe(1);
-      for (const why of ['pom.xml says', 'the work tree has changes', 'CHANGELOG.md has no', 'no --key'])
-        expect(stderr).toContain(why);
+      for (const reason of ['pom.xml says', 'the work tree has changes', 'CHANGELOG.md has no', 'no --key'])
+        expect(stderr).toContain(reason);
     });
   },
 );

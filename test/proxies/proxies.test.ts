@@ -124,8 +124,8 @@ for (const proxy of PROXIES) {
           'x-forwarded-for': `203.0.113.${i}`,
         }),
       ],
-    ])('a forged %s changes nothing', async (what, headers) => {
-      const from = `127.0.1.${Buffer.from(what).reduce((sum, byte) => sum + byte, 0) % 250}`;
+    ])('a forged %s changes nothing', async (header, headers) => {
+      const from = `127.0.1.${Buffer.from(header).reduce((sum, byte) => sum + byte, 0) % 250}`;
       expect(await statuses(times((i) => ({ from, headers: headers(i) })))).toEqual(UNTIL_LIMITED);
     });
 
@@ -170,16 +170,17 @@ for (const proxy of PROXIES) {
           headers: { 'content-type': 'application/json' },
         }).catch((error: NodeJS.ErrnoException) => error.code);
         const reply = await answer;
-        // Who goes on sending after a 413 may be cut off before they read it; nobody gets another answer.
+        // A client that goes on sending after a 413 may be cut off before it reads the answer; no other
+        // client gets that answer.
         if (typeof reply !== 'object') {
           expect(size).toBeGreaterThan(READ_ON_BYTES);
           expect(reply).toMatch(/^(?:ECONNRESET|EPIPE)$/);
           return;
         }
-        const wanted = size > 32_768 ? 'payload-too-large' : 'malformed-sealed-bundle';
+        const reason = size > 32_768 ? 'payload-too-large' : 'malformed-sealed-bundle';
         expect({ status: reply.status, body: reply.json() }).toMatchObject({
           status: size > 32_768 ? 413 : 400,
-          body: { error: wanted },
+          body: { error: reason },
         });
       },
     );
@@ -202,7 +203,7 @@ for (const proxy of PROXIES) {
         const answers = await exchangeThrough(running, bytes);
         // At most its own answer and that of the request it openly sent behind.
         expect({ name, count: answers.length <= 2 }).toEqual({ name, count: true });
-        // Who comes next over the same connections to gpd gets what they asked for.
+        // The next clients on the same connections to gpd get their own answers.
         for (let i = 0; i < 3; i += 1) {
           const next = await askThrough(running, '/healthz');
           expect({ name, status: next.status, text: next.text }).toEqual({

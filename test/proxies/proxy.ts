@@ -132,10 +132,10 @@ export interface Through extends Ask {
 export function askThrough(
   { https, ca }: Running,
   path: string,
-  { from = '127.0.0.9', headers = {}, ...asked }: Through = {},
+  { from = '127.0.0.9', headers = {}, ...request }: Through = {},
 ): Promise<Reply> {
   return ask(`https://127.0.0.1:${https}`, path, {
-    ...asked,
+    ...request,
     headers: { host: HOST, ...headers },
     by: { ca, servername: HOST, localAddress: from },
   });

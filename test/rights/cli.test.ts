@@ -151,7 +151,7 @@ describe('gpd contests', () => {
     expect(await rights.gpd.json(['contests', 'show', contestId])).toMatchObject({ status: 'open' });
   });
 
-  it('of a decision that said human it says that nothing is overturned in it', async () => {
+  it('says of a human decision that nothing is overturned', async () => {
     const visit = await rights.visit();
     expect(visit.answer.class).toBe('human');
     const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
@@ -227,7 +227,7 @@ describe('gpd rights register', () => {
 });
 
 describe('gpd erase', () => {
-  it('says first what would go, then erases and prints the receipt', async () => {
+  it('shows first what would be deleted, then erases and prints the receipt', async () => {
     const visit = await rights.visit();
     const args = ['erase', '--tenant', KID, '--visitor', visit.visitorId];
     expect(JSON.parse((await cli(...args, '--dry-run')).stdout)).toMatchObject({
@@ -342,7 +342,7 @@ describe('gpd retention run', () => {
 });
 
 describe('a failure of the database', () => {
-  it('is told in its own words, without the statement and the ids in it', async () => {
+  it('is reported in its own words, without the statement and its ids', async () => {
     const { dataDir } = await initGpd();
     await execute(dataDir, 'ALTER TABLE visitor_index RENAME TO elsewhere');
     const env = { GPD_DATA_DIR: dataDir };

@@ -7,7 +7,7 @@ import { tempDir } from '../support/command.ts';
 /** The runbooks of docs/operate, followed word for word by a shell. */
 
 export const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-/** What the story starts ends with it, and it sees no processes but its own. */
+/** Processes that the story starts end with it, and it sees no others. */
 const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
 const HOUSE = fileURLToPath(new URL('house.sh', import.meta.url));
 
@@ -45,7 +45,7 @@ let port = 24_000 + (process.pid % 400) * 10;
 
 export function follow(
   pages: readonly (readonly [page: string, story?: Story])[],
-  more: Readonly<Record<string, string>> = {},
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<Followed> {
   port += 1;
   const scripts = pages.flatMap(([page, { before = '', after = {} } = {}]) => [
@@ -58,7 +58,7 @@ export function follow(
     PROJECT,
     PORT: String(port),
     HOME: '/root',
-    ...more,
+    ...environment,
   };
   const script = [`. ${HOUSE}`, ...scripts, 'echo "== followed"'].join('\n');
   const child = spawn('unshare', [...NAMESPACES, 'bash', '-c', script], {

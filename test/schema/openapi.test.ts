@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../src/schema/openapi.ts';
 
-/** As loose as JSON is. */
+/** JSON of any shape. */
 type Loose = { readonly [key: string]: Loose } & { readonly [index: number]: Loose };
 
 const { paths, components, tags } = openApiDocument('0.0.0') as unknown as {
@@ -29,8 +29,8 @@ const target = (node: unknown): unknown => {
 };
 
 /** Every schema of a property by this name. */
-function* properties(asked: unknown, name: string): Generator<Record<string, unknown>> {
-  const node = target(asked);
+function* properties(part: unknown, name: string): Generator<Record<string, unknown>> {
+  const node = target(part);
   if (typeof node !== 'object' || node === null) return;
   for (const [key, value] of Object.entries(node)) {
     if (key === 'properties' && name in (value as object)) {
@@ -42,10 +42,10 @@ function* properties(asked: unknown, name: string): Generator<Record<string, unk
 
 describe('the OpenAPI document', () => {
   it('says of every parameter what it looks like', () => {
-    const shapeless = operations.flatMap(({ what, operation }) =>
+    const shapeless = operations.flatMap(({ what: route, operation }) =>
       parametersOf(operation)
         .filter(({ schema }) => (target(schema) as typeof schema).pattern === undefined)
-        .map(({ name }) => `${what} ${name}`),
+        .map(({ name }) => `${route} ${name}`),
     );
     // A version is whatever the build made of its files.
     expect(shapeless).toEqual([
@@ -70,9 +70,9 @@ describe('the OpenAPI document', () => {
   });
 
   it.each(['kid', 'principalId'])('says of every %s that is sent what it looks like', (name) => {
-    const sent = operations.flatMap(({ operation }) => [...properties(operation['requestBody'], name)]);
-    expect(sent.length).toBeGreaterThan(0);
-    for (const schema of sent) expect(schema).toHaveProperty('pattern');
+    const strings = operations.flatMap(({ operation }) => [...properties(operation['requestBody'], name)]);
+    expect(strings.length).toBeGreaterThan(0);
+    for (const schema of strings) expect(schema).toHaveProperty('pattern');
   });
 
   it('says of bytes how they are encoded', () => {
@@ -83,11 +83,11 @@ describe('the OpenAPI document', () => {
   });
 
   it('has no JSON answer without a schema but its own', () => {
-    const open = operations.flatMap(({ what, operation }) =>
+    const open = operations.flatMap(({ what: route, operation }) =>
       Object.entries(operation['responses'] ?? {})
         .map(([status, answer]) => [status, answer['content']?.['application/json']] as const)
         .filter(([, media]) => media !== undefined && !('schema' in media))
-        .map(([status]) => `${what} ${status}`),
+        .map(([status]) => `${route} ${status}`),
     );
     expect(open).toEqual(['get /v1/embed/{version}/{language}.json 200', 'get /openapi.json 200']);
   });
@@ -110,10 +110,10 @@ describe('the OpenAPI document', () => {
   });
 
   it('refers to a named shape in every body and answer that is JSON', () => {
-    const bodies = operations.flatMap(({ what, operation }) =>
+    const bodies = operations.flatMap(({ what: route, operation }) =>
       [operation['requestBody'], ...Object.values(operation['responses'] ?? {})].flatMap((body) => {
         const schema = body?.['content']?.['application/json']?.['schema'];
-        return schema && !('$ref' in schema) ? [what] : [];
+        return schema && !('$ref' in schema) ? [route] : [];
       }),
     );
     expect(bodies).toEqual([]);
@@ -123,8 +123,8 @@ describe('the OpenAPI document', () => {
     const ids = operations.map(({ operation }) => operation['operationId'] as unknown as string);
     expect(new Set(ids).size).toBe(ids.length);
     for (const id of ids) expect(id).toMatch(/^[a-z]+(?:[A-Z][a-z]+)*$/);
-    const known = new Set(tags.map(({ name }) => name));
-    const used = new Set(operations.flatMap(({ operation }) => operation['tags'] as unknown as string[]));
-    expect(used).toEqual(known);
+    const declaredTags = new Set(tags.map(({ name }) => name));
+    const usedTags = new Set(operations.flatMap(({ operation }) => operation['tags'] as unknown as string[]));
+    expect(usedTags).toEqual(declaredTags);
   });
 });

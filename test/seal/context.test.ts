@@ -56,8 +56,8 @@ describe('lengthPrefixed', () => {
     });
     fc.assert(
       fc.property(parts, parts, (a, b) => {
-        const same = JSON.stringify(a) === JSON.stringify(b);
-        expect(hex(lengthPrefixed(a)) === hex(lengthPrefixed(b))).toBe(same);
+        const isSame = JSON.stringify(a) === JSON.stringify(b);
+        expect(hex(lengthPrefixed(a)) === hex(lengthPrefixed(b))).toBe(isSame);
       }),
     );
   });

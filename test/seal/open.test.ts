@@ -80,8 +80,8 @@ describe('sealTo and createOpener', () => {
 describe('createOpener opens nothing', () => {
   it('that differs by a single bit anywhere', () => {
     let flips = 0;
-    for (const [where, flipped] of bitFlips(bundle)) {
-      expect(open(flipped), where).toBeNull();
+    for (const [position, flipped] of bitFlips(bundle)) {
+      expect(open(flipped), position).toBeNull();
       flips += 1;
     }
     expect(flips).toBe((12 + 65 + Buffer.from(bundle.ct, 'base64').length) * 8);

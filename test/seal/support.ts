@@ -16,7 +16,7 @@ export interface ForgeOptions {
   readonly recipient: Uint8Array;
   /** The bytes that stand for the ephemeral key, in whatever encoding. */
   readonly epk: Uint8Array;
-  /** What ECDH with that point gives. */
+  /** ECDH with that point gives this. */
   readonly shared: Uint8Array;
   readonly plaintext?: string;
   readonly tagBytes?: number;

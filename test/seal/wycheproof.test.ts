@@ -30,7 +30,7 @@ const ECDH_FILE = 'ecdh_secp256r1_ecpoint_test.json';
 describeWithTool('an opener and the points of Wycheproof', missing(ECDH_FILE), () => {
   const tests = missing(ECDH_FILE) === null ? readWycheproof<EcdhTest>(ECDH_FILE) : [];
 
-  /** What the opener says to a bundle that opens if and only if the point is taken and gives `shared`. */
+  /** @returns the opened text; the bundle opens only if the point is accepted and gives `shared` */
   const opened = (test: EcdhTest): string | null => {
     const scalar = scalarOf(test.private);
     const ecdh = createECDH('prime256v1');
@@ -48,9 +48,9 @@ describeWithTool('an opener and the points of Wycheproof', missing(ECDH_FILE), (
   });
 
   it('opens with none that is compressed, off the curve, of another curve or badly encoded', () => {
-    const others = tests.filter(({ result }) => result !== 'valid');
-    expect(others.length).toBeGreaterThan(10);
-    for (const test of others) expect(opened(test), named(test)).toBeNull();
+    const invalidTests = tests.filter(({ result }) => result !== 'valid');
+    expect(invalidTests.length).toBeGreaterThan(10);
+    for (const test of invalidTests) expect(opened(test), named(test)).toBeNull();
   });
 });
 

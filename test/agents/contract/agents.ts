@@ -21,7 +21,7 @@ function createDirectory(url: string, over: Partial<AgentDirectory> = {}): Agent
 
 let bundles = 0;
 
-/** By a bundle of its own. */
+/** Each claim comes from another bundle. */
 function claimOf(nonce: string, expiresAt: number): SignatureClaim {
   bundles += 1;
   return { nonce, bundle: `acme|${bundles}`, expiresAt };

@@ -155,14 +155,14 @@ export function createRequest(
 
 /** Our production policy over a cache that holds these agents' keys; a nonce is good once. */
 export function createDeps(agents: readonly Agent[], over: Partial<BotAuthDeps> = {}): BotAuthDeps {
-  const seen = new Set<string>();
+  const nonces = new Set<string>();
   return {
     policy: { authorities: () => [HOST], maxValiditySeconds: 86_400 },
     findKey: (directory, thumbprint) => {
       const agent = agents.find((one) => one.directory === directory && one.thumbprint === thumbprint);
       return agent ? importAgentKey({ thumbprint, x: agent.jwk.x }) : null;
     },
-    claimNonce: ({ nonce }) => Promise.resolve(!seen.has(nonce) && seen.add(nonce) === seen),
+    claimNonce: ({ nonce }) => Promise.resolve(!nonces.has(nonce) && nonces.add(nonce) === nonces),
     ...over,
   };
 }

@@ -23,7 +23,7 @@ const NASTY_STRINGS = [
   '1e400',
   '%00',
 ];
-/** As JSON text: some of these no serializer would write. */
+/** These are JSON texts, because no serializer would write some of them. */
 const NASTY_VALUES = [
   'null',
   'true',
@@ -90,22 +90,22 @@ export function createMutator(random: Random): Mutator {
     return Object.entries(value).flatMap(([key, child]) => [[...path, key], ...paths(child, [...path, key])]);
   }
 
-  function write(value: unknown, path: readonly string[], how: number): string {
+  function write(value: unknown, path: readonly string[], variant: number): string {
     const [key, ...rest] = path;
     if (Array.isArray(value)) {
       const items = value.map((item, i) => {
         if (String(i) !== key) return JSON.stringify(item);
-        return rest.length > 0 ? write(item, rest, how) : pick(NASTY_VALUES);
+        return rest.length > 0 ? write(item, rest, variant) : pick(NASTY_VALUES);
       });
       return `[${items.join(',')}]`;
     }
     const members = Object.entries(value as object).map(([name, child]) => {
-      const same = `${JSON.stringify(name)}:${JSON.stringify(child)}`;
-      if (name !== key) return same;
-      if (rest.length > 0) return `${JSON.stringify(name)}:${write(child, rest, how)}`;
-      if (how === 0) return '';
-      if (how === 1) return `${same},${JSON.stringify(name)}:${pick(NASTY_VALUES)}`;
-      if (how === 2) return `${JSON.stringify(pick(NASTY_STRINGS))}:${JSON.stringify(child)}`;
+      const unchanged = `${JSON.stringify(name)}:${JSON.stringify(child)}`;
+      if (name !== key) return unchanged;
+      if (rest.length > 0) return `${JSON.stringify(name)}:${write(child, rest, variant)}`;
+      if (variant === 0) return '';
+      if (variant === 1) return `${unchanged},${JSON.stringify(name)}:${pick(NASTY_VALUES)}`;
+      if (variant === 2) return `${JSON.stringify(pick(NASTY_STRINGS))}:${JSON.stringify(child)}`;
       return `${JSON.stringify(name)}:${pick(NASTY_VALUES)}`;
     });
     return `{${members.filter((member) => member !== '').join(',')}}`;
@@ -124,9 +124,9 @@ export function createMutator(random: Random): Mutator {
       return write(value, below(4) === 0 || inside.length === 0 ? [top] : pick(inside), below(8));
     },
     raw(text) {
-      const how = below(10);
-      if (how === 0) return `${text} `;
-      if (how === 1) return pick(NASTY_VALUES);
+      const variant = below(10);
+      if (variant === 0) return `${text} `;
+      if (variant === 1) return pick(NASTY_VALUES);
       return text;
     },
   };

@@ -11,7 +11,7 @@ export interface RawAnswer {
 export interface Exchanged {
   /** 100 Continue is none. */
   readonly answers: readonly RawAnswer[];
-  /** What came besides whole answers; '' unless something is wrong. */
+  /** Bytes besides whole answers; '' unless something is broken. */
   readonly rest: string;
   readonly closed: boolean;
   readonly ms: number;
@@ -83,11 +83,11 @@ export async function exchange(
   parts: readonly (string | Uint8Array)[],
   { closes = false, answers = 1, quietMs = 150, gapMs = 30 }: ExchangeOptions = {},
 ): Promise<Exchanged> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const socket: Socket = connect({ port, host: '127.0.0.1' });
   let text = '';
   let closed = false;
-  let heardAt = begun;
+  let heardAt = startedAt;
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk;
     heardAt = performance.now();
@@ -104,7 +104,7 @@ export async function exchange(
   heardAt = performance.now();
   const isDue = (): boolean => closes || readAnswers(text).answers.length < answers;
   while (!closed && performance.now() - heardAt < (isDue() ? HANG_MS : quietMs)) await pause(10);
-  const ms = performance.now() - begun;
+  const ms = performance.now() - startedAt;
   const wasClosed = closed;
   socket.destroy();
   return { ...readAnswers(text), closed: wasClosed, ms };

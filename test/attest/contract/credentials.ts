@@ -15,23 +15,23 @@ export function credentialContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     const key = (durable: string) => ({ kid: 'k', durable });
-    const made = { publicKey: 'pk', counter: 4_000_000_000, deviceBound: true };
-    const add = (durable: string, credential = made) =>
+    const initial = { publicKey: 'pk', counter: 4_000_000_000, deviceBound: true };
+    const add = (durable: string, credential = initial) =>
       db.database.transaction((tx) => addCredential(tx, key(durable), credential, NOW));
     const take = (durable: string, from: number, to: number) =>
       db.database.transaction((tx) => takeCredential(tx, key(durable), { from, to }, NOW + 1));
 
     it('are there once, of one tenant, with their counter', async () => {
       expect(await add('a')).toBe(true);
-      expect(await add('a', { ...made, publicKey: 'other' })).toBe(false);
-      expect(await findCredential(db.database, key('a'))).toEqual(made);
+      expect(await add('a', { ...initial, publicKey: 'other' })).toBe(false);
+      expect(await findCredential(db.database, key('a'))).toEqual(initial);
       expect(await findCredential(db.database, { kid: 'other', durable: 'a' })).toBeNull();
-      await add('bound', { ...made, deviceBound: false });
+      await add('bound', { ...initial, deviceBound: false });
       expect((await findCredential(db.database, key('bound')))?.deviceBound).toBe(false);
     });
 
     it('are used by one of two that read the same counter', async () => {
-      await add('b', { ...made, counter: 7 });
+      await add('b', { ...initial, counter: 7 });
       expect(await Promise.all([take('b', 7, 8), take('b', 7, 9)])).toEqual([true, false]);
       expect(await take('gone', 0, 1)).toBe(false);
       expect((await findCredential(db.database, key('b')))?.counter).toBe(8);

@@ -28,7 +28,7 @@ export function actContract(make: MakeDatabase): void {
     const by = operatorAt(NOW);
 
     /** The oldest first. */
-    async function told(kid: string): Promise<readonly (readonly [string, unknown])[]> {
+    async function readActs(kid: string): Promise<readonly (readonly [string, unknown])[]> {
       const rows = await listAudit(db.database, kid, {}, 100);
       for (const { role, actor, object } of rows)
         expect({ role, actor, object }).toEqual({ role: 'operator', actor: 'somebody', object: null });
@@ -38,12 +38,13 @@ export function actContract(make: MakeDatabase): void {
     it('a setting: what it was and what it is, free text by its hash alone, and what stays is not told', async () => {
       const kid = await addTenant(db.database, 'act-settings');
       const store = createTenantStore(db.database);
-      const set = (change: object) => store.saveSettings(kid, (before) => ({ ...before, ...change }), by);
-      await set({ 'review.fourEyes': true, 'retention.days': 90 });
-      await set({ origins: ['https://a.example'], 'notice.contact': 'dora@shop.example' });
-      await set({ 'review.fourEyes': true });
+      const saveChange = (change: object) =>
+        store.saveSettings(kid, (before) => ({ ...before, ...change }), by);
+      await saveChange({ 'review.fourEyes': true, 'retention.days': 90 });
+      await saveChange({ origins: ['https://a.example'], 'notice.contact': 'dora@shop.example' });
+      await saveChange({ 'review.fourEyes': true });
       const hash = expect.stringMatching(/^sha256:[0-9a-f]{16}$/) as unknown;
-      expect(await told(kid)).toEqual([
+      expect(await readActs(kid)).toEqual([
         ['tenant.set', { key: 'review.fourEyes', from: false, to: true }],
         ['tenant.set', { key: 'origins', from: expect.any(Array) as unknown, to: ['https://a.example'] }],
         ['tenant.set', { key: 'notice.contact', from: 'empty', to: hash }],
@@ -63,7 +64,7 @@ export function actContract(make: MakeDatabase): void {
       );
       await expect(broken).rejects.toThrow('not valid');
       expect((await store.get(kid))?.settings).toEqual(before);
-      expect(await told(kid)).toEqual([]);
+      expect(await readActs(kid)).toEqual([]);
     });
 
     it('two changes at once are both kept, and both told', async () => {
@@ -75,7 +76,7 @@ export function actContract(make: MakeDatabase): void {
         other.saveSettings(kid, (now) => ({ ...now, 'ledger.public': true }), by),
       ]);
       expect((await store.get(kid))?.settings).toMatchObject({ 'retention.days': 30, 'ledger.public': true });
-      expect(new Set((await told(kid)).map(([, detail]) => (detail as { key: string }).key))).toEqual(
+      expect(new Set((await readActs(kid)).map(([, detail]) => (detail as { key: string }).key))).toEqual(
         new Set(['retention.days', 'ledger.public']),
       );
     });
@@ -95,7 +96,7 @@ export function actContract(make: MakeDatabase): void {
       await store.insert(key, by);
       await store.revoke('key_1', by);
       await store.revoke('key_1', by);
-      expect(await told(kid)).toEqual([
+      expect(await readActs(kid)).toEqual([
         ['apikey.created', { id: 'key_1', scope: 'secret' }],
         ['apikey.revoked', { id: 'key_1', scope: 'secret' }],
       ]);
@@ -104,12 +105,12 @@ export function actContract(make: MakeDatabase): void {
     it('keys: what was published and what was destroyed', async () => {
       const kid = await addTenant(db.database, 'act-rotate');
       const store = createSealKeyStore(db.database);
-      const made = (generation: number) => createGenerationRow({ kid, generation, state: 'published' });
+      const newKey = (generation: number) => createGenerationRow({ kid, generation, state: 'published' });
       const rules = { now: NOW, graceMs: 1000, force: false };
-      await store.change(kid, (keys) => planRotate(keys, made, rules), by);
+      await store.change(kid, (keys) => planRotate(keys, newKey, rules), by);
       await store.change(kid, (keys) => planDestroy(keys, 1, NOW), by);
       await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped', by);
-      expect(await told(kid)).toEqual([
+      expect(await readActs(kid)).toEqual([
         ['key.rotated', { key: 'seal', generation: 2 }],
         ['key.destroyed', { key: 'seal', generation: 1 }],
         ['key.rotated', { key: 'symmetric' }],
@@ -126,7 +127,7 @@ export function actContract(make: MakeDatabase): void {
       await savePolicy(db.database, kid, 'live', null, by);
       const { id, gpc, ttlDays } = purpose;
       const version = expect.stringMatching(/./) as unknown;
-      expect(await told(kid)).toEqual([
+      expect(await readActs(kid)).toEqual([
         ['purpose.defined', { purpose: id, gpc, ttlDays, apiKey: 'key_9' }],
         ['policy.published', { version: 1, material: true }],
         ['tenant.set', { key: 'policy.live', from: null, to: version }],
@@ -142,7 +143,7 @@ export function actContract(make: MakeDatabase): void {
       await insertWebhook(db.database, hook, by);
       await removeWebhook(db.database, kid, 'wh_1', by);
       await removeWebhook(db.database, kid, 'wh_1', by);
-      expect(await told(kid)).toEqual([
+      expect(await readActs(kid)).toEqual([
         ['webhook.added', { id: 'wh_1', host: 'hook.example', events: [...events] }],
         ['webhook.removed', { id: 'wh_1' }],
       ]);
@@ -168,9 +169,9 @@ export function actContract(make: MakeDatabase): void {
         ['agent.added', { agent: url, source: 'pinned' }],
         ['agent.removed', { agent: url }],
       ];
-      expect(await told(one)).toEqual(rows);
-      expect(await told(two)).toEqual(rows);
-      expect(await told(unknown)).toEqual([]);
+      expect(await readActs(one)).toEqual(rows);
+      expect(await readActs(two)).toEqual(rows);
+      expect(await readActs(unknown)).toEqual([]);
     });
   });
 }

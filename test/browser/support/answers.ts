@@ -1,7 +1,7 @@
 import { INGEST_STATUS, type IngestReason, type IngestResponse } from '../../../src/schema/responses.ts';
 import type { Answer } from './site.ts';
 
-/** What the core of gpd answers, with nothing in it but the reason. */
+/** @returns an answer of gpd's core with nothing in it but the reason */
 export function createIngestAnswer(reason: IngestReason): Answer & { readonly body: IngestResponse } {
   return {
     status: INGEST_STATUS[reason],

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import { launch, type Visitor, visit } from './drivers.ts';
 import { type Banner, bannerOf, type Shop, startShop } from './shop.ts';
 
-/** What the suites of the banner stand on: one shop and one browser for all tests, a visitor for each. */
+/** The suites of the banner share one shop and one browser; each test has its own visitor. */
 export interface BannerSuite {
   shop: Shop;
   browser: Browser;
@@ -14,7 +14,7 @@ export interface BannerSuite {
   enter(script?: string): Promise<void>;
 }
 
-export function useBanner(...how: Parameters<typeof launch>): BannerSuite {
+export function useBanner(...options: Parameters<typeof launch>): BannerSuite {
   const at = {
     async enter(script) {
       at.visitor = await visit(at.browser);
@@ -23,7 +23,7 @@ export function useBanner(...how: Parameters<typeof launch>): BannerSuite {
     },
   } as BannerSuite;
   beforeAll(async () => {
-    [at.shop, at.browser] = await Promise.all([startShop(), launch(...how)]);
+    [at.shop, at.browser] = await Promise.all([startShop(), launch(...options)]);
   });
   afterAll(async () => {
     await at.browser?.close();

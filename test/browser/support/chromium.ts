@@ -41,7 +41,7 @@ async function start(executablePath: string | null, args: readonly string[]): Pr
 /** A headless Chromium with a profile of its own, for what is said of a browser; the caller closes it. */
 export const launchChromium = (): Promise<Browser> => start(findChromium(), []);
 
-/** The same for what is said of a page. */
+/** @returns the headless shell, which is enough to inspect a page */
 export const launchShell = (args: readonly string[] = []): Promise<Browser> => start(findShell(), args);
 
 /** A suite that needs Chromium. Without it the suite says so by name, and fails where the tools are required. */

@@ -18,7 +18,7 @@ function firstLine(child: ChildProcess): Promise<string> {
     child.stderr?.on('data', (chunk: Buffer) => {
       complaint += chunk.toString('utf8');
     });
-    const fail = (why: string): void => reject(new Error(`gpd demo ${why}\n${complaint}`));
+    const fail = (reason: string): void => reject(new Error(`gpd demo ${reason}\n${complaint}`));
     const timer = setTimeout(() => fail('printed nothing'), START_MS);
     child.once('error', (error) => fail(`failed: ${error.message}`));
     child.once('close', (code) => fail(`ended with ${code}`));

@@ -6,7 +6,7 @@ import { findFirefox } from './firefox.ts';
 
 export type BrowserName = 'chromium' | 'firefox';
 
-/** Those of this run: the journeys are made in one of them at a time (vitest.config.ts). */
+/** A run makes its journeys in one browser at a time (vitest.config.ts). */
 export const BROWSERS = (['chromium', 'firefox'] satisfies BrowserName[]).filter(
   (name) => process.env['BROWSERS']?.includes(name) ?? true,
 );

@@ -28,7 +28,7 @@ export type Preferences = Readonly<Record<string, string | number | boolean>>;
 export interface Firefox extends Marionette {
   /** Runs in the browser's own window, which can do what a person does with its menus. */
   readonly inWindow: (script: string) => Promise<unknown>;
-  /** As a person quits it; resolves once the process is gone. */
+  /** Quits from the menu, as a person does; resolves once the process has ended. */
   readonly quit: () => Promise<void>;
 }
 
@@ -53,10 +53,10 @@ function endGroup(child: ChildProcess): void {
 }
 
 async function quit(child: ChildProcess, session: Marionette | null): Promise<void> {
-  const gone = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
+  const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
   // It may close the connection before it has answered.
   session?.command('Marionette:Quit', { flags: ['eAttemptQuit'] }).catch(() => {});
-  await Promise.race([gone, sleep(END_MS, undefined, { ref: false })]);
+  await Promise.race([exited, sleep(END_MS, undefined, { ref: false })]);
   session?.close();
   endGroup(child);
 }

@@ -21,8 +21,8 @@ export interface Looks {
 const REPORT_MS = 45_000;
 
 function signalsOf(site: Site, rig: Rig): Look['signals'] {
-  const sent = site.lastExchange();
-  const opened = sent && rig.open(JSON.parse(sent.body));
+  const exchange = site.lastExchange();
+  const opened = exchange && rig.open(JSON.parse(exchange.body));
   if (!opened) throw new Error('the bundle does not open');
   return readSignals((JSON.parse(opened.toString('utf8')) as { signals: Record<string, unknown> }).signals)
     .signals;

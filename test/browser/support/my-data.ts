@@ -31,10 +31,10 @@ export function useMyData() {
       code: 0,
     });
     const tls = tempDir('tls');
-    const made = await runGpd(['tls', 'init', '--out', tls, '--host', 'localhost'], {
+    const tlsInit = await runGpd(['tls', 'init', '--out', tls, '--host', 'localhost'], {
       env,
     });
-    expect({ code: made.code, stderr: made.stderr }).toMatchObject({ code: 0 });
+    expect({ code: tlsInit.code, stderr: tlsInit.stderr }).toMatchObject({ code: 0 });
     gpd = await startGpd({
       dataDir,
       args: ['--port', String(port)],

@@ -31,9 +31,9 @@ export async function startPerson(display: Display, flags: readonly string[] = [
     },
     { flags: [UNDRIVEN, ...flags] },
   );
-  const read: Person['read'] = async (expression, more) => {
-    const how = { awaitPromise: true, returnByValue: true, ...more };
-    const answer = await page('Runtime.evaluate', { expression, ...how });
+  const read: Person['read'] = async (expression, options) => {
+    const parameters = { awaitPromise: true, returnByValue: true, ...options };
+    const answer = await page('Runtime.evaluate', { expression, ...parameters });
     return (answer as { result?: { value?: unknown } }).result?.value;
   };
   const until = async (expression: string): Promise<void> => {
@@ -43,8 +43,8 @@ export async function startPerson(display: Display, flags: readonly string[] = [
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   };
-  const mouse = (type: string, x: number, y: number, more = {}) =>
-    page('Input.dispatchMouseEvent', { type, x, y, ...more });
+  const mouse = (type: string, x: number, y: number, fields = {}) =>
+    page('Input.dispatchMouseEvent', { type, x, y, ...fields });
   return {
     read,
     until,

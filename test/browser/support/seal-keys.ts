@@ -14,8 +14,8 @@ export function createSealKey(): SealKey {
   const publicKey = ecdh.generateKeys('base64');
   // A scalar with leading zero bytes comes out shorter than 32.
   const scalar = Buffer.alloc(32);
-  const short = ecdh.getPrivateKey();
-  short.copy(scalar, 32 - short.length);
+  const scalarBytes = ecdh.getPrivateKey();
+  scalarBytes.copy(scalar, 32 - scalarBytes.length);
   return { publicKey, open: createOpener(scalar) };
 }
 

@@ -40,7 +40,7 @@ export interface ShopPage {
   readonly language?: string;
   readonly body?: string;
   readonly head?: string;
-  /** What comes last. */
+  /** Markup at the end of the body. */
   readonly after?: string;
   /** A further address that the policy lets the page connect to. */
   readonly connect?: string;
@@ -65,9 +65,9 @@ export interface Shop {
 function html(
   gpd: string,
   key: string,
-  { snippet = {}, own, language = 'en', head, body, after }: ShopPage,
+  { snippet = {}, own: isOwnOrigin, language = 'en', head, body, after }: ShopPage,
 ): string {
-  const attributes = { src: `${own ? '' : gpd}/v1/embed.js`, 'data-key': key, ...snippet };
+  const attributes = { src: `${isOwnOrigin ? '' : gpd}/v1/embed.js`, 'data-key': key, ...snippet };
   const text = Object.entries(attributes).map(([name, value]) => `${name}="${value}"`);
   return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>Shop</title>
     <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
@@ -162,12 +162,12 @@ export interface ShopOptions {
 /** A tenant that wants consent proven by its ledger, so that the server judges what the page says. */
 export async function startShop({ analytics = true, ask = false }: ShopOptions = {}): Promise<Shop> {
   const pages = new Map<string, ShopPage>();
-  const asked: string[] = [];
+  const requestedPaths: string[] = [];
   let gpdUrl = '';
   let key = '';
   const respond = (request: IncomingMessage): readonly [type: string, body: string] | null => {
     const { pathname } = new URL(request.url ?? '/', 'http://shop');
-    asked.push(pathname);
+    requestedPaths.push(pathname);
     if (pathname === '/v1/embed.js')
       return ['text/javascript', readFileSync(new URL('embed.js', BUILT), 'utf8')];
     const page = pages.get(pathname);
@@ -205,7 +205,7 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
   const shop = {
     api: apiOf(gpd, keys as Api['keys']),
     origin,
-    asked,
+    asked: requestedPaths,
     page(options: ShopPage = {}) {
       const path = `/page-${pages.size}`;
       pages.set(path, options);

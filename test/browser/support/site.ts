@@ -63,7 +63,7 @@ type Respond = (response: ServerResponse, exchange: Exchange) => Promise<void>;
 
 function responder(agentDir: string, { gpd, files }: SiteOptions): Respond {
   return async (response, exchange) => {
-    // As a proxy does that serves gpd below a path of the site.
+    // A proxy that serves gpd below a path of the site strips that path.
     const path = exchange.path.replace(/^\/gpd(?=\/)/, '');
     const agentFile = /^\/v1\/(agent[a-z.-]*\.js)$/.exec(path)?.[1];
     const file = files?.[path];

@@ -1,6 +1,6 @@
 /** Scripts that put a page where a person's browser may be. */
 
-/** As another script of the site may have left it: not a character fits. */
+/** Another script of the site has filled the storage to the last character. */
 export const FILL = `(() => {
   for (let size = 2 ** 22, at = 0; size >= 1; at += 1) {
     try { localStorage.setItem('cart-' + at, 'x'.repeat(size)); } catch { size = Math.floor(size / 2); }
@@ -10,14 +10,17 @@ export const FILL = `(() => {
   }
 })()`;
 
-/** As a device whose clock is off has it, for `new Date()` too. */
+/** A device whose clock is ahead also reports the wrong time to `new Date()`. */
 export const clockAhead = (
   ms: number,
 ): string => `{ const RealDate = Date; globalThis.Date = class extends RealDate {
   constructor(...given) { if (given.length === 0) super(RealDate.now() + ${ms}); else super(...given); }
   static now() { return RealDate.now() + ${ms}; } }; }`;
 
-/** As Prototype 1.6 and its like have it: a list becomes a text inside JSON, and `Array.from` maps nothing. */
+/**
+ * Prototype 1.6 and similar libraries do this: a list becomes a text in JSON, and `Array.from` maps
+ * nothing.
+ */
 export const OLD_LIBRARY = `Array.prototype.toJSON = function () {
   const out = []; for (let i = 0; i < this.length; i += 1) out.push(JSON.stringify(this[i])); return '[' + out.join(', ') + ']'; };
   String.prototype.toJSON = Number.prototype.toJSON = function () { return String(this); };

@@ -15,16 +15,16 @@ export interface Webkit {
   goto(url: string): Promise<unknown>;
   /** @param body of an async function in the page */
   run<T>(body: string): Promise<T>;
-  /** As a person presses, once it is there. @param element an expression of the page */
+  /** Presses the element once it is there. @param element an expression of the page */
   click(element: string): Promise<unknown>;
   quit(): Promise<void>;
 }
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, 'exit');
+  const exited = once(child, 'exit');
   child.kill();
-  await gone;
+  await exited;
 }
 
 export async function startWebkit(): Promise<Webkit> {

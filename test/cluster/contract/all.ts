@@ -7,7 +7,7 @@ import { nonceContract } from './nonces.ts';
 
 const NODES = 4;
 
-/** What four nodes owe a client that cannot know which of them answers. */
+/** A client cannot know which of the four nodes answers, so all of them must agree. */
 export function clusterContract(name: string, pooled: boolean): void {
   let cluster: Cluster;
   beforeAll(async () => {

@@ -18,19 +18,19 @@ export function changesContract(name: string, clusterOf: () => Cluster): void {
     const call = createCaller();
 
     /** Milliseconds until each node has seen it. */
-    async function seenByAll(what: string, seen: (node: Gpd) => Promise<boolean>): Promise<void> {
-      const begun = performance.now();
+    async function seenByAll(change: string, isSeen: (node: Gpd) => Promise<boolean>): Promise<void> {
+      const startedAt = performance.now();
       const times = await Promise.all(
         clusterOf().nodes.map(async (node) => {
-          while (!(await seen(node))) {
-            const waited = performance.now() - begun;
-            if (waited > WITHIN_MS) throw new Error(`${what}: a node has not seen it after ${waited} ms`);
+          while (!(await isSeen(node))) {
+            const waited = performance.now() - startedAt;
+            if (waited > WITHIN_MS) throw new Error(`${change}: a node has not seen it after ${waited} ms`);
             await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
           }
-          return Math.round(performance.now() - begun);
+          return Math.round(performance.now() - startedAt);
         }),
       );
-      tell(name, `${what}: seen by ${times.length} nodes after ${times.join(', ')} ms`);
+      tell(name, `${change}: seen by ${times.length} nodes after ${times.join(', ')} ms`);
     }
 
     const ingest = (node: Gpd, target: SealTarget): Promise<Reply> =>
@@ -64,7 +64,7 @@ export function changesContract(name: string, clusterOf: () => Cluster): void {
 
     it('a tenant is known to all when it is made, and to none when it is removed', async () => {
       const { json, nodes } = clusterOf();
-      const made = await json<{ publicKey: string }>([
+      const tenant = await json<{ publicKey: string }>([
         'tenants',
         'add',
         'late',
@@ -72,7 +72,7 @@ export function changesContract(name: string, clusterOf: () => Cluster): void {
         'https://late.example',
       ]);
       await seenByAll('tenants add', async (node) => (await pubkey(node, 'late')).status === 200);
-      const target = { kid: 'late', publicKey: Buffer.from(made.publicKey, 'base64') };
+      const target = { kid: 'late', publicKey: Buffer.from(tenant.publicKey, 'base64') };
       for (const node of nodes) expect(await reason(node, target)).toBe('ok');
       await json(['tenants', 'remove', 'late', '--yes']);
       await seenByAll('tenants remove', async (node) => (await pubkey(node, 'late')).status === 404);
@@ -83,7 +83,7 @@ export function changesContract(name: string, clusterOf: () => Cluster): void {
       const { json, nodes } = clusterOf();
       const args = ['apikeys', 'create', KID, '--scope', 'read-only', '--name', 'short-lived'];
       const { id, key } = await json<{ id: string; key: string }>(args);
-      // By each at once (contract 2, section 12).
+      // Every node must learn of it by itself (contract 2, section 12).
       for (const node of nodes) expect((await checks(node, key)).status).toBe(200);
       await json(['apikeys', 'revoke', id]);
       await seenByAll('apikeys revoke', async (node) => (await checks(node, key)).status === 401);
@@ -110,7 +110,8 @@ export function changesContract(name: string, clusterOf: () => Cluster): void {
           headers: bearer(keys.secret),
           body: { principalId: 'mail', purposes: ['mail'] },
         });
-      // Who defined it need not wait: a purpose that this node does not know is looked up before it is refused.
+      // The caller who defined the purpose need not wait: a node looks up an unknown purpose before it
+      // refuses it.
       for (const node of nodes) {
         expect((await grant(node)).status).toBe(201);
         const check = await call(node.url, {

@@ -7,7 +7,7 @@ import { sized, tell } from '../support/size.ts';
 
 const ROUNDS = sized(25, 1000);
 const PURPOSE = 'device-identification';
-const LONG = 300_000;
+const TIMEOUT_MS = 300_000;
 
 interface Decision {
   readonly allowed: boolean;
@@ -43,15 +43,15 @@ export function consentContract(name: string, clusterOf: () => Cluster): void {
         const { nodes, url } = clusterOf();
         // Checks of the same people go on all the while: what a node remembered would be wrong soon.
         let running = true;
-        let asked = 0;
+        let checkCount = 0;
         const busy = inParallel(8, 8, async () => {
           while (running) {
-            const { status } = await ask(url, `round-${asked % ROUNDS}`);
+            const { status } = await ask(url, `round-${checkCount % ROUNDS}`);
             expect(status).toBe(200);
-            asked += 1;
+            checkCount += 1;
           }
         });
-        const wrong: string[] = [];
+        const wrongReasons: string[] = [];
         for (let i = 0; i < ROUNDS; i += 1) {
           const principalId = `round-${i}`;
           const [granter, withdrawer] = [nodes[i % nodes.length]!, nodes[(i + 1) % nodes.length]!];
@@ -59,28 +59,29 @@ export function consentContract(name: string, clusterOf: () => Cluster): void {
           const granted = await reasons(nodes, principalId);
           expect((await write(withdrawer.url, 'withdraw', principalId)).status).toBe(201);
           const withdrawn = await reasons(nodes, principalId);
-          if (granted.some((reason) => reason !== 'granted')) wrong.push(`${i} ${granted.join()}`);
-          if (withdrawn.some((reason) => reason !== 'withdrawn')) wrong.push(`${i} ${withdrawn.join()}`);
+          if (granted.some((reason) => reason !== 'granted')) wrongReasons.push(`${i} ${granted.join()}`);
+          if (withdrawn.some((reason) => reason !== 'withdrawn'))
+            wrongReasons.push(`${i} ${withdrawn.join()}`);
         }
         running = false;
         await busy;
         tell(
           name,
-          `consent: ${ROUNDS} grants and withdrawals on ${nodes.length} nodes beside ${asked} checks`,
+          `consent: ${ROUNDS} grants and withdrawals on ${nodes.length} nodes beside ${checkCount} checks`,
         );
-        expect(wrong).toEqual([]);
+        expect(wrongReasons).toEqual([]);
       },
-      LONG,
+      TIMEOUT_MS,
     );
 
     it('answers as of minSeq or later on every node, and 503 for what no node has reached', async () => {
       const { nodes } = clusterOf();
-      const written = (await write(nodes[0]!.url, 'grant', 'min-seq')).json() as { seq: number };
+      const grant = (await write(nodes[0]!.url, 'grant', 'min-seq')).json() as { seq: number };
       for (const { url } of nodes) {
-        const reply = await ask(url, 'min-seq', written.seq);
+        const reply = await ask(url, 'min-seq', grant.seq);
         expect(reply.status).toBe(200);
-        expect((reply.json() as Decision).proof.seq).toBe(written.seq);
-        const early = await ask(url, 'min-seq', written.seq + 1_000_000);
+        expect((reply.json() as Decision).proof.seq).toBe(grant.seq);
+        const early = await ask(url, 'min-seq', grant.seq + 1_000_000);
         expect({ status: early.status, ...(early.json() as object) }).toMatchObject({
           status: 503,
           error: 'unavailable',

@@ -12,7 +12,7 @@ import { sized, tell } from '../support/size.ts';
 
 const WRITES = sized(400, 10_000);
 const PURPOSE = 'device-identification';
-const LONG = 300_000;
+const TIMEOUT_MS = 300_000;
 
 interface Row {
   readonly seq: string;
@@ -64,7 +64,7 @@ export function ledgerContract(name: string, clusterOf: () => Cluster): void {
       writing = false;
       await Promise.all(watching);
       rows = await sql<Row>('SELECT seq, hash, entry FROM ledger_entries WHERE kid = $1 ORDER BY seq', [KID]);
-    }, LONG);
+    }, TIMEOUT_MS);
 
     it('has every acknowledged entry once, at its place', () => {
       const { nodes } = clusterOf();
@@ -74,8 +74,8 @@ export function ledgerContract(name: string, clusterOf: () => Cluster): void {
       );
       expect(acknowledged).toHaveLength(WRITES * nodes.length);
       expect(new Set(acknowledged.map(({ seq }) => seq)).size).toBe(acknowledged.length);
-      const lost = acknowledged.filter(({ seq, hash }) => rows[seq]?.hash !== hash);
-      expect(lost).toEqual([]);
+      const lostEntries = acknowledged.filter(({ seq, hash }) => rows[seq]?.hash !== hash);
+      expect(lostEntries).toEqual([]);
     });
 
     it('has no gap, and every hash is that of its entry', () => {
@@ -86,8 +86,8 @@ export function ledgerContract(name: string, clusterOf: () => Cluster): void {
     it('verifies by the program’s own verification, with the root of a walk over the rows', async () => {
       const verified = await clusterOf().json(['consent', 'verify', KID]);
       const root = treeHead(rows.map(({ entry }) => leafOf(entry))).toString('base64');
-      const told = { size: rows.length, ok: true };
-      expect(verified).toMatchObject(told);
+      const expected = { size: rows.length, ok: true };
+      expect(verified).toMatchObject(expected);
       expect([root, Buffer.from(root, 'base64').toString('hex')]).toContain(verified['root']);
     });
 

@@ -9,7 +9,7 @@ import { sized, tell } from '../support/size.ts';
 const NONCES = sized(50, 500);
 const DUPLICATES = sized(60, 200);
 const CONCURRENCY = 100;
-const LONG = 300_000;
+const TIMEOUT_MS = 300_000;
 
 /** Contract 3.1: the nonce is unique per tenant, whichever node it reaches. */
 export function nonceContract(name: string, clusterOf: () => Cluster): void {
@@ -47,16 +47,18 @@ export function nonceContract(name: string, clusterOf: () => Cluster): void {
           expect(took).toBeGreaterThan(answers.length / nodes.length / 2);
         }
 
-        const told = accepted.map(({ reply }) => (reply.json() as { requestId: string }).requestId);
+        const requestIds = accepted.map(({ reply }) => (reply.json() as { requestId: string }).requestId);
         const rows = await sql<{ n: string; seen: string }>(
           `SELECT count(*) AS n, (SELECT sum(s.seen) FROM sightings s WHERE s.durable IN
           (SELECT durable FROM decisions WHERE request_id = ANY($1))) AS seen
          FROM decisions WHERE request_id = ANY($1)`,
-          [told],
+          [requestIds],
         );
-        expect(rows.map(({ n, seen }) => [Number(n), Number(seen)])).toEqual([[NONCES, NONCES]]);
+        expect(rows.map(({ n, seen: seenCount }) => [Number(n), Number(seenCount)])).toEqual([
+          [NONCES, NONCES],
+        ]);
       },
-      LONG,
+      TIMEOUT_MS,
     );
   });
 }

@@ -40,16 +40,18 @@ export async function startBalancer(): Promise<Balancer> {
     request: IncomingMessage,
     body: Buffer,
     response: ServerResponse,
-    [port, ...others]: readonly number[],
+    [port, ...otherPorts]: readonly number[],
   ): void {
     if (port === undefined) {
       response.writeHead(502).end();
       return;
     }
-    const known = request.headers['x-forwarded-for'];
-    const from = [...(known === undefined ? [] : [known]), request.socket.remoteAddress].join(', ');
+    const forwardedFor = request.headers['x-forwarded-for'];
+    const from = [...(forwardedFor === undefined ? [] : [forwardedFor]), request.socket.remoteAddress].join(
+      ', ',
+    );
     const { method, url, headers } = request;
-    const sent = httpRequest({
+    const forwarded = httpRequest({
       agent,
       host: '127.0.0.1',
       port,
@@ -57,18 +59,18 @@ export async function startBalancer(): Promise<Balancer> {
       method,
       headers: { ...headers, 'x-forwarded-for': from },
     });
-    sent.once('response', (answer) => {
+    forwarded.once('response', (answer) => {
       counts.set(port, (counts.get(port) ?? 0) + 1);
       response.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
       answer.once('error', () => response.destroy());
       answer.pipe(response);
     });
-    sent.once('error', (error: NodeJS.ErrnoException) => {
+    forwarded.once('error', (error: NodeJS.ErrnoException) => {
       if (response.headersSent) response.destroy();
-      else if (error.code === REFUSED) forward(request, body, response, others);
+      else if (error.code === REFUSED) forward(request, body, response, otherPorts);
       else response.writeHead(502).end();
     });
-    sent.end(body);
+    forwarded.end(body);
   }
 
   const server = createServer((request, response) => {

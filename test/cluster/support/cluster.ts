@@ -21,7 +21,7 @@ export interface Cluster {
   readonly keys: { readonly secret: string; readonly readOnly: string; readonly operator: string };
   readonly postgres: PostgresServer;
   readonly pgBouncer: PgBouncer | null;
-  /** What the nodes are given as GPD_DATABASE_URL. */
+  /** Each node gets it as GPD_DATABASE_URL. */
   readonly location: string;
   /** Rows as PostgreSQL holds them, past every node and pool. */
   readonly sql: <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
@@ -54,16 +54,19 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const location = pgBouncer?.url ?? direct;
   const balancer = await startBalancer();
   const home = join(tempDir('cluster'), 'home');
-  const given = options.settings ?? {};
+  const clusterSettings = options.settings ?? {};
   const base = {
     GPD_DATABASE_URL: location,
     GPD_MASTER_KEY_FILE: join(home, 'master.key'),
     GPD_BASE_URL: balancer.url,
     GPD_TRUSTED_PROXIES: '127.0.0.1',
   };
-  const settings = { ...base, ...(typeof given === 'function' ? await given(balancer.url) : given) };
+  const settings = {
+    ...base,
+    ...(typeof clusterSettings === 'function' ? await clusterSettings(balancer.url) : clusterSettings),
+  };
   const { GPD_MASTER_KEY_FILE: _, ...first } = settings;
-  const made = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
+  const tenant = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
     env: { ...first, GPD_DATA_DIR: home },
     ...copyOf(options.program),
   });
@@ -84,7 +87,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const dataDir = join(tempDir('node'), 'gpd-data');
     mkdirSync(dataDir, { mode: 0o700 });
     const started = await startProcess({ dataDir, settings, ...copyOf(program) });
-    // What it prints is its public origin, which is the balancer's.
+    // The node prints its public origin, which is the balancer's.
     const node = { ...started, url: `http://127.0.0.1:${started.port}` };
     nodes.push(node);
     balancer.add(node.port);
@@ -95,7 +98,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     nodes,
     url: balancer.url,
     balancer,
-    target: { kid: KID, publicKey: Buffer.from(made.publicKey, 'base64') },
+    target: { kid: KID, publicKey: Buffer.from(tenant.publicKey, 'base64') },
     keys: { secret: secret ?? '', readOnly: readOnly ?? '', operator: operator ?? '' },
     postgres,
     pgBouncer,

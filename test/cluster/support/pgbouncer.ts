@@ -77,12 +77,12 @@ async function startOnce(databaseUrl: string, options: PgBouncerOptions): Promis
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     log += text;
   });
-  const ended = once(child, 'exit');
+  const exited = once(child, 'exit');
   const killAtExit = (): void => void child.kill('SIGKILL');
   process.once('exit', killAtExit);
   const stop = async (): Promise<void> => {
     child.kill('SIGKILL');
-    await ended;
+    await exited;
     process.off('exit', killAtExit);
     rmSync(directory, { recursive: true, force: true });
   };

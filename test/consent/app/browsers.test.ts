@@ -113,7 +113,7 @@ describe('a publishable key', () => {
     expectError(await byBrowser({ ...victim, principalSecret }), 'invalid-request');
   });
 
-  it('the secret is neither stored nor told', async () => {
+  it('the secret is neither stored nor returned', async () => {
     const browser = createBrowser();
     const reply = await byBrowser(browser);
     expect(reply.text).not.toContain(browser.principalSecret);

@@ -88,7 +88,7 @@ async function setDoubtPolicy(value: 'note' | 'ask-again' | 'deny', principalId:
 }
 
 describe('a grant', () => {
-  it('that no verdict rode on was given by nobody knows whom', async () => {
+  it('that no verdict carried has an unknown giver', async () => {
     await grant('alf');
     expect(await check('alf')).toMatchObject({ allowed: true, given: 'unknown' });
     expect(await check('nobody')).toMatchObject({ reason: 'never-asked', given: 'unknown' });
@@ -98,7 +98,7 @@ describe('a grant', () => {
     ['human', 'person', {}],
     ['undeclared_automation', 'automation', { bot: true }],
     ['declared_agent', 'agent', { headers: {} }],
-  ])('that a verdict %s rode on was given by: %s', async (by, givenBy, over) => {
+  ])('that a verdict %s carried was given by: %s', async (by, givenBy, over) => {
     const headers = over.headers && signed('/_fp/i/v1');
     const granted = await grant(`by ${givenBy}`, {}, [PURPOSE, 'news']);
     const [first] = granted.entries;
@@ -205,7 +205,7 @@ describe('consent.byAutomation', () => {
 });
 
 describe('a contest', () => {
-  it('that is overturned clears the doubt of the grant that its visit rode on, with an entry', async () => {
+  it('that is overturned clears the doubt of the grant that its visit carried, with an entry', async () => {
     const device = 'd'.repeat(32);
     const granted = await grant('ida');
     await ride('ida', granted, { bot: true });

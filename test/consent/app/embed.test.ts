@@ -59,7 +59,7 @@ describe('the script', () => {
     expect(pinned.text).toContain(manifest.version);
   });
 
-  it('of another version is not there: its bytes would be others', async () => {
+  it('of another version is not found, because its bytes would differ', async () => {
     expectError(await get('/v1/embed/0123456789abcdef/embed.js'), 'not-found');
   });
 

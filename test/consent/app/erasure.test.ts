@@ -98,7 +98,7 @@ describe('a person erases what is theirs', () => {
 });
 
 describe('an erasure', () => {
-  it('of nothing erases nothing, and logs nothing', async () => {
+  it('of an unknown person erases nothing and logs nothing', async () => {
     const before = (await api.get('/v1/ledger/export')).text;
     const { receipt } = await erase('never-seen');
     expect(new Set(receipt.scopes.map(({ action }) => action))).toEqual(new Set(['none']));

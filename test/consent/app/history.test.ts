@@ -117,7 +117,7 @@ describe('history', () => {
     expect(await history('cleo', { limit: 4 })).toMatchObject({ nextCursor: null });
   });
 
-  it('shows 50 unless told, and at most 200', async () => {
+  it('shows 50 by default, and at most 200', async () => {
     const purposes = [PURPOSE, 'ads', 'orders'];
     for (let i = 0; i < 18; i += 1) await api.write('grant', { principalId: 'dora', purposes });
     const { events, nextCursor } = await history('dora');

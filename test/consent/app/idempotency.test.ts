@@ -83,7 +83,7 @@ describe('Idempotency-Key', () => {
     expect(await logSize()).toBe(size + 1);
   });
 
-  it('of two bodies at once one wins, and its answer stays', async () => {
+  it('one of two simultaneous bodies wins, and its answer stays', async () => {
     const size = await logSize();
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, i) => write('race', body(i % 2 === 0 ? 'g' : 'h'))),

@@ -28,7 +28,7 @@ async function createKey(kid: string): Promise<string> {
   return (await gpd.json<{ key: string }>(words)).key;
 }
 
-it('a tenant that goes is 401 for its own callers and leaves no row; nobody else notices', async () => {
+it('a removed tenant answers 401 to its own callers and leaves no row; nobody else notices', async () => {
   const [acme, other] = gpd.targets as [SealTarget, SealTarget];
   const keys: Record<string, string> = { [KID]: await createKey(KID), [OTHER]: await createKey(OTHER) };
   const statuses = new Map<string, Set<number>>();

@@ -47,7 +47,7 @@ describe('purposes', () => {
     expect(Object.keys(purposes[0] ?? {}).sort()).toEqual(Object.keys(analytics).sort());
   });
 
-  it('is defined by an operator, told to everybody, and in the log', async () => {
+  it('is defined by an operator, published to everybody and recorded in the log', async () => {
     const reply = await put({ purposes: [analytics, { id: 'ads', title: 'Ads' }] });
     expect(reply.status).toBe(200);
     const rows = await api.gpd.json<object[]>(['audit', KID, '--action', 'purpose.defined']);

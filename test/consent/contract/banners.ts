@@ -64,7 +64,7 @@ export function bannerContract(make: MakeDatabase): void {
       expect(await bodies(kid)).toHaveLength(3);
     });
 
-    it('of a tenant that is not there is an error', async () => {
+    it('of a missing tenant is an error', async () => {
       await expect(publishBanner(db.database, shown('nobody-shows'), NOW)).rejects.toThrow();
     });
   });

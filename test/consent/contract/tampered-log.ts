@@ -223,7 +223,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       ).toEqual([]);
     });
 
-    it('is told by every node by itself, which keeps what the others signed', async () => {
+    it('is reported by every node by itself, and each keeps what the others signed', async () => {
       const kid = 'nodes';
       const first = await createLog(kid);
       if (db.database.kind !== 'postgres') return;
@@ -518,7 +518,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       expect(await node.codes()).toEqual(['seal-changed']);
     });
 
-    it('tells what expired from what is gone', async () => {
+    it('distinguishes expired rows from missing rows', async () => {
       const kid = 'expired';
       const node = await createSealed(kid);
       const now = BEGIN + 10 * DAY;

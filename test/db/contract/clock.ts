@@ -15,7 +15,7 @@ const YEAR = 365 * DAY;
 const SKEW = 5 * MINUTE;
 const KID = 'shop';
 
-/** What nobody can make again, due in the next two days. */
+/** Nobody can recreate these rows, which fall due in the next two days. */
 async function fill(database: Database): Promise<void> {
   await addTenant(database, KID);
   await addDecision(database, KID, 'old', NOW - 88 * DAY);
@@ -30,9 +30,9 @@ async function fill(database: Database): Promise<void> {
 const TABLES = ['decisions', 'network_days', 'nonces'];
 
 async function whatIsLeft(database: Database): Promise<readonly string[]> {
-  const left: string[] = [];
-  for (const table of TABLES) if ((await countOf(database, table, KID)) > 0) left.push(table);
-  return (await privateKeyOf(database, KID)) === null ? left : [...left, 'private key'];
+  const nonEmpty: string[] = [];
+  for (const table of TABLES) if ((await countOf(database, table, KID)) > 0) nonEmpty.push(table);
+  return (await privateKeyOf(database, KID)) === null ? nonEmpty : [...nonEmpty, 'private key'];
 }
 
 const ALL = [...TABLES, 'private key'];
@@ -46,7 +46,7 @@ export function clockContract(make: MakeDatabase): void {
       await db.close();
     };
 
-    it('years ahead: nothing that cannot be taken back goes in its first hour, and then a day of it an hour', () =>
+    it('years ahead: gpd deletes nothing irreversibly in the first hour, and then one day per hour', () =>
       within(async ({ database }) => {
         const before = createHouse(database);
         await before.round();
@@ -155,7 +155,7 @@ export function clockContract(make: MakeDatabase): void {
           fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
             run += 1;
             await database.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
-            const taken: string[] = [];
+            const acceptedNonces: string[] = [];
             for (const [i, { at, skew, dated }] of [...steps, ...steps].entries()) {
               const [now, skewMs, clientTs] = [NOW + at * 1000, skew * 1000, NOW + dated * 1000];
               await purgeNonces(database, keepNoncesFrom(now, skewMs));
@@ -168,10 +168,10 @@ export function clockContract(make: MakeDatabase): void {
                 datedAt: clientTs,
                 durable: null,
               });
-              if ((await createRecorder(database).record(entry)) === 'recorded') taken.push(nonce);
+              if ((await createRecorder(database).record(entry)) === 'recorded') acceptedNonces.push(nonce);
             }
-            expect(new Set(taken).size).toBe(taken.length);
-            all += taken.length;
+            expect(new Set(acceptedNonces).size).toBe(acceptedNonces.length);
+            all += acceptedNonces.length;
           }),
           { numRuns: 20 },
         );

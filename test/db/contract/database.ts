@@ -44,15 +44,15 @@ export async function holdTransaction(
   work: (tx: Knex.Transaction) => PromiseLike<unknown>,
 ): Promise<{ commit(): Promise<void>; giveBack(): Promise<void> }> {
   let end = (_commit: boolean): void => {};
-  const ended = new Promise<boolean>((resolve) => {
+  const committed = new Promise<boolean>((resolve) => {
     end = resolve;
   });
   let transaction: Promise<void> = Promise.resolve();
-  await new Promise<void>((held, reject) => {
+  await new Promise<void>((onLocked, reject) => {
     transaction = database.transaction(async (tx) => {
       await work(tx);
-      held();
-      if (!(await ended)) throw new GivenBack();
+      onLocked();
+      if (!(await committed)) throw new GivenBack();
     });
     transaction.catch(reject);
   });
@@ -74,13 +74,13 @@ export async function holdHot<T>(
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  return new Promise((held, reject) => {
+  return new Promise((onHeld, reject) => {
     const holding: Database = {
       ...database,
       plainTransaction: (work) =>
         database.plainTransaction(async (tx) => {
           const result = await work(tx);
-          held({
+          onHeld({
             commit() {
               release();
               return ran;
@@ -103,7 +103,7 @@ export async function someoneWaits({ kind, read }: Database): Promise<void> {
   await vi.waitFor(async () => expect(rowsOf(await read.raw(sql))).not.toEqual([]), 5000);
 }
 
-/** The same, and a moment in which the others come as far as they can. */
+/** The pause lets the other waiters come as far as they can. */
 export async function othersWait(database: Database): Promise<void> {
   await Promise.all([someoneWaits(database), sleep(100)]);
 }

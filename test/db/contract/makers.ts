@@ -40,12 +40,12 @@ export async function onSqlite(): Promise<MakeDatabase> {
   const directory = (): Promise<string> => mkdtemp(join(runDir, 'sqlite-'));
   const template = await migrated(join(await directory(), 'template.db'));
   return async (schema = 'present') => {
-    const own = await directory();
-    const location = join(own, 'gpd.db');
+    const folder = await directory();
+    const location = join(folder, 'gpd.db');
     if (schema === 'present') copyFileSync(template, location);
     return nodesOf(
       () => openDatabase({ location, create: true }),
-      () => rm(own, { recursive: true }),
+      () => rm(folder, { recursive: true }),
     );
   };
 }

@@ -43,7 +43,10 @@ import type { MakeDatabase } from './database.ts';
 import { metaContract } from './meta.ts';
 import { migrateContract } from './migrate.ts';
 
-/** What every database has to do, in three parts of about one length; here the suites of each port, in the order in which a server needs them. */
+/**
+ * Every database must pass these suites, in three parts of similar length; here those of each port, in the
+ * order in which a server needs them.
+ */
 export function storageContract(make: MakeDatabase): void {
   migrateContract(make);
   subjectDataContract(make);
@@ -72,7 +75,7 @@ export function storageContract(make: MakeDatabase): void {
   clockContract(make);
 }
 
-/** What is erased, kept, told and ruled. */
+/** These suites test erasure, cases, notices and rulings. */
 export function storedRightsContract(make: MakeDatabase): void {
   erasureContract(make);
   casesContract(make);
@@ -89,7 +92,7 @@ export function storedRightsContract(make: MakeDatabase): void {
   tenantGoingContract(make);
 }
 
-/** What was written, and whether that still stands. */
+/** These suites test what the log stores and whether it still verifies. */
 export function storedLogContract(make: MakeDatabase): void {
   ledgerContract(make);
   anchorsContract(make);

@@ -13,9 +13,9 @@ export type Answer = (response: ServerResponse, request: IncomingMessage) => voi
 
 export interface DirectoryServer {
   readonly port: number;
-  /** By address; the certificate names `localhost` and 127.0.0.1. */
+  /** The address is an IP address; the certificate names `localhost` and 127.0.0.1. */
   readonly url: string;
-  /** What makes it reachable: the guard lets this machine in, and its CA is trusted. */
+  /** The guard lets this machine in and trusts its CA. */
   readonly options: FetchOptions;
   /** Paths that were asked for. */
   readonly asked: string[];
@@ -34,10 +34,10 @@ export function jwks(keys: readonly unknown[], mediaType = MEDIA_TYPE): Answer {
 export async function startDirectory(timeoutMs = 500): Promise<DirectoryServer> {
   const files = selfSigned(['localhost', '127.0.0.1']);
   const sockets = new Set<Socket>();
-  const asked: string[] = [];
+  const requestedPaths: string[] = [];
   const tls = { cert: files['server.crt'], key: files['server.key'] };
   const server = createServer({ ...tls, keepAlive: false }, (request, response) => {
-    asked.push(request.url ?? '');
+    requestedPaths.push(request.url ?? '');
     running.answer(response, request);
   });
   server.on('connection', (socket: Socket) => {
@@ -56,7 +56,7 @@ export async function startDirectory(timeoutMs = 500): Promise<DirectoryServer> 
       allow: (address) => address.range() === 'loopback',
       ca: files['ca.crt'] ?? '',
     },
-    asked,
+    asked: requestedPaths,
     answer: jwks([]),
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -8,7 +8,10 @@ import { browserHeaders, desktopChrome, headlessChrome } from '../../support/sam
 import { createBundle, createNonce } from '../../support/seal.ts';
 import { type Device, forgetDevice, type Model, type Person, type Real, type Request } from './world.ts';
 
-/** What may be done, in any order; each command asks the application and holds the answer against the oracle. */
+/**
+ * Any order of commands is possible; each command asks the application and compares the answer with the
+ * oracle.
+ */
 
 type Command = fc.AsyncCommand<Model, Real>;
 
@@ -17,7 +20,7 @@ const LENGTH = 256;
 /** Among the devices. */
 const BOT = 2;
 
-/** How often each was run. */
+/** Number of runs for each command. */
 export const ran = new Map<string, number>();
 
 function command(
@@ -217,17 +220,17 @@ const resolve = (i: number, outcome: 'upheld' | 'overturned'): Command =>
         model.requests.filter((one) => one.contest),
         i,
       );
-      const held = request.contest as NonNullable<Request['contest']>;
-      const body = { contestId: held.contestId, outcome, reason: REASON };
+      const contest = request.contest as NonNullable<Request['contest']>;
+      const body = { contestId: contest.contestId, outcome, reason: REASON };
       const reply = await real.post('/privacy/contest/resolve', body, real.staff('reviewer'));
-      if (held.outcome !== null && held.outcome !== outcome)
+      if (contest.outcome !== null && contest.outcome !== outcome)
         return expectRefused(reply, 409, 'already-resolved');
       expect({ status: reply.status, body: reply.json() }).toMatchObject({
         status: 200,
         body: { status: 'resolved', outcome },
       });
-      if (held.outcome === null && outcome === 'overturned') request.device.override = true;
-      held.outcome = outcome;
+      if (contest.outcome === null && outcome === 'overturned') request.device.override = true;
+      contest.outcome = outcome;
     },
   );
 
@@ -245,19 +248,23 @@ const overturn = (): Command =>
     },
   );
 
-const me = (i: number, action: 'view' | 'forget', own: boolean): Command =>
-  command(`me ${action}(${i}${own ? '' : ', of another session'})`, hasRequests, async (model, real) => {
-    const { token, session, device, alive } = pickRequest(model, i);
-    const cookie = `gp_session=${own ? session : createNonce(32)}`;
-    const reply = await real.post('/me', { token, action }, '', { cookie, origin: ORIGIN });
-    if (!own) return expectRefused(reply, 401, 'unauthenticated');
-    if (action === 'view') return expectRefused(reply, 404, 'no-retained-data');
-    expect({ status: reply.status, body: reply.json() }).toMatchObject({
-      status: 200,
-      body: { forgotten: true, shared: false, receiptId: expect.stringMatching(/^era_/) as string },
-    });
-    if (alive) forgetDevice(model, device, { defence: true });
-  });
+const me = (i: number, action: 'view' | 'forget', isOwnSession: boolean): Command =>
+  command(
+    `me ${action}(${i}${isOwnSession ? '' : ', of another session'})`,
+    hasRequests,
+    async (model, real) => {
+      const { token, session, device, alive } = pickRequest(model, i);
+      const cookie = `gp_session=${isOwnSession ? session : createNonce(32)}`;
+      const reply = await real.post('/me', { token, action }, '', { cookie, origin: ORIGIN });
+      if (!isOwnSession) return expectRefused(reply, 401, 'unauthenticated');
+      if (action === 'view') return expectRefused(reply, 404, 'no-retained-data');
+      expect({ status: reply.status, body: reply.json() }).toMatchObject({
+        status: 200,
+        body: { forgotten: true, shared: false, receiptId: expect.stringMatching(/^era_/) as string },
+      });
+      if (alive) forgetDevice(model, device, { defence: true });
+    },
+  );
 
 const eraseOwn = (i: number): Command =>
   command(`erase own(${i})`, hasRequests, async (model, real) => {
@@ -284,20 +291,20 @@ const dsar = (i: number): Command =>
     const reply = await real.post('/privacy/dsar', {}, real.subject(device.visitorId));
     if (!device.reached) return expectRefused(reply, 404, 'no-data');
     expect(reply.status).toBe(200);
-    const told = reply.json() as {
+    const exported = reply.json() as {
       readonly decisions: readonly { readonly requestId: string }[];
       readonly contests: readonly { readonly contestId: string; readonly outcome: string | null }[];
       readonly override: object | null;
     };
-    const own = model.requests.filter((request) => request.device === device && request.alive);
-    expect(told.decisions.map(({ requestId }) => requestId).sort()).toEqual(
-      own.map(({ requestId }) => requestId).sort(),
+    const ownRequests = model.requests.filter((request) => request.device === device && request.alive);
+    expect(exported.decisions.map(({ requestId }) => requestId).sort()).toEqual(
+      ownRequests.map(({ requestId }) => requestId).sort(),
     );
-    const contests = own.flatMap((request) => (request.contest ? [request.contest] : []));
-    expect(told.contests.map(({ contestId, outcome }) => `${contestId} ${outcome}`).sort()).toEqual(
+    const contests = ownRequests.flatMap((request) => (request.contest ? [request.contest] : []));
+    expect(exported.contests.map(({ contestId, outcome }) => `${contestId} ${outcome}`).sort()).toEqual(
       contests.map(({ contestId, outcome }) => `${contestId} ${outcome}`).sort(),
     );
-    expect(told.override !== null).toBe(device.override);
+    expect(exported.override !== null).toBe(device.override);
   });
 
 const restart = (): Command =>
@@ -322,7 +329,7 @@ export const anyCommand: fc.Arbitrary<Command>[] = [
   fc.tuple(index, fc.constantFrom('upheld', 'overturned')).map(([i, outcome]) => resolve(i, outcome)),
   fc
     .tuple(index, fc.constantFrom('view', 'forget'), fc.boolean())
-    .map(([i, action, own]) => me(i, action, own)),
+    .map(([i, action, isOwnSession]) => me(i, action, isOwnSession)),
   fc.constant(overturn()),
   index.map(eraseOwn),
   index.map(eraseAsDpo),

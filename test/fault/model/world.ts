@@ -86,7 +86,7 @@ export interface Request {
 }
 
 export interface Device {
-  /** What its signals are made of. */
+  /** The device's signals are derived from it. */
   readonly name: string;
   readonly bot: boolean;
   visitorId: string;
@@ -104,7 +104,7 @@ export interface Person {
   reason: Reason;
   /** Something was written since the last erasure, under a key that another erasure destroys. */
   keyed: boolean;
-  /** Of the last event; null: there is none. */
+  /** Place of the last event; null before the first one. */
   place: { readonly seq: number; readonly hash: string } | null;
 }
 
@@ -139,7 +139,7 @@ export function newModel(): Model {
   };
 }
 
-/** What is gone of a device when everything of it is erased, but for what `keep` says. */
+/** Removes everything about an erased device except what `keep` names. */
 export function forgetDevice(model: Model, device: Device, keep: { readonly defence: boolean }): void {
   for (const request of model.requests) {
     if (request.device !== device || !request.alive) continue;
@@ -149,8 +149,8 @@ export function forgetDevice(model: Model, device: Device, keep: { readonly defe
   }
   device.seen = false;
   if (!keep.defence) device.override = false;
-  // What is kept for a person's defence stays within their reach.
-  const kept =
+  // A row that is kept for a person's defence stays within their reach.
+  const isKept =
     device.override || model.requests.some((request) => request.device === device && request.alive);
-  device.reached &&= kept;
+  device.reached &&= isKept;
 }

@@ -21,9 +21,9 @@ export function missingFaketime(): string | null {
 }
 
 export interface FakeClock {
-  /** For the process whose clock it is. */
+  /** The process with this clock needs it. */
   readonly environment: Environment;
-  /** What its clock is off by from now on, in seconds. */
+  /** Moves the clock to this offset, in seconds. */
   set(seconds: number): void;
   /** Milliseconds since 1970 by that clock. */
   now(): number;
@@ -32,13 +32,13 @@ export interface FakeClock {
 export function createFakeClock(directory: string): FakeClock {
   const file = join(directory, 'faketime');
   let offset = 0;
-  const set = (seconds: number): void => {
+  const setOffset = (seconds: number): void => {
     offset = seconds;
     // Whole or not at all: the process reads it at every look at the clock.
     writeFileSync(`${file}.new`, `${seconds < 0 ? '-' : '+'}${Math.abs(seconds)}\n`);
     renameSync(`${file}.new`, file);
   };
-  set(0);
+  setOffset(0);
   return {
     environment: {
       LD_PRELOAD: library ?? '',
@@ -46,7 +46,7 @@ export function createFakeClock(directory: string): FakeClock {
       FAKETIME_NO_CACHE: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     },
-    set,
+    set: setOffset,
     now: () => Date.now() + offset * 1000,
   };
 }

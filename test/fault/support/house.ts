@@ -16,7 +16,7 @@ export interface House {
   readonly dataDir: string;
   readonly target: SealTarget;
   readonly idp: Idp;
-  /** Of a secret key. */
+  /** Secret key of the tenant. */
   readonly key: string;
   /** A server on these data; it takes over the calls below. */
   start(settings?: Environment): Promise<GpdProcess>;
@@ -48,18 +48,18 @@ const bearer = (credential: string): Record<string, string> =>
 export async function createHouse(options: HouseOptions = {}): Promise<House> {
   const idp = await startIdp();
   const dataDir = options.dataDir ?? join(tempDir('fault'), 'gpd-data');
-  const own: Environment = { ...options.settings, GPD_DATA_DIR: dataDir };
+  const environment: Environment = { ...options.settings, GPD_DATA_DIR: dataDir };
   const init = ['init', '--tenant', KID, '--origin', ORIGIN];
-  const { publicKey } = await gpdJson<{ publicKey: string }>(init, { env: own });
+  const { publicKey } = await gpdJson<{ publicKey: string }>(init, { env: environment });
   const create = ['apikeys', 'create', KID, '--scope', 'secret', '--name', 'fault'];
-  const { key } = await gpdJson<{ key: string }>(create, { env: own });
-  const serving = { ...own, ...idp.settings, GPD_RATE_PRIVACY: 'off', GPD_RATE_CONSENT: 'off' };
+  const { key } = await gpdJson<{ key: string }>(create, { env: environment });
+  const serving = { ...environment, ...idp.settings, GPD_RATE_PRIVACY: 'off', GPD_RATE_CONSENT: 'off' };
   let url = '';
   const post: House['post'] = (path, body, credential = key, headers = {}) =>
     postJson(url, path, body, { ...bearer(credential), ...headers });
   const token = (claims: Readonly<Record<string, unknown>>): string =>
     idp.forge(idp.claims({ gpd_tenant: KID, ...claims }));
-  const cli: House['cli'] = (args) => runProgram(args, { env: own });
+  const cli: House['cli'] = (args) => runProgram(args, { env: environment });
   return {
     dataDir,
     idp,

@@ -24,15 +24,17 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): P
   );
 }
 
-/** What was answered is there; what was not is there whole or not at all; nothing is taken twice. */
+/**
+ * An answered visit is stored; an unanswered one is stored whole or not at all; no nonce is accepted twice.
+ */
 async function judgeVisits(house: House, book: Book): Promise<number> {
-  const gone = new Set(book.erasures.map(({ requestId }) => requestId));
+  const erasedIds = new Set(book.erasures.map(({ requestId }) => requestId));
   let twice = 0;
   await each(book.visits, async ({ bundle, answer }) => {
     const again = (await send(house, bundle)).status;
     if (answer) {
       expect({ requestId: answer.requestId, again }).toEqual({ requestId: answer.requestId, again: 409 });
-      if (gone.has(answer.requestId)) return;
+      if (erasedIds.has(answer.requestId)) return;
       const reply = await house.get(`/v1/decisions/${answer.requestId}`);
       expect({ requestId: answer.requestId, status: reply.status }).toMatchObject({ status: 200 });
       expect(reply.json()).toMatchObject({ visitorId: answer.visitorId, class: answer.class });
@@ -50,8 +52,8 @@ function reasonsOf(chosen: readonly Chosen[], shredded: boolean | null | undefin
   if (shredded === true) return ['erased'];
   const last = chosen.at(-1);
   const before = chosen.at(-2);
-  const known = last?.place ? [last.choice] : [last?.choice ?? '', before?.choice ?? 'never-asked'];
-  return shredded === null ? [...known, 'erased'] : known;
+  const choices = last?.place ? [last.choice] : [last?.choice ?? '', before?.choice ?? 'never-asked'];
+  return shredded === null ? [...choices, 'erased'] : choices;
 }
 
 async function judgeChoices(house: House, book: Book): Promise<void> {
@@ -126,9 +128,9 @@ const HALVES = {
 
 /** Nothing was done by half, whatever was answered. */
 export async function judgeTables(house: House): Promise<void> {
-  for (const [what, sql] of Object.entries(HALVES)) {
+  for (const [fault, sql] of Object.entries(HALVES)) {
     const [row] = await house.sql(sql);
-    expect({ what, n: Number(row?.['n']) }).toEqual({ what, n: 0 });
+    expect({ what: fault, n: Number(row?.['n']) }).toEqual({ what: fault, n: 0 });
   }
 }
 
@@ -152,9 +154,9 @@ export async function judgeFiles(house: House, book: Book): Promise<void> {
   const resumed = await house.cli(['erase', 'resume', '--json']);
   expect({ code: resumed.code, err: resumed.stderr }).toMatchObject({ code: 0 });
   const files = readdirSync(house.dataDir).map((name) => readFileSync(join(house.dataDir, name)));
-  const left = book.erasures.filter(
+  const unfinished = book.erasures.filter(
     ({ requestId, visitorId, receiptId }) =>
       receiptId !== null && files.some((bytes) => bytes.includes(requestId) || bytes.includes(visitorId)),
   );
-  expect(left).toEqual([]);
+  expect(unfinished).toEqual([]);
 }

@@ -30,9 +30,9 @@ export async function killUnderLoad(house: House, gpd: GpdProcess, round: number
   book.onAcknowledged = (path) => {
     if (path === kind) kill();
   };
-  const late = setTimeout(kill, ARMED_MS);
+  const timeout = setTimeout(kill, ARMED_MS);
   await dead;
-  clearTimeout(late);
+  clearTimeout(timeout);
   await load;
   return book;
 }

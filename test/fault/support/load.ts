@@ -9,7 +9,10 @@ import { browserHeaders } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
 import type { House } from './house.ts';
 
-/** What people and backends do all day, and a book of what they were told: the judge holds the server to it. */
+/**
+ * The load does what people and backends do all day and records their answers; the judge compares them with
+ * the data.
+ */
 
 /** `null`: no answer came, so it is done or not; nobody knows. */
 export interface Visited {
@@ -41,7 +44,7 @@ export interface Erased {
 
 export interface Book {
   readonly visits: Visited[];
-  /** By principal, the last one last. */
+  /** Each principal's choices in order. */
   readonly choices: Map<string, Chosen[]>;
   readonly contests: Contested[];
   readonly erasures: Erased[];
@@ -71,7 +74,7 @@ export const PURPOSE = 'device-identification';
 const PAUSE_MS = 20;
 
 /** The answer when it has the status that acknowledges; else noted, and null. */
-async function told(
+async function answered(
   book: Book,
   expected: number,
   path: string,
@@ -100,7 +103,7 @@ export const send = (house: House, bundle: SealedBundle): Promise<Reply> =>
 
 export async function visit(house: House, book: Book): Promise<IngestResponse | null> {
   const bundle = createBundle(house.target);
-  const reply = await told(book, 200, INGEST, () => send(house, bundle));
+  const reply = await answered(book, 200, INGEST, () => send(house, bundle));
   const answer = reply ? (reply.json() as IngestResponse) : null;
   book.visits.push({ bundle, answer });
   return answer;
@@ -109,7 +112,7 @@ export async function visit(house: House, book: Book): Promise<IngestResponse | 
 async function choose(house: House, book: Book, principalId: string, choice: Choice): Promise<boolean> {
   const action = { granted: 'grant', withdrawn: 'withdraw', denied: 'deny' }[choice];
   const body = { principalId, purposes: [PURPOSE] };
-  const reply = await told(book, 201, `/v1/consent/${action}`, (path) => house.post(path, body));
+  const reply = await answered(book, 201, `/v1/consent/${action}`, (path) => house.post(path, body));
   const place = reply ? (reply.json() as NonNullable<Chosen['place']>) : null;
   const chosen = book.choices.get(principalId) ?? [];
   book.choices.set(principalId, [...chosen, { choice, place }]);
@@ -125,10 +128,10 @@ async function consent(house: House, book: Book, turn: number, shreds: boolean):
 }
 
 async function shred(house: House, book: Book, principalId: string): Promise<void> {
-  const opened = await told(book, 201, '/v1/sessions', (path) => house.post(path, { principalId }));
+  const opened = await answered(book, 201, '/v1/sessions', (path) => house.post(path, { principalId }));
   if (!opened) return;
   const { token } = opened.json() as { token: string };
-  const reply = await told(book, 200, '/v1/principals/erase', (path) => house.post(path, {}, token));
+  const reply = await answered(book, 200, '/v1/principals/erase', (path) => house.post(path, {}, token));
   book.shredded.set(principalId, reply ? true : null);
 }
 
@@ -136,7 +139,7 @@ async function contest(house: House, book: Book, turn: number): Promise<void> {
   const answer = await visit(house, book);
   if (!answer?.visitorId) return;
   const { requestId, visitorId } = answer;
-  const filed = await told(book, 202, '/privacy/contest', (path) =>
+  const filed = await answered(book, 202, '/privacy/contest', (path) =>
     house.post(path, { requestId }, house.subject(visitorId)),
   );
   const contestId = filed ? (filed.json() as { contestId: string }).contestId : null;
@@ -147,7 +150,7 @@ async function contest(house: House, book: Book, turn: number): Promise<void> {
   }
   const outcome = turn % 4 === 1 ? 'upheld' : 'overturned';
   const ruling = { contestId, outcome, reason: REASON };
-  const resolved = await told(book, 200, '/privacy/contest/resolve', (path) =>
+  const resolved = await answered(book, 200, '/privacy/contest/resolve', (path) =>
     house.post(path, ruling, house.staff('reviewer')),
   );
   book.contests.push({ ...entry, outcome: resolved ? outcome : null, resolving: !resolved });
@@ -157,7 +160,7 @@ async function erase(house: House, book: Book, turn: number): Promise<void> {
   const answer = await visit(house, book);
   if (!answer?.visitorId) return;
   const { requestId, visitorId } = answer;
-  const reply = await told(book, 200, '/privacy/erase', (path) =>
+  const reply = await answered(book, 200, '/privacy/erase', (path) =>
     turn % 2 === 0
       ? house.post(path, {}, house.subject(visitorId))
       : house.post(path, { requestId }, house.staff('dpo')),
@@ -184,13 +187,13 @@ export async function runLoad(
   const loop = async (work: (turn: number) => Promise<unknown>): Promise<void> => {
     for (let turn = 0; !over(); turn += 1) await work(turn);
   };
-  const many = (count: number, work: (turn: number) => Promise<unknown>): Promise<void>[] =>
+  const repeatWork = (count: number, work: (turn: number) => Promise<unknown>): Promise<void>[] =>
     Array.from({ length: count }, () => loop(work));
   await Promise.all([
-    ...many(visitors, () => visit(house, book)),
-    ...many(choosers, (turn) => consent(house, book, turn, erasers > 0)),
-    ...many(contesters, (turn) => contest(house, book, turn)),
-    ...many(erasers, (turn) => erase(house, book, turn)),
+    ...repeatWork(visitors, () => visit(house, book)),
+    ...repeatWork(choosers, (turn) => consent(house, book, turn, erasers > 0)),
+    ...repeatWork(contesters, (turn) => contest(house, book, turn)),
+    ...repeatWork(erasers, (turn) => erase(house, book, turn)),
   ]);
 }
 

@@ -4,8 +4,9 @@ import type { Book } from './load.ts';
 export function refusalsOf(book: Book): Readonly<Record<string, number>> {
   const unclear = new Map<string, number>();
   for (const { status, headers, text } of book.refusals) {
-    const told = `${status} ${headers['retry-after'] ?? 'without Retry-After'} ${text.slice(0, 60)}`;
-    if (!/^503 \d+ \{"error":"unavailable"/.test(told)) unclear.set(told, (unclear.get(told) ?? 0) + 1);
+    const refusal = `${status} ${headers['retry-after'] ?? 'without Retry-After'} ${text.slice(0, 60)}`;
+    if (!/^503 \d+ \{"error":"unavailable"/.test(refusal))
+      unclear.set(refusal, (unclear.get(refusal) ?? 0) + 1);
   }
   return Object.fromEntries(unclear);
 }

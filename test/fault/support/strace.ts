@@ -31,19 +31,19 @@ export async function breakDisk(
   const inject = `inject=${calls}:error=${error}:when=${when}`;
   const args = ['-f', '-q', '-e', `trace=${calls}`, '-e', 'signal=none', '-e', inject, '-o', '/dev/null'];
   const tracer = spawn('strace', [...args, '-p', String(pid)], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
+  let output = '';
   tracer.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    output += text;
   });
-  const gone = once(tracer, 'exit');
+  const exited = once(tracer, 'exit');
   // It says nothing when it is ready; the kernel does.
   for (let i = 0; !(await isTraced(pid)); i += 1) {
-    if (i > 500 || tracer.exitCode !== null) throw new Error(`strace did not attach: ${said}`);
+    if (i > 500 || tracer.exitCode !== null) throw new Error(`strace did not attach: ${output}`);
     await sleep(10);
   }
   return async () => {
     if (tracer.exitCode === null && tracer.signalCode === null) tracer.kill('SIGINT');
-    await gone;
+    await exited;
   };
 }
 

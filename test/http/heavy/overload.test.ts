@@ -7,7 +7,7 @@ import { ask } from '../../support/http.ts';
 import { type GpdProcess, startProcess } from '../../support/process.ts';
 import { createBundle } from '../../support/seal.ts';
 
-const SENT = MAX_UNDER_WAY + 800;
+const REQUESTS = MAX_UNDER_WAY + 800;
 
 let gpd: GpdProcess;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ describe('more bundles than places', () => {
     const firstRefused = new Promise<Reply>((resolve) => {
       early = resolve;
     });
-    const bundles = Array.from({ length: SENT }, () => createBundle(gpd.targets[0]!));
+    const bundles = Array.from({ length: REQUESTS }, () => createBundle(gpd.targets[0]!));
     const answers = Promise.all(
       bundles.map(async (bundle) => {
         const reply = await post(gpd.url, bundle);
@@ -42,9 +42,9 @@ describe('more bundles than places', () => {
     const replies = await answers;
     const statuses = new Set(replies.map(({ status }) => status));
     expect(statuses).toEqual(new Set([200, 503]));
-    const late = replies.findIndex(refusedEarly);
+    const refusedIndex = replies.findIndex(refusedEarly);
     expect(replies.filter(({ status }) => status === 200).length).toBeGreaterThan(MAX_UNDER_WAY / 2);
     // The places are free again, and the nonce of what was refused is unclaimed.
-    expectCore(await post(gpd.url, bundles[late]), 'ok');
+    expectCore(await post(gpd.url, bundles[refusedIndex]), 'ok');
   });
 });

@@ -148,26 +148,26 @@ describe.concurrent('SIGTERM', () => {
   it('in the middle of traffic loses no answer that was given', async () => {
     const gpd = await startProcess();
     const acme = gpd.targets[0]!;
-    const given: string[] = [];
+    const requestIds: string[] = [];
     const sending = Array.from({ length: 200 }, async () => {
       const reply = await post(gpd.url, createBundle(acme)).catch(() => null);
-      if (reply?.status === 200) given.push(expectCore(reply, 'ok').requestId);
+      if (reply?.status === 200) requestIds.push(expectCore(reply, 'ok').requestId);
     });
-    await vi.waitFor(() => expect(given.length).toBeGreaterThan(5), { timeout: 10_000, interval: 1 });
+    await vi.waitFor(() => expect(requestIds.length).toBeGreaterThan(5), { timeout: 10_000, interval: 1 });
     gpd.terminate();
     await Promise.all(sending);
     await expectEnd(gpd);
     const rows = await execute(gpd.dataDir, 'SELECT request_id FROM decisions');
-    expect(new Set(rows.map((row) => row['request_id']))).toEqual(new Set(given));
-    expect(rows).toHaveLength(given.length);
+    expect(new Set(rows.map((row) => row['request_id']))).toEqual(new Set(requestIds));
+    expect(rows).toHaveLength(requestIds.length);
   });
 });
 
 describe.concurrent('a database that cannot be read', () => {
   it('GET /readyz is 503 with the cause while the database cannot be read, and ready again afterwards', async () => {
-    const own = await startProcess();
-    const ready = () => ask(own.url, '/readyz');
-    await execute(own.dataDir, 'ALTER TABLE revisions RENAME TO hidden');
+    const ownServer = await startProcess();
+    const ready = () => ask(ownServer.url, '/readyz');
+    await execute(ownServer.dataDir, 'ALTER TABLE revisions RENAME TO hidden');
     await vi.waitFor(async () => expect((await ready()).status).toBe(503), {
       timeout: 15_000,
       interval: 250,
@@ -175,12 +175,12 @@ describe.concurrent('a database that cannot be read', () => {
     const { status, notReady } = (await ready()).json() as { status: string; notReady: string[] };
     expect(status).toBe('not-ready');
     expect(notReady.join()).toMatch(/database/);
-    expect((await ask(own.url, '/healthz')).status).toBe(200);
-    await execute(own.dataDir, 'ALTER TABLE hidden RENAME TO revisions');
+    expect((await ask(ownServer.url, '/healthz')).status).toBe(200);
+    await execute(ownServer.dataDir, 'ALTER TABLE hidden RENAME TO revisions');
     await vi.waitFor(async () => expect((await ready()).status).toBe(200), {
       timeout: 20_000,
       interval: 100,
     });
-    await own.stop();
+    await ownServer.stop();
   });
 });

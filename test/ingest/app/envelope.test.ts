@@ -175,7 +175,7 @@ describe('the media type', () => {
     expectCore(await post(gpd.url, createBundle(acme), { 'content-encoding': 'identity' }), 'ok');
   });
 
-  it('takes the query part of an address for nothing', async () => {
+  it('ignores the query of an address', async () => {
     const body = JSON.stringify(createBundle(acme));
     const headers = { ...browserHeaders(), 'content-type': 'application/json' };
     const reply = await ask(gpd.url, `${INGEST}?kid=other`, { method: 'POST', headers, body });

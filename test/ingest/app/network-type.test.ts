@@ -31,7 +31,7 @@ describe('GPD_MMDB_FILE', () => {
     expect(isHosting(null)).toBeNull();
   });
 
-  it('refuses a file that is none with one sentence', async () => {
+  it('refuses an invalid file with one sentence', async () => {
     const file = join(tempDir('mmdb'), 'broken.mmdb');
     writeFileSync(file, 'not a database');
     await expect(openNetworkTypes(file)).rejects.toThrow(

@@ -105,7 +105,7 @@ describe('pairs of a week', () => {
     expect((await look({ ...device, network: 'n' })).spread.pairsOfWeek).toBe(7);
   });
 
-  it('of a tenant are those of all its ids', async () => {
+  it('count all ids of a tenant', async () => {
     for (let i = 0; i < 6; i += 1) await sight({ kid: 'sum', durable: `d${i}`, network: 'n' });
     await sight({ kid: 'sum', durable: 'd0', network: 'n', day: TODAY - 7 });
     clock += 11_000;

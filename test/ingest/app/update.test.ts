@@ -107,7 +107,7 @@ describe('a bundle that supersedes an earlier one', () => {
     expectCore(await send({ after, session: `x; gp_session=${session}` }), 'ok');
   });
 
-  it('reads the consent anew: a withdrawal is told before the session is looked at', async () => {
+  it('reads the consent again: a withdrawal is reported before the session is read', async () => {
     const { requestId: after, session } = await visit();
     const consent = { purposes: [], gpc: false, version: 3, issuedAt: Date.now() };
     expectCore(await send({ after, session, consent }), 'consent-missing');
@@ -122,7 +122,7 @@ describe('a bundle that supersedes an earlier one', () => {
     expect(await decision(two.requestId)).not.toHaveProperty('supersededBy');
   });
 
-  it('of another tenant looks like none', async () => {
+  it('of another tenant looks like an unknown one', async () => {
     const theirs = await visit({ tenant: 1 });
     const later = await visit({ tenant: 1, after: theirs.requestId, session: theirs.session });
     expect(await decision(theirs.requestId, otherSecret)).toMatchObject({ supersededBy: later.requestId });
@@ -140,7 +140,7 @@ describe('a person whose session has two decisions', () => {
     return signals;
   }
 
-  it('is told and forgets both by the token of the first', async () => {
+  it('reads and forgets both with the token of the first', async () => {
     const signals = sharedDevice();
     const first = await visit({ signals });
     const second = await visit({ signals, after: first.requestId, session: first.session });
@@ -154,7 +154,7 @@ describe('a person whose session has two decisions', () => {
       expect(await decision(requestId)).toMatchObject({ error: 'no-such-decision' });
   });
 
-  it('has nothing told or erased by who copied the session and superseded the first', async () => {
+  it('loses nothing to somebody who copied the session and superseded the first decision', async () => {
     const signals = sharedDevice();
     const theirs = await visit({ signals });
     const copied = await visit({ after: theirs.requestId, session: theirs.session });

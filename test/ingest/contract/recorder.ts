@@ -80,7 +80,7 @@ export function recorderContract(make: MakeDatabase): void {
       ]);
     });
 
-    it('settles a sighting on what is known of its device, and of two at once on the same', async () => {
+    it('records a sighting with what is known of its device, and two simultaneous ones with the same', async () => {
       const recorder = createWholeRecorder(db.database, () => performance.now());
       const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, 'settled');
@@ -149,7 +149,7 @@ export function recorderContract(make: MakeDatabase): void {
       });
     });
 
-    it('settles anew, and answers what was written, where the database took a transaction back', async () => {
+    it('decides again, and answers what was written, when the database rolled a transaction back', async () => {
       let rounds = 0;
       const twice: Database = {
         ...db.database,

@@ -114,7 +114,7 @@ export function visitorIdContract(make: MakeDatabase): void {
       expect(await reached(kid)).toBeNull();
     });
 
-    it('is told again by the next visit where the index has lost it', async () => {
+    it('returns with the next visit where the index has lost it', async () => {
       const kid = await addTenant(db.database, 'lost-index');
       await visit(db.database, kid, 'a');
       await db.database.transaction((tx) => tx('visitor_index').where({ kid }).delete());

@@ -95,7 +95,7 @@ describe('opening in a thread', () => {
     expect([count('acme 2'), count('acme 1'), usedKeys.length]).toEqual([100, 100, 200]);
   });
 
-  it('opens with the keys that it was told last, and forgets a tenant that has gone', async () => {
+  it('opens with the latest keys, and forgets a removed tenant', async () => {
     const { opening } = await ready();
     const before = opening.open(sealed('before'));
     expect(await before).toEqual(opened('before'));
@@ -108,7 +108,7 @@ describe('opening in a thread', () => {
     expect(await opening.open(sealed('gone', older))).toEqual(shut());
   });
 
-  it('takes nothing from a generation whose grace endedGenerations since the thread was told', async () => {
+  it('accepts nothing from a generation whose grace ended after the thread got its keys', async () => {
     const { opening } = await ready({ endedGenerations: [1] });
     expect(await opening.open(sealed('late', older))).toEqual(shut());
     expect(await opening.open(sealed('in time'))).toEqual(opened('in time'));
@@ -149,7 +149,7 @@ describe('opening in a thread', () => {
     expect(await Promise.all(answers.map(async (answer) => answer))).toEqual(
       texts.map((text) => opened(text)),
     );
-    expect(String(faults.at(-1))).toContain('has endedGenerations with');
+    expect(String(faults.at(-1))).toContain('has ended with');
     expect(opening.open(sealed('after', older))).toEqual(opened('after'));
   });
 
@@ -171,7 +171,7 @@ describe('opening in a thread', () => {
     ]);
   });
 
-  it('starts the thread again after it has endedGenerations, with the keys of then', async () => {
+  it('starts the thread again after it has ended, with the current keys', async () => {
     const flag = join(tempDir('thread'), 'ended-once');
     const endsOnce = `import { existsSync, writeFileSync } from 'node:fs';
       import { parentPort } from 'node:worker_threads';

@@ -66,7 +66,7 @@ describe('a family that is coarse by nature', () => {
     expect(coarse(make)).toBe(false);
   });
 
-  it('is none of Firefox with two marks of a defense', () => {
+  it('does not include Firefox with two marks of a defense', () => {
     const two = (browser: Browser): void => {
       Object.assign(browser.signals.time, { zone: 'UTC', clockStepMs: 16.67 });
     };
@@ -120,7 +120,7 @@ describe('the chance that a second network of the day is another device', () => 
     expect(chance(2, 5000, { pairsOfWeek: 9 })).toBeCloseTo(1.5 / 1.6);
   });
 
-  it('is none of an id that is new, on a network it has today, or on the first of the day', () => {
+  it('is zero for a new id, on a network it has today, and on the first network of the day', () => {
     expect(chance(2, 100, { seen: false })).toBe(0);
     expect(chance(2, 100, { marked: true })).toBe(0);
     expect(chance(1, 100, { pairsOfWeek: 6 })).toBe(0);

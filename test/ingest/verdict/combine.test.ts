@@ -62,7 +62,7 @@ describe('the score', () => {
     expect(classify(facts, rules).score).toBe(score);
   });
 
-  it('is the sum of what is said of the rules, whenever no cap was hit', () => {
+  it('is the sum of the listed weights whenever no cap was hit', () => {
     const judged = changed(
       chrome,
       all(

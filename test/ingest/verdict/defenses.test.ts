@@ -55,7 +55,7 @@ describe('resistFingerprinting', () => {
     ['Chrome', chrome],
     ['Safari', safari],
     ['Brave', brave],
-  ])('is none of %s, whatever marks it wears', (_name, make) => {
+  ])('does not include %s, whatever marks it wears', (_name, make) => {
     expect(wearing(make, MARKS)).not.toContain('firefox-rfp');
   });
 
@@ -95,7 +95,7 @@ describe('the screen of resistFingerprinting', () => {
   it.each([
     ['widths', { width: null, innerWidth: null, outerWidth: null }],
     ['heights', { height: null, innerHeight: null, outerHeight: null }],
-  ])('is none where no %s are told', (_name, sizes) => {
+  ])('is not recognised without %s', (_name, sizes) => {
     const untold = all(two, marks('screen'), setFields('screen', sizes));
     expect(changed(firefox, untold).facts.defenses).toEqual([]);
   });
@@ -176,7 +176,7 @@ describe('Brave', () => {
   it.each<readonly [string, () => Browser]>([
     ['Firefox', firefox],
     ['Safari', safari],
-  ])('is none on the engine of %s', (_name, make) => {
+  ])('is not recognised on the engine of %s', (_name, make) => {
     const pretending = changed(make, ({ signals }) => {
       Object.assign(signals.page, {
         brave: true,

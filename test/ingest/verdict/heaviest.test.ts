@@ -24,7 +24,7 @@ describe('of rules that state one fact', () => {
     expect(counted(weak, strong)).toEqual(['strong']);
   });
 
-  it('of one kind the heaviest counts, and of equals the first', () => {
+  it('the heaviest of one kind counts, and the first of equals', () => {
     expect(counted(light, heavy)).toEqual(['heavy']);
     expect(counted(heavy, light)).toEqual(['heavy']);
     expect(counted(rule('first', 'M', 0.1), rule('second', 'M', 0.1))).toEqual(['first']);

@@ -42,7 +42,7 @@ describe('a tenant’s policy', () => {
     expect(new Set(versions).size).toBe(versions.length);
   });
 
-  it('is told which of its rules do not exist', () => {
+  it('names the rules that do not exist', () => {
     expect(unknownRules(policy({ weights: { A1: 0.1, A99: 0.1 }, off: ['M3', 'M7'] }))).toEqual([
       'A99',
       'M3',

@@ -32,7 +32,7 @@ describe('the table of rules', () => {
     for (const { id, text } of RULES) expect(ruleText(id)).toBe(text);
   });
 
-  it('knows what to say of a rule that is no more', () => {
+  it('still describes a rule that was removed', () => {
     expect(ruleText('A99')).toBe('Rule A99 of an earlier policy.');
   });
 

@@ -60,10 +60,10 @@ describe('the cost of an inclusion proof', () => {
     await inclusionProof(0, size, log.reader);
     [log.calls, log.hashes] = [0, 0];
     const start = process.hrtime.bigint();
-    const made = [];
-    for (const index of proofs) made.push(await inclusionProof(index, size, log.reader));
+    const results = [];
+    for (const index of proofs) results.push(await inclusionProof(index, size, log.reader));
     const micros = Number(process.hrtime.bigint() - start) / 1000 / PROOFS;
-    for (const [i, proof] of made.entries()) {
+    for (const [i, proof] of results.entries()) {
       const index = proofs[i] ?? 0;
       expect(verifyInclusion(index, size, log.leafAt(index), proof, log.root), `${index} of ${size}`).toBe(
         true,

@@ -26,7 +26,7 @@ async function createProof(index: number, size: number): Promise<string> {
   return formatTlogProof({ entry: entries[index]!, index, hashes, checkpoint: await checkpointOver(size) });
 }
 
-/** As `gpd consent export` writes it. */
+/** `gpd consent export` writes these lines. */
 const createExport = (size: number): string[] =>
   entries.slice(0, size).map((entry, seq) => {
     return JSON.stringify({ seq, hash: leafHash(entry).toString('hex'), entry: entry.toString() });

@@ -57,10 +57,10 @@ export function anchorsContract(make: MakeDatabase): void {
 
     it.each(Object.keys(keepers))(
       'an hour is sealed once, though %s keeps one of its decisions',
-      async (what) => {
-        const kid = await addTenant(db.database, `quiet-${what.replaceAll(' ', '-')}`);
+      async (row) => {
+        const kid = await addTenant(db.database, `quiet-${row.replaceAll(' ', '-')}`);
         for (const id of ['k1', 'k2', 'k3']) await record(kid, `${kid}${id}`, BEGIN);
-        await keepers[what]?.(kid, `${kid}k1`);
+        await keepers[row]?.(kid, `${kid}k1`);
         expect(await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
         for (let hour = 0; hour < QUIET_HOURS; hour += 1) {
           const now = BEGIN + 10 * DAY + hour * HOUR;
@@ -87,7 +87,7 @@ export function anchorsContract(make: MakeDatabase): void {
         for (const table of ['verdict_seals', 'audit_seals']) await tx(table).where({ kid }).delete();
       });
       for (const seal of [anchorVerdicts, anchorAudit]) expect(await seal(other, kid, later)).toBe(0);
-      // What a clock that went back brings is filed behind it.
+      // Rows that a clock wrote after it went back are filed behind it.
       await record(kid, 'cut2', BEGIN + 1);
       await note(kid, BEGIN + 1);
       for (const [table, at] of [['decisions', 'decided_at'] as const, ['audit_log', 'at'] as const]) {
@@ -99,7 +99,7 @@ export function anchorsContract(make: MakeDatabase): void {
       expect(types.sort()).toEqual(['audit.sealed', 'audit.sealed', 'verdicts.sealed', 'verdicts.sealed']);
       // Retention says in the log what it takes; this was somebody else.
       const missing = await sealProblems(other, kid);
-      expect(missing.filter((what) => what.startsWith('the anchor of the'))).toHaveLength(2);
+      expect(missing.filter((row) => row.startsWith('the anchor of the'))).toHaveLength(2);
       expect(missing).toHaveLength(2);
     });
   });

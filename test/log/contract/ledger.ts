@@ -161,10 +161,10 @@ export function ledgerContract(make: MakeDatabase): void {
       const add = (node: Database, line: string, text = 'of 5'): Promise<void> =>
         addCosignatures(node, kid, { size: 5, text }, (lines) => [lines, line]);
       await Promise.all([add(db.database, 'a'), add(other, 'b'), add(other, 'c', 'another of 5')]);
-      const [kept, ...more] = await listCosigned(other, kid, 0);
-      expect(more).toEqual([]);
-      expect(kept).toMatchObject(second);
-      expect(['ab', 'ba']).toContain(kept?.lines);
+      const [stored, ...otherRows] = await listCosigned(other, kid, 0);
+      expect(otherRows).toEqual([]);
+      expect(stored).toMatchObject(second);
+      expect(['ab', 'ba']).toContain(stored?.lines);
       expect(await listCosigned(other, kid, 6)).toEqual([]);
     });
 
@@ -174,7 +174,7 @@ export function ledgerContract(make: MakeDatabase): void {
       const signer = createNoteSigner(`gpd.example/ledger/${kid}`, randomBytes(32));
       await db.database.transaction((tx) => tx('ledger_heads').where({ kid }).update({ vkey: signer.vkey }));
       let go = (): void => {};
-      const held = new Promise<void>((resolve) => {
+      const released = new Promise<void>((resolve) => {
         go = resolve;
       });
       // It has read and signed the log of 3 when the other node signs that of 5.
@@ -186,7 +186,7 @@ export function ledgerContract(make: MakeDatabase): void {
         ...db.database,
         transaction(work) {
           sign();
-          return held.then(() => db.database.transaction(work));
+          return released.then(() => db.database.transaction(work));
         },
       };
       const begin = { kid, vkey: signer.vkey, text: signCheckpoint(0, sha256(''), signer), signedAt: 0 };
@@ -201,12 +201,12 @@ export function ledgerContract(make: MakeDatabase): void {
         });
       };
       const [here, there] = [await nodeOf(slow, 1_000_000), await nodeOf(other, 1_000_001)];
-      const late = here!.checkpoint(kid);
+      const pendingCheckpoint = here!.checkpoint(kid);
       await hasSigned;
       await append(other, kid, texts(2, 'more'));
       const first = await there!.checkpoint(kid);
       go();
-      expect(await late).toBe(first);
+      expect(await pendingCheckpoint).toBe(first);
       expect((await readHead(other, kid))?.checkpoint).toMatchObject({ text: first, size: 5 });
     });
   });

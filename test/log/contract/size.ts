@@ -23,7 +23,7 @@ import { sealProblems } from '../../support/verify.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
-/** What is read in pieces and goes in steps, with more rows than one of them takes. */
+/** There are more rows than gpd reads in one piece or deletes in one step. */
 export function sizeContract(make: MakeDatabase): void {
   describe('seals and retention of many rows', () => {
     let db: TestDatabase;
@@ -100,9 +100,9 @@ export function sizeContract(make: MakeDatabase): void {
       const rules = { kid, days: 30, now: NOW };
       expect(await retain(db.database, rules)).toMatchObject({ sightings: 14_998, visitorIndex: 14_998 });
       expect(await retain(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 0 });
-      const some = ['d000000', 'd000001', 'd000003', 'd000006'];
-      const left = other.read('visitor_index').where({ kid }).whereIn('durable', some);
-      expect(await left.orderBy('durable').pluck('durable')).toEqual(['d000001', 'd000003', 'd000006']);
+      const chosenDurables = ['d000000', 'd000001', 'd000003', 'd000006'];
+      const remaining = other.read('visitor_index').where({ kid }).whereIn('durable', chosenDurables);
+      expect(await remaining.orderBy('durable').pluck('durable')).toEqual(['d000001', 'd000003', 'd000006']);
       // 90,000 rows, in steps that get smaller where the machine is busy.
     });
 
@@ -120,26 +120,28 @@ export function sizeContract(make: MakeDatabase): void {
     });
 
     it('takes old events page by page, and leaves one that still waits', async () => {
-      const own = await make();
-      const kid = await addTenant(own.database, 'outbox-many');
+      const fixture = await make();
+      const kid = await addTenant(fixture.database, 'outbox-many');
       const hook = {
         url: 'https://hook.example/',
         events: ['decision.recorded'],
         allowPrivate: false,
       } as const;
       const webhook = { kid, id: 'w', ...hook, wrappedSecret: 'wrapped', createdAt: NOW };
-      await insertWebhook(own.database, webhook, operatorAt(NOW));
+      await insertWebhook(fixture.database, webhook, operatorAt(NOW));
       const rows = Array.from({ length: 5000 }, (_, i): Bindings => {
         const state = i === 2100 ? 'waiting' : 'delivered';
         return [kid, 'w', 'decision.recorded', NOW + Math.floor(i / 10), state, 0, 0];
       });
       const columns = 'kid, webhook, event, created_at, state, attempts, next_at';
-      await own.database.transaction((tx) => insertMany(tx, `INSERT INTO webhook_outbox (${columns})`, rows));
-      await purgeOutbox(own.database, NOW + 450);
-      const left = () => own.database.read('webhook_outbox').where({ kid });
-      expect(await left().count({ n: '*' }).first()).toEqual({ n: 501 });
-      expect(await left().where({ state: 'waiting' }).pluck('kid')).toEqual([kid]);
-      await own.close();
+      await fixture.database.transaction((tx) =>
+        insertMany(tx, `INSERT INTO webhook_outbox (${columns})`, rows),
+      );
+      await purgeOutbox(fixture.database, NOW + 450);
+      const outboxRows = () => fixture.database.read('webhook_outbox').where({ kid });
+      expect(await outboxRows().count({ n: '*' }).first()).toEqual({ n: 501 });
+      expect(await outboxRows().where({ state: 'waiting' }).pluck('kid')).toEqual([kid]);
+      await fixture.close();
     });
   });
 }

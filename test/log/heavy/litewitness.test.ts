@@ -35,7 +35,7 @@ function missingWitness(): string | null {
   if (missing) return `${missing[0]} is not installed`;
   if (existsSync(PROGRAM)) return null;
   const scratch = tempDir('go');
-  // What is downloaded can be removed with the scratch folder: by default modules are read-only.
+  // Go makes modules read-only by default, and then the scratch folder cannot be removed.
   const env = { ...process.env, GOPATH: scratch, GOBIN: BIN, GOFLAGS: '-modcacherw' };
   const command = `${MODULE}/cmd/litewitness@${VERSION}`;
   const built = spawnSync('go', ['install', command], { env, cwd: scratch, encoding: 'utf8' });
@@ -64,18 +64,19 @@ async function startWitness(): Promise<Witness> {
   const named = ['-name', 'witness.example/w', '-key', fingerprint, '-ssh-agent', socket];
   const witness = spawn(PROGRAM, [...named, '-db', db, '-listen', `127.0.0.1:${port}`]);
   started.push(witness);
-  let said = '';
+  let output = '';
   witness.stderr.on('data', (chunk: Buffer) => {
-    said += chunk.toString();
+    output += chunk.toString();
   });
   const url = `http://127.0.0.1:${port}`;
-  await vi.waitFor(async () => expect((await fetch(url)).status, said).toBe(200), PATIENCE);
+  await vi.waitFor(async () => expect((await fetch(url)).status, output).toBe(200), PATIENCE);
   return {
-    vkey: /vkey="?([^\s"]+)/.exec(said)?.[1] ?? said,
+    vkey: /vkey="?([^\s"]+)/.exec(output)?.[1] ?? output,
     url,
     async addLog(vkey) {
       const origin = vkey.slice(0, vkey.indexOf('+'));
-      // As its witnessctl does, which needs more modules than the witness: a log of no entries, and its key.
+      // Its witnessctl writes these rows, an empty log and its key, but needs more modules than the
+      // witness.
       await execute(
         folder,
         `INSERT INTO log VALUES ('${origin}', 0, '${EMPTY_ROOT.toString('base64')}')`,
@@ -117,7 +118,7 @@ async function serve(data: string) {
       return ((await answer.json()) as { seq: number }).seq;
     },
     sizes,
-    /** Of the newest checkpoint, which is signed when somebody reads it. */
+    /** Reading the newest checkpoint signs it. */
     isCosigned: async () => {
       await read('/v1/ledger/checkpoint');
       const { size, cosigned } = await sizes();

@@ -109,8 +109,8 @@ export function webhookContract(make: MakeDatabase): void {
         takeDue(node, now, [{ kid: 'acme', webhook: 'w', limit }]);
       /** The oldest at NOW and the rest ten milliseconds later. */
       const takeAll = async (): Promise<Seqs> => {
-        const taken = [...(await take(outbox.database, NOW)), ...(await take(second, NOW + 10))];
-        return taken.map(({ seq }) => seq).sort((a, b) => a - b) as unknown as Seqs;
+        const takenRows = [...(await take(outbox.database, NOW)), ...(await take(second, NOW + 10))];
+        return takenRows.map(({ seq }) => seq).sort((a, b) => a - b) as unknown as Seqs;
       };
       const settleMost = async ([first, one, two, _three, grant]: Seqs): Promise<void> => {
         const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
@@ -133,12 +133,12 @@ export function webhookContract(make: MakeDatabase): void {
           created_at: NOW,
           attempts: 1,
         });
-        const taken = (
+        const takenRows = (
           await Promise.all([outbox.database, second].map((node) => take(node, NOW + 10)))
         ).flat();
-        expect(taken).toHaveLength(4);
-        expect(new Set([first!, ...taken].map(({ seq }) => seq)).size).toBe(5);
-        const grant = taken.find(({ event }) => event === 'consent.granted');
+        expect(takenRows).toHaveLength(4);
+        expect(new Set([first!, ...takenRows].map(({ seq }) => seq)).size).toBe(5);
+        const grant = takenRows.find(({ event }) => event === 'consent.granted');
         expect(grant).toMatchObject({ request_id: null, sealed: 'sealed' });
         expect(await take(second, NOW + 10)).toEqual([]);
       });
@@ -177,9 +177,9 @@ export function webhookContract(make: MakeDatabase): void {
         await settleMost(seqs);
         const again = NOW + 10 * LEASE_MS;
         expect(await replayFrom(second, 'acme', 'w', seqs[1], again)).toBe(3);
-        const taken = await take(outbox.database, again);
-        expect(new Set(taken.map(({ seq }) => seq))).toEqual(new Set(seqs.slice(1, 4)));
-        expect(taken.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
+        const takenRows = await take(outbox.database, again);
+        expect(new Set(takenRows.map(({ seq }) => seq))).toEqual(new Set(seqs.slice(1, 4)));
+        expect(takenRows.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
         expect(await replayFrom(second, 'acme', 'another', 0, again)).toBe(0);
       });
 
@@ -195,7 +195,7 @@ export function webhookContract(make: MakeDatabase): void {
         ]);
       });
 
-      it('is forgotten where its webhook is gone', async () => {
+      it('is deleted with its webhook', async () => {
         await createRecorder(outbox.database).record(
           createEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW }),
         );
@@ -219,9 +219,9 @@ export function webhookContract(make: MakeDatabase): void {
       });
       afterEach(() => outbox.close());
 
-      const countTaken = (taken: readonly { readonly webhook: string }[]) =>
+      const countTaken = (takenRows: readonly { readonly webhook: string }[]) =>
         Object.fromEntries(
-          lanes.map(({ webhook }) => [webhook, taken.filter((due) => due.webhook === webhook).length]),
+          lanes.map(({ webhook }) => [webhook, takenRows.filter((due) => due.webhook === webhook).length]),
         );
 
       it('are those with something due', async () => {
@@ -234,12 +234,16 @@ export function webhookContract(make: MakeDatabase): void {
 
       it('are taken from by their own limits, whatever waits in another', async () => {
         const [w1, w2, w3] = lanes;
-        const wanted = [
+        const freePlaces = [
           { ...w1!, limit: 7 },
           { ...w2!, limit: 7 },
           { ...w3!, limit: 7 },
         ];
-        expect(countTaken(await takeDue(outbox.database, NOW + 1, wanted))).toEqual({ w1: 7, w2: 1, w3: 0 });
+        expect(countTaken(await takeDue(outbox.database, NOW + 1, freePlaces))).toEqual({
+          w1: 7,
+          w2: 1,
+          w3: 0,
+        });
         expect(await dueLanes(outbox.database, NOW + 1, [])).toEqual([w1]);
       });
 
@@ -273,8 +277,8 @@ export function webhookContract(make: MakeDatabase): void {
       };
       for (let i = 0; i < 3; i += 1) await put(NOW);
       expect(await isDue(NOW)).toBe(true);
-      const [rows, none] = await take(NOW);
-      expect([rows?.length, none]).toEqual([3, undefined]);
+      const [rows, secondRow] = await take(NOW);
+      expect([rows?.length, secondRow]).toEqual([3, undefined]);
       await put(NOW);
       // While the mail is on its way, and for an hour after it.
       expect([await isDue(NOW), await take(NOW)]).toEqual([false, []]);
@@ -286,7 +290,7 @@ export function webhookContract(make: MakeDatabase): void {
       expect([await isDue(later - 1), await take(later - 1)]).toEqual([false, []]);
       expect(await isDue(later)).toBe(true);
       expect((await take(later)).map(({ length }) => length)).toEqual([1]);
-      // What arrived has nothing left to send.
+      // A delivered event has nothing left to send.
       expect(await replayFrom(other, kid, 'mail', 0, later)).toBe(1);
     });
   });

@@ -108,7 +108,7 @@ describe('filing', () => {
       expectError(await contest(visit, change), 'unauthenticated');
   });
 
-  it('of an erased decision is 404', async () => {
+  it('against an erased decision is 404', async () => {
     const visit = await rights.visit({ bot: true });
     await rights.me(visit, 'forget');
     expectError(await contest(visit), 'no-such-decision');
@@ -128,7 +128,7 @@ describe('filing', () => {
 });
 
 describe('a case', () => {
-  it('is told by its key: question, answer and, under four eyes, both reasons', async () => {
+  it('is readable with its key: question, answer and, under four eyes, both reasons', async () => {
     const visit = await rights.visit({ bot: true });
     const { caseKey, contestId } = await filed(visit, { email: 'anna@example.org' });
     const first = caseResponseSchema.strict().parse((await view(caseKey)).json());
@@ -172,7 +172,7 @@ describe('a case', () => {
     expectError(await answer(caseKey, 'late'), 'case-closed');
   });
 
-  it('is not told by any other key, and every refusal is the same', async () => {
+  it('is readable with no other key, and every refusal is the same', async () => {
     const { caseKey } = await filed(await rights.visit({ bot: true }));
     const unknownKeys = [
       '',

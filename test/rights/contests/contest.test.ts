@@ -71,7 +71,7 @@ describe('a contest', () => {
     expect(new Set(replies.map((reply) => reply.text)).size).toBe(1);
   });
 
-  it('upheld: the decision stands and is restricted no more', async () => {
+  it('upheld: the decision stands and is no longer restricted', async () => {
     const visit = await rights.visit({ bot: true });
     const { contestId } = await file(visit);
     const reply = await resolve(contestId, 'upheld');
@@ -128,7 +128,7 @@ describe('a contest', () => {
     expect((await file(visit)).status).toBe('resolved');
   });
 
-  it('of two who decide differently at once, one wins', async () => {
+  it('is decided by one of two people who decide differently at once', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { contestId } = await file(await rights.visit());
       const replies = await Promise.all([

@@ -139,7 +139,7 @@ it.each([
   },
 );
 
-it('a dpo finds by its requestId the contest whose decision is gone', async () => {
+it('a dpo finds a contest by its requestId after retention deleted the decision', async () => {
   const house = await open(90);
   const who = await house.visit('a', 'mine');
   await house.atDay(80);

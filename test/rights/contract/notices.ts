@@ -109,7 +109,7 @@ export function noticesContract(make: MakeDatabase): void {
       expect(await events()).toEqual(['erasure.incomplete']);
     });
 
-    it('tells of an erasure behind 500 that were told of and still wait', async () => {
+    it('reports an erasure behind 500 that were reported and still wait', async () => {
       const kid = 'notice-many';
       const { look, events } = await house(kid);
       const row = { kid, subject: 's', requested_by: 'dpo', scopes: '[]', refs: '{}', step: 'logged' };

@@ -258,7 +258,7 @@ export function outcomesContract(make: MakeDatabase): void {
       expect(await counts()).toEqual([0, 0, 1, 0]);
     });
 
-    it('of a tenant that goes is none', async () => {
+    it('is not stored for a tenant that is being removed', async () => {
       const { decide, report, rows } = await house('going');
       await decide('y');
       await db.database.transaction((tx) => tx('tenants').where({ kid: 'going' }).update({ revision: -1 }));

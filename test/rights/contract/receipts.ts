@@ -135,7 +135,7 @@ export function receiptContract(make: MakeDatabase): void {
       await house.stop();
     });
 
-    it('none is told in the words of its row', async () => {
+    it('no error quotes the row', async () => {
       const { receipts, failures } = await eraser().resume();
       expect(receipts.map(({ receiptId }) => receiptId)).toEqual(['era_a1', 'era_b2', 'era_c4']);
       expect(failures.map(({ kid, error }) => `${kid}: ${(error as Error).message}`)).toEqual([

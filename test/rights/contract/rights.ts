@@ -127,7 +127,7 @@ export function rightsContract(make: MakeDatabase): void {
         proposal,
       });
 
-      it('of nothing is nothing', async () => {
+      it('stays null or empty when nothing was written', async () => {
         const kid = await addTenant(db.database, 'no-words');
         await file({ ...contestOn(kid, 'w'), statement: null });
         expect((await rowOf(kid)).sealed).toBeNull();

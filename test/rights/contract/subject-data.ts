@@ -175,7 +175,7 @@ export function subjectDataContract(make: MakeDatabase): void {
       await fixture.close();
     });
 
-    it('knows what goes with the row of another, and with the tenant', () => {
+    it('knows what is deleted with the row of another table, and with the tenant', () => {
       for (const table of TABLES) {
         const { tenant, with: parent } = rowOf(table);
         const columns = schema.columns.get(table) ?? new Set();
@@ -205,7 +205,7 @@ export function subjectDataContract(make: MakeDatabase): void {
         ({ names, expires }) => names.length > 0 && expires.every((by) => by === 'act'),
       );
 
-      it('by time goes with housekeeping, and what somebody has to end stays', async () => {
+      it('by time is deleted by housekeeping, and what somebody has to end stays', async () => {
         await addTenant(db.database, kid);
         // Drafts hang on it.
         await insertRow(db.database, 'contests', kid);

@@ -148,7 +148,7 @@ describe('an archive that breaks off', () => {
 });
 
 describe('the spool', () => {
-  it('gives back what went in, and has no name', async () => {
+  it('returns what was written, and has no file name', async () => {
     const directory = tempDir('spool');
     const spool = await openSpool(directory);
     const parts = Array.from({ length: 3000 }, (_, i) => `line ${i} – ${'x'.repeat(50)}\r\n`);

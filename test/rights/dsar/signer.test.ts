@@ -25,7 +25,7 @@ afterEach(() => database.close());
 const open = (now: number, key = masterKey) =>
   openArchiveSigner({ database, masterKey: key, clock: () => now, host: 'gpd.example' });
 
-it('is made once, whoever comes first, and anew when its time is over', async () => {
+it('is created once, whoever comes first, and again when it has expired', async () => {
   expect((await countWrapped(database)).secrets).toBe(1);
   const [one, other] = await Promise.all([open(NOW), open(NOW)]);
   expect(other.certificate).toBe(one.certificate);
@@ -36,7 +36,7 @@ it('is made once, whoever comes first, and anew when its time is over', async ()
   expect((await open(NOW + TEN_YEARS)).certificate).toBe(next.certificate);
 });
 
-it('is counted and wrapped anew with everything else, and the old master key opens it no more', async () => {
+it('is counted and rewrapped with everything else, and the old master key no longer opens it', async () => {
   const before = await open(NOW + TEN_YEARS);
   const to = createMasterKey(randomBytes(32), randomBytes);
   const counted = await countWrapped(database);

@@ -68,7 +68,7 @@ it.each([1, 6000])('a torn line of %i requests takes no other with it', async (r
   expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(4);
 });
 
-describe('a line that somebody took away or changed', () => {
+describe('a line that somebody removed or changed', () => {
   async function createThree(): Promise<{ outside: OutsideLog; file: string; lines: string[] }> {
     const outside = await createLog();
     for (const id of ['era_1', 'era_2', 'era_3']) await appendTombstone(outside, createErasure(id));
@@ -77,7 +77,7 @@ describe('a line that somebody took away or changed', () => {
   }
   const text = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-  it('is told by its number, and what can be read is still there', async () => {
+  it('is reported by its number, and the readable lines are still there', async () => {
     const { outside, file, lines } = await createThree();
     expect(await problemOf(outside)).toBeNull();
     const [one = '', two = '', three = ''] = lines;

@@ -67,7 +67,7 @@ describe('the token', () => {
     expectError(await ask(rights.gpd.url, '/me'), 'method-not-allowed');
   });
 
-  it('is told to no other origin by CORS, and to its own it is', async () => {
+  it('is readable by its own origin alone (CORS)', async () => {
     const visit = await rights.visit();
     const reply = await rights.me(visit, 'view');
     expect(reply.headers['access-control-allow-origin']).toBe(ORIGIN);
@@ -290,7 +290,7 @@ describe('linking', () => {
     expectError(await link(visit, await session('ben')), 'claimed-by-another');
   });
 
-  it('goes with the principal, whose erasure says so: a restore would leave none either', async () => {
+  it('is deleted with the principal, and the receipt says so: a restore would leave no link either', async () => {
     const visit = await rights.visit();
     const dora = await session('dora');
     expect((await link(visit, dora)).status).toBe(201);

@@ -151,7 +151,7 @@ describe('what a token reaches, without JavaScript', () => {
     }
   });
 
-  it('of a review that is not one’s own, on a shared id, says neither when nor whose it was', async () => {
+  it('hides the time and the author of somebody else’s review on a shared id', async () => {
     const signals = desktopChrome('6f'.repeat(16));
     Object.assign(signals, { tells: { webdriver: true } });
     Object.assign(signals['graphics'] as object, { renderer: 'Google SwiftShader' });
@@ -179,7 +179,7 @@ describe('what a token reaches, without JavaScript', () => {
     expect(theirs).toContain(REASON);
   });
 
-  it('of a review of a decision that said human: it stays that, and nothing was overturned', async () => {
+  it('says that a reviewed human decision stays, and that nothing was overturned', async () => {
     const visit = await rights.visit();
     const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
     const filed = await rights.call('/privacy/contest', { requestId: visit.requestId }, subject);
@@ -251,7 +251,7 @@ describe('what a token reaches, without JavaScript', () => {
 });
 
 describe('addresses', () => {
-  it('without a kid: the only tenant; of several the ones of this host, and no other is told', async () => {
+  it('without a kid show the only tenant, or the tenants of this host and no other', async () => {
     const one = await startGpd({ tenants: [{ kid: 'alone', origins: [ORIGIN] }] });
     try {
       expect((await ask(one.url, '/my-data')).text).toContain('data-kid="alone"');
@@ -296,7 +296,7 @@ describe('addresses', () => {
 
 describe('rules that state one fact', () => {
   const rule = (id: string, weight: number) => ({ id, weight });
-  it('are told once, by the one that counted', () => {
+  it('appear once, as the rule that counted', () => {
     const all = [rule('A1', 0.9), rule('M7', 0.1), rule('W5', 0), rule('W6', 0)];
     expect(toldOnce(all).map(({ id }) => id)).toEqual(['A1', 'M7', 'W6']);
     expect(toldOnce([rule('W5', 0)])).toHaveLength(1);

@@ -42,7 +42,7 @@ export function idempotencyContract(make: MakeDatabase): void {
       expect(await countEntries(kid)).toBe(1);
     });
 
-    it('of a person who was erased since is told so on every node, until it expires', async () => {
+    it('answers on every node that the person was erased, until the key expires', async () => {
       const kid = await addLog(db.database, 'erased-since');
       await append(createAppender(db.database), createKeyed(kid, 'k'));
       await append(createAppender(db.database), createKeyed(kid, 'k2', { principalId: 'bea' }));
@@ -71,7 +71,7 @@ export function idempotencyContract(make: MakeDatabase): void {
       expect(await countEntries(kid)).toBe(1);
     });
 
-    it('of two bodies at once on two nodes one wins', async () => {
+    it('one of two simultaneous bodies on two nodes wins', async () => {
       const kid = await addLog(db.database, 'two-bodies');
       const appenders = [createAppender(db.database), createAppender(other)];
       const answers = await Promise.all(
