@@ -159,7 +159,9 @@ async function compile(/** @type {string} */ folder) {
   const elapsed = () => `${Math.round((performance.now() - startedAt) / 1000)} s`;
   say("compiling SQLite's native module, once on this machine: one or two minutes");
   const ticker = setInterval(() => say(`still compiling: ${elapsed()}`), TICK_MS);
-  const child = spawn(process.execPath, [gyp, 'rebuild', '--jobs=max'], { cwd: folder });
+  // Under `npm run --silent`, node-gyp would fail without a reason.
+  const env = { ...process.env, npm_config_loglevel: 'error' };
+  const child = spawn(process.execPath, [gyp, 'rebuild', '--jobs=max'], { cwd: folder, env });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
   const code = await new Promise((resolve) => child.once('close', resolve));

@@ -20,6 +20,7 @@ const setupSchema = z.object({
   tenant: kidSchema,
   origin: originSchema.refine((origin) => !isWildcard(origin), 'a wildcard matches no page: name one origin'),
   baseUrl: publicOrigin,
+  controller: notice,
   contact: notice,
 });
 
@@ -45,12 +46,12 @@ const writeBaseUrl = (file: string, baseUrl: string): boolean =>
 
 /** @param file the configuration file @throws {AlreadyInitialised}, {ConfigError} */
 export async function install(config: Config, setup: Setup, file: string): Promise<Installed> {
-  const { tenant: kid, origin, baseUrl, contact } = setup;
+  const { tenant: kid, origin, baseUrl, controller, contact } = setup;
   const completeConfig = { ...config, base_url: baseUrl };
   const store = await initialiseStore(completeConfig);
   try {
     const now = Date.now();
-    await addTenant(store, completeConfig, { kid, origins: [origin], contact, now });
+    await addTenant(store, completeConfig, { kid, origins: [origin], controller, contact, now });
     const { key, secret } = createApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);
     await createApiKeyStore(store.database).insert(key, { role: 'system', ref: 'setup', at: now });
     const isWritten = config.base_url !== null || writeBaseUrl(file, baseUrl);

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type Spawned, spawnGpd, tempDir } from '../support/command.ts';
+import { runProgram, type Spawned, spawnGpd, tempDir } from '../support/command.ts';
 import { describeInChromium, launchShell } from './support/chromium.ts';
 
 /** `gpd serve --setup` from its link to the first visit. SHOTS names a folder for pictures of the pages. */
@@ -56,6 +56,7 @@ describeInChromium('serve --setup', () => {
     await page.getByLabel('Tenant').fill('a|b');
     await page.getByLabel('Origin of its pages').fill(origin);
     await page.getByLabel('Public address of this server').fill(new URL(setup).origin);
+    await page.getByLabel('Controller').fill('Shop Ltd, 1 High Street, Dublin');
     await page.getByLabel('Contact').fill('privacy@shop.example');
     await page.getByRole('button', { name: 'Make the keys' }).click();
     await page.getByRole('alert').getByText('a kid is').waitFor();
@@ -73,6 +74,11 @@ describeInChromium('serve --setup', () => {
     await visitor.goto(origin);
     await visitor.getByTestId('consent-accept').click();
     await page.getByText('The first visit has arrived.').waitFor({ timeout: WAIT.timeout });
+    const shown = await runProgram(['tenants', 'show', 'shop'], {
+      cwd,
+      env: { GPD_DATA_DIR: join(cwd, 'data') },
+    });
+    expect(shown.stdout).toContain('Shop Ltd, 1 High Street, Dublin');
     await page.reload();
     await page.getByTestId('snippet').waitFor();
     expect(faults).toEqual([]);

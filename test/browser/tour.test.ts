@@ -14,6 +14,18 @@ const LOOKS = {
   'phone-dark': { viewport: { width: 380, height: 800 }, colorScheme: 'dark' },
 } as const;
 
+/** Counts the steps that reach the lowest 40 pixels, where the banner's button is, while the page is scrolled through. */
+const STEPS_BESIDE_BUTTON = `(() => {
+  const found = new Set();
+  for (let top = 0; top < document.documentElement.scrollHeight; top += 100) {
+    window.scrollTo({ top, behavior: 'instant' });
+    const element = document.elementFromPoint(innerWidth - 20, innerHeight - 40);
+    if (element?.closest('main')) found.add(element);
+  }
+  window.scrollTo({ top: 0, behavior: 'instant' });
+  return found.size;
+})()`;
+
 describeInChromium('the tour', () => {
   let demo: Demo;
   let browser: Browser;
@@ -59,6 +71,9 @@ describeInChromium('the tour', () => {
     await page.getByTestId('consent-accept').click();
     await done('choose');
     await done('verdict');
+
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate(STEPS_BESIDE_BUTTON)).toBe(0);
 
     await page.getByTestId('bot').click();
     await done('bot');

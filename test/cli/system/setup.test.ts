@@ -56,6 +56,7 @@ describe('the page', () => {
     tenant: 'shop',
     origin: 'https://shop.example',
     baseUrl: 'https://id.shop.example',
+    controller: 'Shop Ltd',
     contact: 'a@b.c',
   };
 
