@@ -24,7 +24,11 @@ const numbers = (count: number): number[] => Array.from({ length: count }, (_, i
 const tell =
   (hooks: number): AppendRequest['notify'] =>
   ({ seq }) =>
-    numbers(hooks).map((i) => ({ webhook: `hook-${i}`, event: 'consent.granted', sealed: `sealed ${seq}` }));
+    numbers(hooks).map((i) => ({
+      webhook: `hook-${i}`,
+      event: 'consent.granted',
+      ciphertext: `sealed ${seq}`,
+    }));
 
 /** How all of them ended, each way once; what a database says of a statement of 8,000 rows is long. */
 async function appendAll(appender: ConsentAppender, requests: readonly AppendRequest[]): Promise<string[]> {
