@@ -153,7 +153,7 @@ export function createRightsApi(deps: RightsApiDeps) {
       return contestResponse(await contests.file(reach, { requestId, statement }, filedBy));
     },
     async answerContest(claimant: Claimant, kid: string, { contestId, answer }: ContestAnswer) {
-      const replier = { kid, ref: refOf(deps, kid, claimant), missing: 'no-such-contest' } as const;
+      const replier = { kid, ref: refOf(deps, kid, claimant), refusalIfMissing: 'no-such-contest' } as const;
       return ownContest(await contests.answer(replier, contestId, answer));
     },
     async resolveContest(claimant: Claimant, kid: string, role: Reviewer['role'], ruling: Ruling) {
