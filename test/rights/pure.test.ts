@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { actorRef, displayHandle, rightsRef } from '../../src/audit/audit.ts';
 import type { Claimant, Role } from '../../src/auth/tokens.ts';
 import { changeText, classText, createNotice } from '../../src/rights/dsar/dsar.ts';
-import { asErased, asPending, isIncomplete, scopeResults } from '../../src/rights/erase/erasure.ts';
+import {
+  isIncomplete,
+  markComplete,
+  markPendingFiles,
+  scopeResults,
+} from '../../src/rights/erase/erasure.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
 import { identifySubject, reaches, type SubjectLookup } from '../../src/rights/subject.ts';
 import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
@@ -70,15 +75,15 @@ describe('receipts', () => {
       basis: 'b',
     });
     expect(isIncomplete(scopes)).toBe(false);
-    const pending = asPending(scopes);
+    const pending = markPendingFiles(scopes);
     expect(pending.find(({ scope }) => scope === 'decisions')?.action).toBe('pending');
     expect(isIncomplete(pending)).toBe(true);
-    expect(asErased(pending, true)).toEqual(scopes);
-    const unscrubbed = asErased(pending, false);
+    expect(markComplete(pending, true)).toEqual(scopes);
+    const unscrubbed = markComplete(pending, false);
     expect(unscrubbed.filter(({ action }) => action === 'pending').map(({ scope }) => scope)).toEqual([
       'storage',
     ]);
-    expect(asErased(unscrubbed, true)).toEqual(scopes);
+    expect(markComplete(unscrubbed, true)).toEqual(scopes);
   });
 });
 

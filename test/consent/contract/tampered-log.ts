@@ -19,7 +19,7 @@ import { currentCheckpoint, keepCheckpoints, NotSigned } from '../../../src/log/
 import { thinCheckpoints } from '../../../src/log/checkpoint-store.ts';
 import { readEntries, readHead } from '../../../src/log/entries.ts';
 import { addTenant } from '../../../src/ops/new-tenant-service.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
+import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret } from '../../../src/tenants/secrets.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
@@ -522,7 +522,12 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const kid = 'expired';
       const node = await createSealed(kid);
       const now = BEGIN + 10 * DAY;
-      const taken = await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR, macs: macOf(kid) });
+      const taken = await deleteExpired(db.database, {
+        kid,
+        days: 9,
+        now: now - DAY + 2 * HOUR,
+        macs: macOf(kid),
+      });
       expect(taken.decisions).toBe(2);
       expect(await node.codes()).toEqual([]);
       const entry = JSON.parse((await readEntries(other, kid, 0, 100)).at(-1)?.entry ?? '') as object;
@@ -535,7 +540,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       expect(Object.keys((entry as { body: object }).body).sort()).toEqual(['audit', 'before', 'decisions']);
       // Nothing more is due, and no entry says so.
       const size = (await readHead(other, kid))?.size;
-      await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR, macs: macOf(kid) });
+      await deleteExpired(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR, macs: macOf(kid) });
       expect((await readHead(other, kid))?.size).toBe(size);
       await write((tx) => tx('decisions').where({ kid }).delete());
       expect(await node.codes()).toEqual(['rows-missing']);
