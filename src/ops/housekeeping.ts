@@ -241,7 +241,6 @@ export function startHousekeeping(deps: HousekeepingDeps) {
   };
   const loop = every(() => runRound(rounds), {
     ms: interval,
-    timer: setInterval,
     onFault: (error) => onFailure({ job: RECORD_JOB, kid: null, error }),
   });
   return {
