@@ -74,7 +74,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
         /** As another process, which has read nothing yet. */
         async codes() {
           const trusted = { book: createCheckpointBook(dataDir, SECRET), keys: await keysOf() };
-          const problems = (await verifyLog(database, kid, { trusted }))?.problems ?? [];
+          const problems = (await verifyLog(database, kid, { trusted, now: Infinity }))?.problems ?? [];
           return [...new Set(problems.map(({ code }) => code))].sort();
         },
       };
@@ -628,7 +628,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       await forge(kid, entry, macOf(kid).ofEntry(size, leafHash(entry).toString('hex')));
       expect(await node.codes()).toEqual(['retention-implausible']);
       await expectUnsigned(node, 'retention-implausible');
-      const ahead = await verifyLog(other, kid, { now: NOW - 2 * DAY });
+      const ahead = await verifyLog(other, kid, { trusted: undefined, now: NOW - 2 * DAY });
       expect(ahead?.problems.map(({ code }) => code)).toContain('time-out-of-order');
     });
 
