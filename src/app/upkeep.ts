@@ -11,7 +11,7 @@ import { notify, staffLanesOf } from '../notify/notify.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { findContest } from '../rights/contests/store.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
-import { dropOldErasureLines, outsideOf } from '../rights/erase/erasure-log.ts';
+import { dropOldErasureLines, erasureLogAccess } from '../rights/erase/erasure-log.ts';
 import { createReapplying } from '../rights/erase/reapply.ts';
 import type { OpenServer, Stop } from './server.ts';
 
@@ -19,7 +19,7 @@ import type { OpenServer, Stop } from './server.ts';
 const NETWORKS_MS = 30 * SECOND;
 
 const followNetworks = ({ logFault, settings: { networks } }: OpenServer) =>
-  every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
+  every(networks.refresh, { ms: NETWORKS_MS, onFault: logFault('mmdb-unread') });
 
 /** Before the first request: what refuses consent leaves the database as it was. */
 export async function noteEpochs({ services, log, logFault }: OpenServer): Promise<void> {
@@ -35,11 +35,11 @@ export async function noteEpochs({ services, log, logFault }: OpenServer): Promi
  */
 export async function eraseAgainFirst({ services, polling, log, logFault }: OpenServer) {
   const { config, database, clock, tenants, rights } = services;
-  const outside = outsideOf(services, config);
+  const logAccess = erasureLogAccess(services, config);
   const reapply = createReapplying({
     database,
-    dataDir: outside.dataDir,
-    logKey: outside.logKey,
+    dataDir: logAccess.dataDir,
+    logKey: logAccess.logKey,
     tenantOf: tenants.find,
     eraser: rights.eraser,
     clock,
@@ -53,7 +53,7 @@ export async function eraseAgainFirst({ services, polling, log, logFault }: Open
   };
   await eraseAgain();
   // The job of every minute tries again.
-  await recordEnded(outside, clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
+  await recordEnded(logAccess, clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
   return eraseAgain;
 }
 
@@ -120,8 +120,8 @@ function startCosigning({ services, settings: { witnesses }, metrics, log }: Ope
 function startUpkeep(server: OpenServer, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
   const { services, log, logFault, options } = server;
   const { config, database, clock, book, tenants, keyUse, rights } = services;
-  const { eraser, tellDue, tellUnfinished } = rights;
-  const outside = outsideOf(services, config);
+  const { eraser, notifyDueContests, notifyUnfinishedErasures } = rights;
+  const logAccess = erasureLogAccess(services, config);
   return startHousekeeping({
     database,
     macsOf: (kid) => tenants.find(kid)?.stateMac,
@@ -130,11 +130,12 @@ function startUpkeep(server: OpenServer, clockRule: ClockRule, eraseAgain: () =>
       return (await eraser.resumeStale()).failures;
     },
     releasePages: () => eraser.releasePages(),
-    tellDue,
-    tellUnfinished,
+    notifyDueContests,
+    notifyUnfinishedErasures,
     flushKeyUse: keyUse.flush,
-    recordEnded: () => recordEnded(outside, clock()),
-    dropOldErasures: (committed) => dropOldErasureLines(outside, committed - config.erasure_lines_days * DAY),
+    recordEnded: () => recordEnded(logAccess, clock()),
+    dropOldErasures: (committed) =>
+      dropOldErasureLines(logAccess, committed - config.erasure_lines_days * DAY),
     keepCheckpoints: (kid) => keepCheckpoints({ database, book, keysOf: tenants.find, clock }, kid),
     cosignCheckpoints: startCosigning(server),
     async thinCheckpoints(now) {

@@ -65,7 +65,7 @@ async function recordEnded(store: Store, config: Config, done: string): Promise<
     import('../rights/erase/erasure-log.ts'),
   ]);
   try {
-    await endings.recordEnded(erasureLog.outsideOf(store, config), Date.now());
+    await endings.recordEnded(erasureLog.erasureLogAccess(store, config), Date.now());
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw failed(

@@ -77,7 +77,7 @@ export interface PlacedEntry {
 export interface Notification {
   readonly webhook: string;
   readonly event: WebhookEvent;
-  readonly sealed: string;
+  readonly ciphertext: string;
 }
 
 export interface AppendRequest {

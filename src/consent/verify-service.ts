@@ -47,9 +47,9 @@ export interface Trusted {
 
 export interface VerifyOptions {
   /** Undefined: the database is checked against itself only. */
-  readonly trusted?: Trusted | undefined;
-  /** Undefined: no time of an entry is compared with the present. */
-  readonly now?: number;
+  readonly trusted: Trusted | undefined;
+  /** No entry may be later than this. */
+  readonly now: number;
   readonly onProgress?: (done: number) => void;
 }
 
@@ -172,7 +172,7 @@ function checkGenesis(fold: Fold, vkey: string, problems: Problems): void {
 export async function verifyLog(
   database: Database,
   kid: string,
-  options: VerifyOptions = {},
+  options: VerifyOptions,
 ): Promise<LogCheck | null> {
   try {
     const checked = await checkLog(database, kid, options);

@@ -15,7 +15,7 @@ import type { LogService } from '../log/service.ts';
 import type { Rights } from '../rights/create-rights.ts';
 import { openArchiveSigner } from '../rights/dsar/signer.ts';
 import { createExports } from '../rights/dsar/staff-export-service.ts';
-import { outsideOf } from '../rights/erase/erasure-log.ts';
+import { erasureLogAccess } from '../rights/erase/erasure-log.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createRender } from './render.ts';
 import { hasStaff } from './staff-store.ts';
@@ -130,7 +130,7 @@ export function createContext(needs: ConsoleNeeds) {
     eraser,
     contestTexts,
     /** The erasure log, a file outside the database, which a restore does not replace. */
-    outside: outsideOf({ database, serverSecret }, config),
+    logAccess: erasureLogAccess({ database, serverSecret }, config),
     exports: createConsoleExports(needs),
     readWhole: createConsoleReading(),
     book,

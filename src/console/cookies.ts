@@ -3,6 +3,7 @@ import type { LoginChallenge, SignInPrompt } from '../auth/credentials.ts';
 import { MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { decryptText, encryptText } from '../lib/crypto.ts';
+import { isLoopback } from '../lib/ip.ts';
 
 /**
  * The cookies of the console, and the values that are encrypted for them. Over https they have the
@@ -26,7 +27,7 @@ export function cookieNames(origin: string) {
 /** Plain http is only allowed on this machine: anywhere else the session would be sent unencrypted. */
 export function canServe(origin: string): boolean {
   const { protocol, hostname } = new URL(origin);
-  return protocol === 'https:' || /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
+  return protocol === 'https:' || isLoopback(hostname);
 }
 
 /** SameSite is Lax and not Strict, because the identity provider sends the browser back from another site. */

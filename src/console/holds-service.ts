@@ -21,7 +21,7 @@ import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
  * 18(2)) for a dpo. Pages name a device by its keyed reference.
  */
 
-type HoldContext = Pick<Context, 'database' | 'eraser' | 'tenantOf' | 'clock' | 'outside'>;
+type HoldContext = Pick<Context, 'database' | 'eraser' | 'tenantOf' | 'clock' | 'logAccess'>;
 
 /** Holds per page. */
 const PAGE = 100;
@@ -46,8 +46,8 @@ const findLimitedReceipts = (
   { durable, createdAt }: LegalHold,
 ) =>
   receipts.filter(
-    ({ held: excludedRefs, erasedAt }) =>
-      erasedAt >= createdAt && excludedRefs?.includes(referenceOf(tenant, durable)),
+    ({ held: heldDeviceRefs, erasedAt }) =>
+      erasedAt >= createdAt && heldDeviceRefs?.includes(referenceOf(tenant, durable)),
   );
 
 /**
@@ -74,8 +74,8 @@ export async function readHolds(context: HoldContext, staff: Staff, after: strin
  * The change is committed already. If the line cannot be written
  * now, the sweep writes it later and reports its failures.
  */
-const recordOrLeave = ({ outside, clock }: HoldContext): Promise<void> =>
-  recordEnded(outside, clock()).catch(() => {});
+const recordOrLeave = ({ logAccess, clock }: HoldContext): Promise<void> =>
+  recordEnded(logAccess, clock()).catch(() => {});
 
 export async function placeHoldOn(
   context: HoldContext,

@@ -105,12 +105,13 @@ export async function readLedger(
 }
 
 /** @returns null if the log has too many entries to verify while a page waits */
-export async function verifyLedger({ database, readWhole, book, tenantOf }: Context, staff: Staff) {
+export async function verifyLedger({ database, readWhole, book, tenantOf, clock }: Context, staff: Staff) {
   const { kid } = staff;
   const head = await readHead(database, kid);
   if (head && head.size > MAX_VERIFIED) return null;
   const keys = tenantOf(kid);
-  return readWhole(staff, () => verifyLog(database, kid, { trusted: keys && { book, keys } }));
+  const trusted = keys && { book, keys };
+  return readWhole(staff, () => verifyLog(database, kid, { trusted, now: clock() }));
 }
 
 export async function readTerms({ database, embed, clock, config }: Context, { kid }: Staff) {

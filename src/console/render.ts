@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import { excerpt, spellOutInvisible } from './text.ts';
+import { excerpt, visibleText } from '../lib/text.ts';
 import { dueIn, say, timeAgo, WORDS } from './words.ts';
 
 /** Renders a page of the console with the values and headers that all pages share. */
@@ -67,7 +67,7 @@ export function createRender({ random, clock }: { random: Random; clock: Clock }
       ago: (at: number) => timeAgo(at, now),
       // A newer node may have written an action for which this version has no words.
       actionText: (action: string) => (WORDS.audit as Readonly<Record<string, string>>)[action] ?? action,
-      visible: spellOutInvisible,
+      visible: visibleText,
       excerpt,
     });
   };

@@ -267,6 +267,6 @@ const outboxEntries = ({ kid, verdict, webhooks }: RecordEntry) =>
     event: 'decision.recorded' as const,
     requestId: verdict.requestId,
     principal: null,
-    sealed: null,
+    ciphertext: null,
     at: verdict.decidedAt,
   }));

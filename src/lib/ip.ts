@@ -93,6 +93,15 @@ export function resolveClient(
 /** True for `localhost` or an address of this machine; accepts brackets around IPv6. */
 export const isLoopback = (host: string): boolean => hostReach(host) === 'loopback';
 
+const AUTHORITY = /^(localhost|[\d.]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+
+/**
+ * True for a Host header (RFC 9110 section 7.2) that names this machine. Any other name may be a foreign site that resolves to this
+ * address (DNS rebinding).
+ */
+export const isLoopbackAuthority = (authority: string): boolean =>
+  isLoopback(AUTHORITY.exec(authority)?.[1]?.toLowerCase() ?? '');
+
 /**
  * Says whether a host is reached from this machine, this network, or anywhere. A name that is not an address
  * counts as public.

@@ -119,8 +119,6 @@ export function createComplaints(onFailure: (failure: JobFailure) => void) {
 
 export interface EveryOptions {
   readonly ms: number;
-  /** `setInterval`, or a test's timer. */
-  readonly timer: (tick: () => void, ms: number) => { close(): unknown; unref(): unknown };
   /** Called for the first failure, and not again until the task has succeeded. */
   readonly onFault: (error: unknown) => void;
   /** Called for the first success after a failure. */
@@ -129,7 +127,7 @@ export interface EveryOptions {
 
 export type Every = ReturnType<typeof every>;
 
-export function every(task: () => Promise<void>, { ms, timer, onFault, onRecovered }: EveryOptions) {
+export function every(task: () => Promise<void>, { ms, onFault, onRecovered }: EveryOptions) {
   let running = false;
   let failing = false;
   let last: Promise<void> = Promise.resolve();
@@ -159,7 +157,7 @@ export function every(task: () => Promise<void>, { ms, timer, onFault, onRecover
       });
     return next;
   }
-  const ticking = timer(() => {
+  const ticking = setInterval(() => {
     // A run that hangs is not joined by further ones.
     if (!running && next === null) runNow().catch(() => {});
   }, ms);
@@ -172,7 +170,7 @@ export function every(task: () => Promise<void>, { ms, timer, onFault, onRecover
     runNow,
     /** Resolves when nothing runs any longer. */
     stop: async () => {
-      ticking.close();
+      clearInterval(ticking);
       await Promise.allSettled([next]);
       await Promise.allSettled([last]);
     },

@@ -36,6 +36,12 @@ export function visibleText(text: string): string {
     );
 }
 
+/** Shortens to at most `length` characters, without splitting one. */
+export function excerpt(text: string, length: number): string {
+  const chars = Array.from(visibleText(text).replace(/\s+/g, ' ').trim());
+  return chars.length <= length ? chars.join('') : `${chars.slice(0, length - 1).join('')}…`;
+}
+
 /** Writes files for spreadsheets (RFC 4180) in which no cell can be taken for a formula. */
 
 export type Cell = string | number | boolean | null;

@@ -53,14 +53,14 @@ const STAFF_EVENTS: readonly WebhookEvent[] = [
 const encrypt = ({ wrapper, kid }: Tenant, payload: object): string =>
   wrapper.wrap(Buffer.from(JSON.stringify(payload)), outboxContext(kid));
 
-type Row = Pick<OutboxEntry, 'webhook' | 'event'> & { readonly sealed: string };
+type Row = Pick<OutboxEntry, 'webhook' | 'event'> & { readonly ciphertext: string };
 
 /** Rows for the webhooks that subscribe to the event, all with one ciphertext. */
 export function webhookRows(tenant: Tenant, event: WebhookEvent, data: object): readonly Row[] {
   const webhooks = tenant.webhooksFor(event);
   if (webhooks.length === 0) return [];
-  const sealed = encrypt(tenant, data);
-  return webhooks.map((webhook) => ({ webhook, event, sealed }));
+  const ciphertext = encrypt(tenant, data);
+  return webhooks.map((webhook) => ({ webhook, event, ciphertext }));
 }
 
 const staffLane = ({ rightsKey }: Tenant, address: string): string =>
@@ -75,12 +75,16 @@ export const staffLanesOf = (tenants: readonly Tenant[]): readonly Lane[] =>
 function mailRows(tenant: Tenant, { event, number, hasEmail = false }: Notice): readonly Row[] {
   const addresses = STAFF_EVENTS.includes(event) ? tenant.settings['notify.email'] : [];
   const staff = addresses.map((to): Row => {
-    return { webhook: staffLane(tenant, to), event, sealed: encrypt(tenant, { to, number: number ?? null }) };
+    return {
+      webhook: staffLane(tenant, to),
+      event,
+      ciphertext: encrypt(tenant, { to, number: number ?? null }),
+    };
   });
   if (!hasEmail || !PERSON_EVENTS.includes(event)) return staff;
   return [
     ...staff,
-    { webhook: MAIL_LANE, event, sealed: encrypt(tenant, { to: null, number: number ?? null }) },
+    { webhook: MAIL_LANE, event, ciphertext: encrypt(tenant, { to: null, number: number ?? null }) },
   ];
 }
 

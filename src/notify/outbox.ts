@@ -37,20 +37,21 @@ export interface OutboxEntry {
   /** The person's keyed reference, so that an erasure finds the row. */
   readonly principal: string | null;
   /** The payload, encrypted with the tenant's key; null where another row has it. */
-  readonly sealed: string | null;
+  readonly ciphertext: string | null;
   readonly at: number;
 }
 
 export async function enqueue(tx: Transaction, entries: readonly OutboxEntry[]): Promise<void> {
-  const rows = entries.map(({ kid, webhook, event, requestId, principal, sealed, at }): Bindings => {
-    return [kid, webhook, event, requestId, principal, sealed, at, 'waiting', 0, at];
+  const rows = entries.map(({ kid, webhook, event, requestId, principal, ciphertext, at }): Bindings => {
+    return [kid, webhook, event, requestId, principal, ciphertext, at, 'waiting', 0, at];
   });
   const head =
     'INSERT INTO webhook_outbox (kid, webhook, event, request_id, principal, sealed, created_at, state, attempts, next_at)';
   await insertMany(tx, head, rows);
 }
 
-export type Due = Columns<Omit<OutboxEntry, 'principal' | 'at'>> &
+export type Due = Columns<Omit<OutboxEntry, 'principal' | 'ciphertext' | 'at'>> &
+  Readonly<Record<'sealed', OutboxEntry['ciphertext']>> &
   Readonly<Record<'seq' | 'created_at' | 'attempts', number>>;
 
 /** The events of one webhook or addressee. They wait only for each other. */

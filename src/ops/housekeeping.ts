@@ -51,7 +51,7 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
 type InstallationJob = 'releasePages' | 'flushKeyUse' | 'recordEnded';
 type TenantJob = 'keepCheckpoints' | 'cosignCheckpoints';
 /** Jobs that enqueue one notice each: for contests that are due soon or overdue, and for delayed erasures. */
-type NoticeJob = 'tellDue' | 'tellUnfinished';
+type NoticeJob = 'notifyDueContests' | 'notifyUnfinishedErasures';
 
 export interface HousekeepingDeps
   extends Readonly<Record<InstallationJob, () => Promise<void>>>,
@@ -114,11 +114,11 @@ function jobsOf(deps: HousekeepingDeps, shouldContinue: () => boolean): readonly
     },
     { name: 'record-ended', every: MINUTE, run: deps.recordEnded },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
-    { name: 'tell-due', every: MINUTE, each: (kid, { until }) => deps.tellDue(kid, until) },
+    { name: 'tell-due', every: MINUTE, each: (kid, { until }) => deps.notifyDueContests(kid, until) },
     {
       name: 'tell-unfinished',
       every: MINUTE,
-      each: (kid, { until }) => deps.tellUnfinished(kid, until),
+      each: (kid, { until }) => deps.notifyUnfinishedErasures(kid, until),
     },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
     {
@@ -201,15 +201,15 @@ async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
   // The present time and not that of the start: while an hourly round ran, later rounds may have been recorded.
   const at = deps.clock();
   const complete = failing.size === 0;
-  const retained = ran.includes(RETENTION_JOB) && !failing.has(RETENTION_JOB);
-  const round = { at, ran, failures: [...failures], complete, retained };
+  const isRetentionDone = ran.includes(RETENTION_JOB) && !failing.has(RETENTION_JOB);
+  const round = { at, ran, failures: [...failures], complete, isRetentionDone };
   await recordRound(deps.database, round).catch((error: unknown) =>
     failures.push({ job: RECORD_JOB, kid: null, error }),
   );
   rounds.complaints.note([...ran, CLOCK_JOB, RECORD_JOB], failures);
   rounds.swept = {
     completeAt: complete ? isoTime(at) : rounds.swept.completeAt,
-    retentionAt: retained ? isoTime(at) : rounds.swept.retentionAt,
+    retentionAt: isRetentionDone ? isoTime(at) : rounds.swept.retentionAt,
   };
 }
 
@@ -241,7 +241,6 @@ export function startHousekeeping(deps: HousekeepingDeps) {
   };
   const loop = every(() => runRound(rounds), {
     ms: interval,
-    timer: setInterval,
     onFault: (error) => onFailure({ job: RECORD_JOB, kid: null, error }),
   });
   return {

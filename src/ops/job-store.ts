@@ -18,7 +18,7 @@ export interface Round {
   /** True if no job of this or an earlier round is failing. */
   readonly complete: boolean;
   /** True if retention succeeded for every tenant. */
-  readonly retained: boolean;
+  readonly isRetentionDone: boolean;
 }
 
 /** Stores each failing job with the time of its first failure, and deletes those that have succeeded on any node. */
@@ -40,7 +40,7 @@ export async function recordRound(database: Database, round: Round): Promise<voi
         .merge(['reason']);
     }
     if (round.complete) await writeMeta(tx, LAST_SWEEP, String(at));
-    if (round.retained) await writeMeta(tx, LAST_RETENTION, String(at));
+    if (round.isRetentionDone) await writeMeta(tx, LAST_RETENTION, String(at));
   });
 }
 

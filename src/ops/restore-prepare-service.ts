@@ -9,13 +9,13 @@ import { refusalOf, schemaState } from '../db/migrate.ts';
 import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
 import { withClosing } from '../lib/collections.ts';
 import { equalBytes } from '../lib/crypto.ts';
-import { createLostLines, endAllSessions, endKeysOfLines } from '../rights/erase/ended.ts';
+import { createLineCollector, endAllSessions, endKeysOfLines } from '../rights/erase/ended.ts';
 import {
   erasureLog,
+  erasureLogAccess,
   erasureLogKey,
   judgeLines,
   mergeLines,
-  outsideOf,
   readErasureFile,
   requireWholeLog,
   scanErasureLog,
@@ -62,7 +62,7 @@ async function scanCurrentLog(config: Config, current: Buffer | null) {
   if (current === null || (config.database_url === null && !existsSync(sqliteFile(config)))) return null;
   return withClosing(openDatabase({ location: databaseLocation(config) }), async (database) => {
     const serverSecret = await readServerSecret(database, createMasterKey(current, randomBytes));
-    return serverSecret && (await scanErasureLog(outsideOf({ database, serverSecret }, config)));
+    return serverSecret && (await scanErasureLog(erasureLogAccess({ database, serverSecret }, config)));
   }).catch(() => null);
 }
 
@@ -102,8 +102,8 @@ export async function prepareStaged(
     const plan = await planContinuation({ database, masterKey, book, now: by.at });
     const logKey = erasureLogKey(secret);
     const { lines, log } = await mergeLogs(config, source, staged.backupLines, logKey);
-    const lostLines = await createLostLines(database, by.at);
-    const { last: count } = await scanErasures(judgeLines(log, lines), null, lostLines.take);
+    const lostLines = await createLineCollector(database, by.at);
+    const { last: count } = await scanErasures(judgeLines(log, lines), null, lostLines.collect);
     // Null if the data directory has no master key or the same one: then nothing is wrapped again.
     const directoryKey =
       keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;

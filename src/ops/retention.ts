@@ -2,7 +2,7 @@ import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import { runJobs } from '../lib/jobs.ts';
 import type { EntryMacs } from '../log/entries.ts';
-import { planRetention, type RetentionCounts, retain } from '../rights/retention/store.ts';
+import { deleteExpired, planRetention, type RetentionCounts } from '../rights/retention/store.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';
 
@@ -27,7 +27,7 @@ export async function retainTenant(
   const tenant = await createTenantStore(database).get(kid);
   if (!tenant) return null;
   const rules = { kid, days: tenant.settings['retention.days'], now, macs };
-  return dryRun ? planRetention(database, rules) : retain(database, rules, shouldContinue);
+  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, shouldContinue);
 }
 
 /** Runs retention for every tenant; a failure for one does not stop the others. */
@@ -53,7 +53,7 @@ export async function runRetention(
       ran: [RETENTION_JOB],
       failures,
       complete: false,
-      retained: failures.length === 0,
+      isRetentionDone: failures.length === 0,
     });
   }
   return { results, failures };

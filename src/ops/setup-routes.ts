@@ -7,6 +7,7 @@ import { exactRouter } from '../http/register.ts';
 import { cookieValues } from '../http/request.ts';
 import { HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import { isLoopbackAuthority } from '../lib/ip.ts';
 import { AlreadyInitialised } from '../tenants/installation-files.ts';
 import type { SetupLink } from './setup-link.ts';
 import { type Installed, readSetup, type Setup } from './setup-service.ts';
@@ -14,15 +15,10 @@ import { type Installed, readSetup, type Setup } from './setup-service.ts';
 /** The pages of `gpd serve --setup`: the form that creates the installation, then the snippet until the first visit arrives. */
 
 const COOKIE = 'gpd_setup';
-/** Names of this machine in a Host header. Any other name may be a foreign site that resolves to this address (DNS rebinding). */
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
-
-export const isLoopback = (host: string): boolean =>
-  LOOPBACK.test(host.includes(':') && !host.startsWith('[') ? `[${host}]` : host);
 
 /** @throws {Refusal} */
 const requireLoopback: RequestHandler = (request, _response, next) => {
-  if (!LOOPBACK.test(request.headers.host ?? '')) throw new Refusal('origin-not-allowed');
+  if (!isLoopbackAuthority(request.headers.host ?? '')) throw new Refusal('origin-not-allowed');
   next();
 };
 

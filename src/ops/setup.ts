@@ -5,10 +5,11 @@ import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { createHttpServer } from '../http/server.ts';
 import { hasDecisions } from '../ingest/decisions-store.ts';
+import { isLoopback } from '../lib/ip.ts';
 import { listen, readTls } from './listen.ts';
 import type { AppOptions } from './running.ts';
 import { createSetupLink } from './setup-link.ts';
-import { firstVisitRoutes, isLoopback, setupRoutes } from './setup-routes.ts';
+import { firstVisitRoutes, setupRoutes } from './setup-routes.ts';
 import { type Installed, install } from './setup-service.ts';
 
 /** `gpd serve --setup`: serves a page that creates the installation, then the server starts (contract-2 section 21). */

@@ -47,7 +47,7 @@ export function createRights(needs: RightsNeeds) {
     /** Reads the texts that were written about contests. */
     contestTexts,
     linkedTo: (kid: string, requestId: string) => linkedPrincipal(database, kid, requestId),
-    tellDue: (kid: string, now: number) => notifyDueContests(deps, kid, now),
-    tellUnfinished: (kid: string, now: number) => notifyUnfinishedErasures(deps, kid, now),
+    notifyDueContests: (kid: string, now: number) => notifyDueContests(deps, kid, now),
+    notifyUnfinishedErasures: (kid: string, now: number) => notifyUnfinishedErasures(deps, kid, now),
   };
 }

@@ -20,7 +20,7 @@ import { type DsarDeps, exportDsar, gatherDsar } from './dsar/service.ts';
 import { type EraseService, KEEP_NOTHING } from './erase/erase.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
-import { identifySubject, type Reach } from './subject.ts';
+import type { Reach } from './subject.ts';
 
 /** The privacy-rights API behind authentication: who may do what to whose data (contract section 6). */
 
@@ -81,17 +81,16 @@ async function findTarget(deps: RightsApiDeps, kid: string, body: EraseTargetBod
   return { durables: [], requests, principal: { ref: principal, id: principalId }, linksOf: principal };
 }
 
-/** @throws {Refusal} `subject-not-identified` */
-function identify(deps: RightsApiDeps, claimant: Claimant): Promise<Reach> {
+/** @throws {Refusal} `subject-not-identified` when the token names no visitorId and its principal has no link */
+async function identify(deps: RightsApiDeps, claimant: Claimant): Promise<Reach> {
   const { database } = deps;
-  return identifySubject(
-    {
-      durableOf: (kid, visitorId) => durableOfVisitor(database, kid, visitorId),
-      linkedRequests: (kid, principal) => linkedRequests(database, kid, principal),
-      principalRef: (kid, principalId) => principalOf(deps, kid, principalId),
-    },
-    claimant,
-  );
+  const { tenant: kid, visitor: visitorId, principal: principalId } = claimant;
+  if (kid === null) throw new Refusal('subject-not-identified');
+  const principal = principalId === null ? null : principalOf(deps, kid, principalId);
+  const linked = principal === null ? [] : await linkedRequests(database, kid, principal);
+  if (visitorId === null && linked.length === 0) throw new Refusal('subject-not-identified');
+  const durable = visitorId === null ? null : await durableOfVisitor(database, kid, visitorId);
+  return { kid, durable, visitorId, linked: new Set(linked), principal, principalId };
 }
 
 /** @throws {Refusal} `not-your-data` when they name a visitorId that is not theirs */
@@ -153,7 +152,7 @@ export function createRightsApi(deps: RightsApiDeps) {
       return contestResponse(await contests.file(reach, { requestId, statement }, filedBy));
     },
     async answerContest(claimant: Claimant, kid: string, { contestId, answer }: ContestAnswer) {
-      const replier = { kid, ref: refOf(deps, kid, claimant), missing: 'no-such-contest' } as const;
+      const replier = { kid, ref: refOf(deps, kid, claimant), refusalIfMissing: 'no-such-contest' } as const;
       return ownContest(await contests.answer(replier, contestId, answer));
     },
     async resolveContest(claimant: Claimant, kid: string, role: Reviewer['role'], ruling: Ruling) {

@@ -1,6 +1,6 @@
 import type { Database } from '../db/engine.ts';
 import type { Clock } from '../lib/clock.ts';
-import { addKeyTraffic, type KeyUse, type Visit } from './seal-keys.ts';
+import { addKeyTraffic, type CountedUse, nameOfUse, type Visit } from './seal-keys.ts';
 
 /**
  * Counts how often each seal key generation decrypts a bundle, and how often the
@@ -14,29 +14,29 @@ export type NoteVisit = (tenant: Parameters<OnOpened>[0], ...visits: readonly Vi
 
 export type KeyUseCounter = ReturnType<typeof createKeyUseCounter>;
 
-type Counts = Map<string, { -readonly [Name in keyof KeyUse]: KeyUse[Name] }>;
+type Counts = Map<string, CountedUse>;
 
-const counterKey = ({ kid, since, generation, visit }: KeyUse): string =>
-  `${kid}|${since}|${visit ?? generation}`;
+/** A tenant that was removed and added again counts anew. */
+const counterKey = (use: CountedUse): string => `${use.since}|${nameOfUse(use)}`;
 
 /**
  * Counts in memory and writes the sums when housekeeping calls `flush`, so that no request waits for a write.
  */
 export function createKeyUseCounter(database: Database, clock: Clock) {
   let counts: Counts = new Map();
-  function addUse(use: KeyUse): void {
-    const found = counts.get(counterKey(use));
-    if (!found) counts.set(counterKey(use), { ...use });
-    else {
-      found.bundles += use.bundles;
-      found.lastAt = Math.max(found.lastAt, use.lastAt);
-    }
+  function addUse(use: CountedUse): void {
+    const { count = 0, lastAt = 0 } = counts.get(counterKey(use)) ?? {};
+    counts.set(counterKey(use), {
+      ...use,
+      count: count + use.count,
+      lastAt: Math.max(lastAt, use.lastAt),
+    });
   }
   const note: OnOpened = ({ kid, since }, generation) =>
-    addUse({ kid, since, generation, bundles: 1, lastAt: clock() });
+    addUse({ of: 'key', kid, since, generation, count: 1, lastAt: clock() });
   /** Counts a request for the banner, or a judged bundle. */
   const noteVisit: NoteVisit = ({ kid, since }, ...visits) => {
-    for (const visit of visits) addUse({ kid, since, generation: 0, bundles: 1, lastAt: clock(), visit });
+    for (const visit of visits) addUse({ of: 'visit', kid, since, visit, count: 1, lastAt: clock() });
   };
   return {
     note,

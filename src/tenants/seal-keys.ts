@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant, tryLockTenant } from '../db/meta-store.ts';
@@ -78,41 +79,57 @@ export async function rotateSealKey(
  */
 export type Visit = 'all' | 'gpc' | 'judged' | 'workerless';
 
-export interface KeyUse {
+interface Use {
   readonly kid: string;
   /** The creation time of the tenant: a later tenant with the same kid is another one. */
   readonly since: number;
-  readonly generation: number;
-  readonly bundles: number;
+  readonly count: number;
   readonly lastAt: number;
-  /** Set for a count of visits; its `generation` is 0 then, because no key is involved. */
-  readonly visit?: Visit;
 }
+
+interface KeyUse extends Use {
+  readonly of: 'key';
+  /** The generation that decrypted bundles. */
+  readonly generation: number;
+}
+
+interface VisitUse extends Use {
+  readonly of: 'visit';
+  readonly visit: Visit;
+}
+
+export type CountedUse = KeyUse | VisitUse;
+
+/** Tells the counts of one tenant apart. */
+export const nameOfUse = (use: CountedUse): string =>
+  `${use.kid}|${use.of === 'visit' ? use.visit : use.generation}`;
 
 const KEEP_DAYS = 60;
 
-export async function addKeyTraffic(database: Database, uses: readonly KeyUse[]): Promise<void> {
+export async function addKeyTraffic(database: Database, uses: readonly CountedUse[]): Promise<void> {
   if (uses.length === 0) return;
   // All nodes write at the same minute and in the same order, so that they do not deadlock on PostgreSQL.
-  const keyOf = ({ kid, generation, visit }: KeyUse): string => `${kid}|${visit ?? generation}`;
-  const sorted = [...uses].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  const sorted = [...uses].sort((a, b) => (nameOfUse(a) < nameOfUse(b) ? -1 : 1));
   await database.transaction(async (tx) => {
-    for (const { kid, since, generation, bundles, lastAt, visit } of sorted) {
-      if (!(await tryLockTenant(tx, kid, since))) continue;
-      if (visit) {
-        await tx('tallies')
-          .insert({ kid, kind: 'visit', hour: Math.floor(lastAt / HOUR) * HOUR, name: visit, n: bundles })
-          .onConflict(['kid', 'kind', 'hour', 'name'])
-          .merge({ n: tx.raw('tallies.n + ?', [bundles]) });
-        continue;
-      }
-      const row = { kid, generation, day: Math.floor(lastAt / DAY), bundles, last_at: lastAt };
-      await tx('key_traffic')
-        .insert(row)
-        .onConflict(['kid', 'generation', 'day'])
-        .merge({ bundles: tx.raw('key_traffic.bundles + ?', [bundles]), last_at: lastAt });
+    for (const use of sorted) {
+      if (!(await tryLockTenant(tx, use.kid, use.since))) continue;
+      await (use.of === 'visit' ? addVisits(tx, use) : addBundles(tx, use));
     }
   });
+}
+
+async function addVisits(tx: Knex.Transaction, { kid, visit, count, lastAt }: VisitUse): Promise<void> {
+  await tx('tallies')
+    .insert({ kid, kind: 'visit', hour: Math.floor(lastAt / HOUR) * HOUR, name: visit, n: count })
+    .onConflict(['kid', 'kind', 'hour', 'name'])
+    .merge({ n: tx.raw('tallies.n + ?', [count]) });
+}
+
+async function addBundles(tx: Knex.Transaction, { kid, generation, count, lastAt }: KeyUse): Promise<void> {
+  await tx('key_traffic')
+    .insert({ kid, generation, day: Math.floor(lastAt / DAY), bundles: count, last_at: lastAt })
+    .onConflict(['kid', 'generation', 'day'])
+    .merge({ bundles: tx.raw('key_traffic.bundles + ?', [count]), last_at: lastAt });
 }
 
 /** @returns the sum of each generation since that day, and the time of its last use */

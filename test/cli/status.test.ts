@@ -26,7 +26,9 @@ describe('gpd status', () => {
     expect(status.database.bytes).toBeGreaterThan(100_000);
     await gpd.json(['backup', join(tempDir('backups'), 'b')]);
     await gpd.stop();
-    const stopped = await gpd.json<ServerStatus>(['status', '--url', gpd.url]);
+    const { code, stdout } = await gpd.cli(['status', '--url', gpd.url, '--json']);
+    expect(code).toBe(3);
+    const stopped = JSON.parse(stdout) as ServerStatus;
     expect(stopped.server).toMatchObject({ running: false, ready: false, version: null });
     expect(Date.parse(stopped.database.lastBackupAt ?? '')).toBeLessThanOrEqual(Date.now());
     const words = await gpd.cli(['status', '--url', gpd.url]);

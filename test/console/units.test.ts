@@ -9,10 +9,10 @@ import {
   sanitiseBack,
 } from '../../src/console/cookies.ts';
 import { adviseDestruction } from '../../src/console/insight-pages.ts';
-import { excerpt, spellOutInvisible } from '../../src/console/text.ts';
 import { dueIn, say, timeAgo } from '../../src/console/words.ts';
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/crypto.ts';
+import { excerpt } from '../../src/lib/text.ts';
 import { NOW, seededRandom } from '../support/make.ts';
 
 describe('cookies', () => {
@@ -62,10 +62,6 @@ describe('cookies', () => {
 });
 
 describe('text', () => {
-  it('what steers a reader becomes visible', () => {
-    expect(spellOutInvisible('a\u202eb\u0000c\u200bd\r\ne\tf')).toBe('a⟨U+202E⟩b⟨U+0000⟩c⟨U+200B⟩d\ne\tf');
-    expect(spellOutInvisible('\ud800x')).toBe('\ufffdx');
-  });
   it('an excerpt is cut between characters', () => {
     expect(excerpt('👩👩👩👩', 3)).toBe('👩👩…');
     expect(excerpt(' a \n b ', 10)).toBe('a b');

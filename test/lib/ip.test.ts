@@ -3,6 +3,7 @@ import {
   forwardedHops,
   inRanges,
   isLoopback,
+  isLoopbackAuthority,
   limitKey,
   networkKey,
   parseAddress,
@@ -326,4 +327,24 @@ it.each([
   ['', false],
 ])('isLoopback(%j) is %s', (host, loopback) => {
   expect(isLoopback(host)).toBe(loopback);
+});
+
+it.each([
+  ['localhost', true],
+  ['LOCALHOST:8080', true],
+  ['127.0.0.1:8080', true],
+  ['[::1]:8080', true],
+  ['', false],
+  ['::1', false],
+  ['127.0.0.1:8080:80', false],
+  ['127.0.0.1%25:80', false],
+  ['127.0.0.1.evil.example:80', false],
+  ['localhost.evil.example', false],
+  ['evil.example:127', false],
+  ['evil@127.0.0.1', false],
+  ['127.1', false],
+  ['10.0.0.1', false],
+  ['[::2]', false],
+])('isLoopbackAuthority(%j) is %s', (authority, loopback) => {
+  expect(isLoopbackAuthority(authority)).toBe(loopback);
 });

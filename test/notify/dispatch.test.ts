@@ -49,7 +49,7 @@ interface Place {
   readonly faults: unknown[];
   readonly deps: Parameters<typeof startDispatcher>[0];
   readonly advance: (ms: number) => void;
-  readonly put: (sealed: string | null, requestId?: string, webhook?: string) => Promise<void>;
+  readonly put: (ciphertext: string | null, requestId?: string, webhook?: string) => Promise<void>;
   /** A further webhook of the tenant. */
   readonly add: (id: string, url: string) => Promise<void>;
 }
@@ -87,10 +87,18 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     mail: null,
     onFault: (error: unknown) => faults.push(error),
   };
-  const put: Place['put'] = (sealed, requestId, webhook = 'w1') =>
+  const put: Place['put'] = (ciphertext, requestId, webhook = 'w1') =>
     database.transaction((tx) =>
       enqueue(tx, [
-        { kid: KID, webhook, event: EVENT, requestId: requestId ?? null, principal: null, sealed, at: NOW },
+        {
+          kid: KID,
+          webhook,
+          event: EVENT,
+          requestId: requestId ?? null,
+          principal: null,
+          ciphertext,
+          at: NOW,
+        },
       ]),
     );
   const place: Place = {

@@ -49,7 +49,7 @@ export function define(erase: Command): void {
     .action(command(list));
   erase
     .command('resume')
-    .description('finish incomplete erasures, including those a hold delayed; may rewrite the database file')
+    .description('finish incomplete erasures; may rewrite the database file')
     .addHelpText('after', example('gpd erase resume'))
     .action(command(resumeAll));
   erase

@@ -3,7 +3,7 @@ import { parseUrl } from '../../lib/text.ts';
 import type { ServerStatus } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { alignColumns, misused, print } from '../io.ts';
+import { alignColumns, EXIT, io, misused, print } from '../io.ts';
 
 export function define(status: Command): void {
   status
@@ -61,4 +61,5 @@ async function showStatus(
   const origin = url === undefined ? undefined : new URL(url).origin;
   const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: origin });
   print(found, () => lines(found));
+  if (!found.server.running) io().exitCode = EXIT.notFound;
 }

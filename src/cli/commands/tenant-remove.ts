@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { createFolder } from '../../db/files.ts';
 import type { LogService } from '../../log/service.ts';
 import { type ContestRow, decryptRow } from '../../rights/contests/store.ts';
-import { appendRemoval, outsideOf } from '../../rights/erase/erasure-log.ts';
+import { appendRemoval, erasureLogAccess } from '../../rights/erase/erasure-log.ts';
 import { tablesWhere } from '../../rights/person-map.ts';
 import { removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
@@ -71,7 +71,7 @@ export async function removeTenant(
 ): Promise<void> {
   const store = await context.open();
   const { database } = store;
-  const outside = outsideOf(store, context.config);
+  const logAccess = erasureLogAccess(store, context.config);
   const tenant = await createTenantStore(database).get(kid);
   if (options.dryRun === true) {
     if (!tenant) throw noSuchTenant(kid);
@@ -88,7 +88,7 @@ export async function removeTenant(
   const counts = await removeRows(database, kid, {
     // Recorded before anything is deleted, so that a restore repeats even an interrupted removal.
     onStopped: () =>
-      appendRemoval(outside, kid, Date.now()).catch((error: unknown) => {
+      appendRemoval(logAccess, kid, Date.now()).catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error);
         throw failed(
           `tenant ${kid} answers nobody any more and keeps its data, because erasures.log could not be written (${reason}): repeat the command`,

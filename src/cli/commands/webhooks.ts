@@ -25,7 +25,7 @@ export function define(webhooks: Command): void {
     .command('add')
     .description('add a target; the secret that verifies its deliveries is printed once')
     .argument('<kid>', KID_HELP, checkKid)
-    .argument('<url>', 'https origin of the agent, or the URL of its directory')
+    .argument('<url>', 'address that the events are sent to')
     .option(
       '--event <name>',
       `one of ${WEBHOOK_EVENTS.join(', ')}; repeat it for more (default: all)`,
@@ -48,7 +48,7 @@ export function define(webhooks: Command): void {
     .command('replay')
     .description('send events again')
     .argument('<kid>', KID_HELP, checkKid)
-    .argument('<id>', 'ID')
+    .argument('<id>', 'the webhook that `gpd webhooks list` shows, or mail for the mails to people')
     .requiredOption('--from <seq>', 'start with this event')
     .addHelpText('after', example('gpd webhooks replay shop wh_01KAY0 --from 120'))
     .action(command(replay));
@@ -56,7 +56,7 @@ export function define(webhooks: Command): void {
     .command('remove')
     .description('remove a target')
     .argument('<kid>', KID_HELP, checkKid)
-    .argument('<id>', 'ID')
+    .argument('<id>', 'the webhook that `gpd webhooks list` shows')
     .option('--yes', 'do not ask')
     .option('--dry-run', 'show what would no longer be sent; change nothing')
     .addHelpText('after', example('gpd webhooks remove shop wh_01KAY0'))

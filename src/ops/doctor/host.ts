@@ -7,7 +7,7 @@ import { SERVER_SECRET } from '../../keys/master-key.ts';
 import { DAY, isoTime, SECOND } from '../../lib/clock.ts';
 import { tryOr } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
-import { createLostLines } from '../../rights/erase/ended.ts';
+import { createLineCollector } from '../../rights/erase/ended.ts';
 import { erasureLogKey, scanErasureLog } from '../../rights/erase/erasure-log.ts';
 import { findUnitCredential, pendingKeyPath } from '../../tenants/master-key-files.ts';
 import { opensSecret, readEscrow } from '../escrow.ts';
@@ -147,13 +147,13 @@ function* checkDatabaseFile({ config, file }: DoctorContext): Findings {
 
 async function* checkErasureLog({ config, now, data, keys }: DoctorContext): Findings {
   const database = await data();
-  const lostLines = await createLostLines(database, now);
+  const lostLines = await createLineCollector(database, now);
   const unlocked = await keys();
   // Without the key the lines cannot be verified.
   if (!unlocked) throw new Skipped('the master key does not open the database');
-  const outside = { database, dataDir: config.data_dir, logKey: erasureLogKey(unlocked.secret) };
+  const logAccess = { database, dataDir: config.data_dir, logKey: erasureLogKey(unlocked.secret) };
   const unread = (error: unknown) => ({ problem: `it cannot be read (${reasonOf(error)})` });
-  const { problem } = await scanErasureLog(outside, lostLines?.take).catch(unread);
+  const { problem } = await scanErasureLog(logAccess, lostLines?.collect).catch(unread);
   if (problem !== null) {
     yield fail(
       problem,

@@ -93,7 +93,7 @@ const view = async (deps: CaseDeps, caseKey: string) =>
 /** @throws {Refusal} `no-such-case`, `case-closed` */
 async function answer(deps: CaseDeps, caseKey: string, text: string) {
   const { kid, filedBy, contestId } = await openCase(deps, caseKey);
-  const replier = { kid, ref: filedBy, missing: 'no-such-case' } as const;
+  const replier = { kid, ref: filedBy, refusalIfMissing: 'no-such-case' } as const;
   return caseResponse(deps.database, await deps.contests.answer(replier, contestId, text));
 }
 

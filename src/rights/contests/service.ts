@@ -52,7 +52,7 @@ export interface Replier {
   readonly kid: string;
   /** Keyed reference, the one that filed the contest. */
   readonly ref: string;
-  readonly missing: NonNullable<Step['missing']>;
+  readonly refusalIfMissing: NonNullable<Step['refusalIfMissing']>;
 }
 
 /** @throws {Refusal} also where the law of the tenant allows fewer days, or the date was extended before */
@@ -153,11 +153,11 @@ export function createContestService(deps: ContestDeps) {
 
     /**
      * The person who filed it answers the question.
-     * @throws {Refusal} `missing`, `not-your-decision`, `case-closed`
+     * @throws {Refusal} `refusalIfMissing`, `not-your-decision`, `case-closed`
      */
-    answer: ({ kid, ref, missing }: Replier, contestId: string, answer: string): Promise<Contest> =>
+    answer: ({ kid, ref, refusalIfMissing }: Replier, contestId: string, answer: string): Promise<Contest> =>
       changeContest(deps, kid, contestId, {
-        missing,
+        refusalIfMissing,
         change(contest, now) {
           if (contest.filedBy !== ref) throw new Refusal('not-your-decision');
           return answerQuestion(contest, answer, now);
@@ -220,7 +220,7 @@ export function notifyOf(
 
 export interface Step {
   /** The refusal for a contest of another tenant; undefined: the refusals for staff. */
-  readonly missing?: 'no-such-contest' | 'no-such-case';
+  readonly refusalIfMissing?: 'no-such-contest' | 'no-such-case';
   readonly change: (contest: Contest, now: number) => Contest;
   /** It writes to the log, whose head is locked before any contest, as an erasure does. */
   readonly locksHead?: boolean;
@@ -238,8 +238,8 @@ async function changeContest(
   return database.transaction(async (tx) => {
     if (step.locksHead) await lockHead(tx, kid);
     const contest = await lockContest(tx, contestTexts, contestId);
-    if (!contest) throw new Refusal(step.missing ?? 'no-such-contest');
-    if (contest.kid !== kid) throw new Refusal(step.missing ?? 'cross-tenant-denied');
+    if (!contest) throw new Refusal(step.refusalIfMissing ?? 'no-such-contest');
+    if (contest.kid !== kid) throw new Refusal(step.refusalIfMissing ?? 'cross-tenant-denied');
     const changedContest = step.change(contest, now);
     if (changedContest === contest) return contest;
     await updateContest(tx, contestTexts, changedContest);

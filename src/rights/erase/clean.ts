@@ -5,7 +5,7 @@ import { releaseFreePages } from '../../db/files.ts';
 import { createGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, type DailyWindow, HOUR, isWithin } from '../../lib/clock.ts';
-import { asErased } from './erasure.ts';
+import { markComplete } from './erasure.ts';
 import { idsInUse } from './find.ts';
 import { erasuresAt, saveErasureStep } from './receipts.ts';
 import { scrubFiles } from './scrub.ts';
@@ -163,7 +163,7 @@ export async function scrub(
   for (const erasure of waiting)
     await saveErasureStep(database, erasure, {
       step: 'done',
-      scopes: asErased(erasure.scopes, true),
+      scopes: markComplete(erasure.scopes, true),
       doneAt: now,
     });
   return waiting.length;

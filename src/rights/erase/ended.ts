@@ -12,6 +12,7 @@ import {
   appendErasureLine,
   type EndedKey,
   type ErasureLine,
+  type ErasureLogAccess,
   erasureLog,
   type FoundLine,
   type HoldLine,
@@ -19,7 +20,6 @@ import {
   isRemoval,
   isTombstone,
   nameOf,
-  type OutsideLog,
   parseLine,
   type Tombstone,
   tombstoneOf,
@@ -85,9 +85,9 @@ const hasLine = ({ step, doneAt }: StoredErasure): boolean => step !== 'done' ||
 /** The names that the last sweep found or wrote, by path. A file that another took the place of is read again. */
 const recorded = new Map<string, { readonly file: LogFile; readonly names: ReadonlySet<string> }>();
 
-async function recordMissingLines(outside: OutsideLog, now: number): Promise<void> {
-  const { database } = outside;
-  const log = erasureLog(outside);
+async function recordMissingLines(logAccess: ErasureLogAccess, now: number): Promise<void> {
+  const { database } = logAccess;
+  const log = erasureLog(logAccess);
   const { lines, receipts, names } = await readEnded(database, now - REPAIR_MS);
   const missing = new Set(names);
   const lastSweep = recorded.get(log.path);
@@ -104,7 +104,7 @@ async function recordMissingLines(outside: OutsideLog, now: number): Promise<voi
     receipts.filter((receipt) => missing.has(receipt)),
   );
   for (const line of [...lines, ...erasures.filter(hasLine).map(tombstoneOf)])
-    if (missing.has(nameOf(line))) await appendErasureLine(outside, line);
+    if (missing.has(nameOf(line))) await appendErasureLine(logAccess, line);
   recorded.set(log.path, { file: fileOf(log), names });
 }
 
@@ -112,8 +112,8 @@ async function recordMissingLines(outside: OutsideLog, now: number): Promise<voi
  * Compares what ended in the database with the file, and writes what is missing: after a change of a key or a hold, at the start, and in each
  * sweep, so that a line that could not be written is written later.
  */
-export function recordEnded(outside: OutsideLog, now: number): Promise<void> {
-  return serialise(`${erasureLog(outside).path} sweep`, () => recordMissingLines(outside, now));
+export function recordEnded(logAccess: ErasureLogAccess, now: number): Promise<void> {
+  return serialise(`${erasureLog(logAccess).path} sweep`, () => recordMissingLines(logAccess, now));
 }
 
 /** Ends all sessions, as a backup has some that ended later. It lacks the nonces used since, so that older bundles become `stale`. */
@@ -161,13 +161,13 @@ async function isHoldLost(database: Database, line: HoldLine, now: number): Prom
   return (await listAudit(database, kid, { action, object, from }, 1)).length === 0;
 }
 
-export type LostLines = Awaited<ReturnType<typeof createLostLines>>;
+export type LineCollector = Awaited<ReturnType<typeof createLineCollector>>;
 
 /**
  * Collects what the database has to do again. A line from before the present tenant was made is about an earlier one with the same kid, and
  * is passed over.
  */
-export async function createLostLines(database: Database, now: number) {
+export async function createLineCollector(database: Database, now: number) {
   const createdTimes = await readCreationTimes(database);
   const leavingTenants = new Set(await listTenantsInRemoval(database));
   const lostLines = {
@@ -177,7 +177,7 @@ export async function createLostLines(database: Database, now: number) {
     keys: [] as EndedKey[],
     holds: [] as HoldLine[],
   };
-  async function take(batch: readonly FoundLine[]): Promise<void> {
+  async function collect(batch: readonly FoundLine[]): Promise<void> {
     const present = batch.filter(
       ({ line: { tenant, at } }) => (createdTimes.get(tenant) ?? Infinity) <= Date.parse(at),
     );
@@ -196,7 +196,7 @@ export async function createLostLines(database: Database, now: number) {
   }
   return {
     ...lostLines,
-    take,
+    collect,
     /** Counts the erasures that the next start will repeat. */
     countErasures: () => new Set(lostLines.removals.map(({ tenant }) => tenant)).size + lostLines.people.size,
   };

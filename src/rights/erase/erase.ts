@@ -17,14 +17,14 @@ import type { Tenant } from '../../tenants/tenant.ts';
 import type { Tx } from '../contests/service.ts';
 import { type CleanDeps, createCleaner } from './clean.ts';
 import {
-  asErased,
-  asPending,
-  asStepped,
   consentCount,
   type ErasureTarget,
   erasesAny,
   isIncomplete,
   type Keep,
+  markComplete,
+  markPendingFiles,
+  markPendingSteps,
   NOTHING,
   type Requester,
   refsOf,
@@ -33,7 +33,7 @@ import {
   subjectRef,
   withCopies,
 } from './erasure.ts';
-import { appendTombstone, type OutsideLog } from './erasure-log.ts';
+import { appendTombstone, type ErasureLogAccess } from './erasure-log.ts';
 import { type RowTarget, readTargetSize } from './find.ts';
 import {
   addStep,
@@ -80,7 +80,7 @@ export interface EraseRequest {
   readonly again?: { readonly receiptId: string; readonly subject: string; readonly erasedAt: number };
 }
 
-export interface EraseDeps extends OutsideLog, Pick<CleanDeps, 'rewriteWindow' | 'largeFile'> {
+export interface EraseDeps extends ErasureLogAccess, Pick<CleanDeps, 'rewriteWindow' | 'largeFile'> {
   readonly database: Database;
   readonly clock: Clock;
   readonly random: Random;
@@ -198,7 +198,7 @@ async function writeReceipt(tx: Tx, request: EraseRequest, deleted: ReceiptFacts
     refs: refsOf(rightsKey, target),
     ...(heldRefs.length > 0 && { held: heldRefs }),
     erasedAt: again?.erasedAt ?? now,
-    scopes: inSteps ? asStepped(scopes) : asPending(scopes),
+    scopes: inSteps ? markPendingSteps(scopes) : markPendingFiles(scopes),
     step: needsLine ? (again ? 'logged' : 'rows') : 'done',
   };
   const earlier = inSteps || erases ? null : await earlierReceipt(tx, request, subject);
@@ -254,7 +254,7 @@ async function searchFiles(run: Run, erasure: StoredErasure, scope: SearchScope)
   const { receiptId, kid, step } = erasure;
   if (step === 'rows' || (await hasSteps(database, receiptId))) return erasure;
   if (!(await cleaner.submit({ receiptId, kid, ...scope }))) return erasure;
-  const scopes = asErased(erasure.scopes, database.kind === 'sqlite');
+  const scopes = markComplete(erasure.scopes, database.kind === 'sqlite');
   const end = isIncomplete(scopes)
     ? ({ step: 'scrub' } as const)
     : ({ step: 'done', doneAt: clock() } as const);

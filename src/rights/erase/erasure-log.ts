@@ -82,18 +82,18 @@ export function erasuresFile(dataDir: string): string {
 }
 
 /** The log, and the database that keeps its count. */
-export interface OutsideLog {
+export interface ErasureLogAccess {
   readonly database: Database;
   readonly dataDir: string;
   readonly logKey: Uint8Array;
 }
 
-export const outsideOf = (
+export const erasureLogAccess = (
   { database, serverSecret }: { readonly database: Database; readonly serverSecret: Uint8Array },
   { data_dir }: { readonly data_dir: string },
-): OutsideLog => ({ database, dataDir: data_dir, logKey: erasureLogKey(serverSecret) });
+): ErasureLogAccess => ({ database, dataDir: data_dir, logKey: erasureLogKey(serverSecret) });
 
-export const erasureLog = ({ dataDir, logKey: key }: Omit<OutsideLog, 'database'>): LineLog => ({
+export const erasureLog = ({ dataDir, logKey: key }: Omit<ErasureLogAccess, 'database'>): LineLog => ({
   path: erasuresFile(dataDir),
   key,
   name: 'gpd-erasures/1',
@@ -132,7 +132,7 @@ export const writeErasureCount = (
 ): Promise<void> => writeMeta(tx, COUNT, signCount(key, count));
 
 /** Never lower than it was: two appends may come to this in another order. */
-async function raiseCount({ database }: OutsideLog, log: LineLog, count: number): Promise<void> {
+async function raiseCount({ database }: ErasureLogAccess, log: LineLog, count: number): Promise<void> {
   const name = await nameOfCount(database, log);
   await database.transaction(async (tx) => {
     const storedCount = openCount(log.key, await readMeta({ read: tx }, name));
@@ -142,16 +142,16 @@ async function raiseCount({ database }: OutsideLog, log: LineLog, count: number)
 }
 
 /** The one way in which a line is written. It is on disk before this returns; written twice is no harm: it is applied once. */
-export async function appendErasureLine(outside: OutsideLog, line: ErasureLine): Promise<void> {
-  const log = erasureLog(outside);
-  await mkdir(outside.dataDir, { recursive: true, mode: 0o700 });
-  const storedCount = await readCount(outside.database, log);
+export async function appendErasureLine(logAccess: ErasureLogAccess, line: ErasureLine): Promise<void> {
+  const log = erasureLog(logAccess);
+  await mkdir(logAccess.dataDir, { recursive: true, mode: 0o700 });
+  const storedCount = await readCount(logAccess.database, log);
   const number = await appendLine(
     log,
     () => Promise.resolve(line),
     typeof storedCount === 'number' ? storedCount : 0,
   );
-  if (number !== null) await raiseCount(outside, log, number);
+  if (number !== null) await raiseCount(logAccess, log, number);
 }
 
 export const tombstoneOf = (erasure: StoredErasure): Tombstone => {
@@ -159,12 +159,12 @@ export const tombstoneOf = (erasure: StoredErasure): Tombstone => {
   return { v: 1, receiptId, tenant, subject, requestedBy, at: isoTime(erasedAt), keep, refs: [...refs] };
 };
 
-export const appendTombstone = (outside: OutsideLog, erasure: StoredErasure): Promise<void> =>
-  appendErasureLine(outside, tombstoneOf(erasure));
+export const appendTombstone = (logAccess: ErasureLogAccess, erasure: StoredErasure): Promise<void> =>
+  appendErasureLine(logAccess, tombstoneOf(erasure));
 
 /** A tenant that is removed: an older backup would bring it back. */
-export const appendRemoval = (outside: OutsideLog, kid: string, now: number): Promise<void> =>
-  appendErasureLine(outside, {
+export const appendRemoval = (logAccess: ErasureLogAccess, kid: string, now: number): Promise<void> =>
+  appendErasureLine(logAccess, {
     v: 1,
     receiptId: `off_${kid}_${now}`,
     tenant: kid,
@@ -176,9 +176,9 @@ export const appendRemoval = (outside: OutsideLog, kid: string, now: number): Pr
   });
 
 /** Drops lines that are older than any backup. The file begins with its oldest lines; those of a merged backup follow later. */
-export async function dropOldErasureLines(outside: OutsideLog, before: number): Promise<void> {
-  const { database } = outside;
-  const log = erasureLog(outside);
+export async function dropOldErasureLines(logAccess: ErasureLogAccess, before: number): Promise<void> {
+  const { database } = logAccess;
+  const log = erasureLog(logAccess);
   const isOld = ({ at }: { readonly at: string }): boolean => Date.parse(at) < before;
   let isDue = false;
   for await (const { body, dropped, isAuthentic } of readLines(log)) {
@@ -192,7 +192,7 @@ export async function dropOldErasureLines(outside: OutsideLog, before: number): 
   const storedCount = await readCount(database, log);
   await dropLines(log, isOld);
   if ((await nameOfCount(database, log)) === name || typeof storedCount !== 'number') return;
-  await raiseCount(outside, log, storedCount);
+  await raiseCount(logAccess, log, storedCount);
   await database.transaction((tx) => dropMeta(tx, name));
 }
 
@@ -209,7 +209,7 @@ export interface FoundLine {
 }
 
 /** Takes the lines that count, some at a time. */
-type Take = (batch: readonly FoundLine[]) => Promise<void>;
+type Collect = (batch: readonly FoundLine[]) => Promise<void>;
 
 /** Lines that are looked up in the database together. */
 const BATCH = 2000;
@@ -218,7 +218,7 @@ const BATCH = 2000;
 export async function scanErasures(
   lines: AsyncIterable<LogLine> | Iterable<LogLine>,
   knownCount: KnownCount,
-  take: Take = () => Promise.resolve(),
+  collect: Collect = () => Promise.resolve(),
 ) {
   let problem = knownCount === 'changed' ? 'the count that the database keeps was changed' : null;
   let [lastNumber, droppedUntil, batch] = [0, '', [] as FoundLine[]];
@@ -229,20 +229,20 @@ export async function scanErasures(
     problem ??= logLine.problem ?? (line || logLine.dropped ? null : `line ${logLine.number} is damaged`);
     if (line && isTrusted(line, logLine.isAuthentic)) batch.push({ line, isAuthentic: logLine.isAuthentic });
     if (batch.length < BATCH) continue;
-    await take(batch);
+    await collect(batch);
     batch = [];
   }
-  await take(batch);
+  await collect(batch);
   const missing = typeof knownCount === 'number' ? knownCount - lastNumber : 0;
   if (missing > 0) problem ??= `${missing} lines are missing at the end`;
   return { problem, last: lastNumber, droppedUntil };
 }
 
 /** Scans the file. A server may append meanwhile: the count is read before the file. */
-export async function scanErasureLog(outside: OutsideLog, take?: Take) {
-  const log = erasureLog(outside);
-  const storedCount = await readCount(outside.database, log);
-  return scanErasures(readLines(log), storedCount, take);
+export async function scanErasureLog(logAccess: ErasureLogAccess, collect?: Collect) {
+  const log = erasureLog(logAccess);
+  const storedCount = await readCount(logAccess.database, log);
+  return scanErasures(readLines(log), storedCount, collect);
 }
 
 /** The file as a backup takes it: whole lines. What a crash cut off in the middle of a line was never answered to anybody. */

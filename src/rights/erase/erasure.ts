@@ -111,26 +111,26 @@ export function scopeResults(counts: ScopeCounts): ScopeResult[] {
 const STEPPED_SCOPES: readonly Scope[] = ['contests', 'decisions', 'links', 'signal-summaries'];
 
 /** The receipt of an erasure whose steps have not run: nothing is counted yet in these scopes. */
-export const asStepped = (scopes: readonly ScopeResult[]): ScopeResult[] =>
-  asPending(scopes).map((result) =>
+export const markPendingSteps = (scopes: readonly ScopeResult[]): ScopeResult[] =>
+  markPendingFiles(scopes).map((result) =>
     result.action === 'none' && STEPPED_SCOPES.includes(result.scope)
       ? { ...result, action: 'pending' }
       : result,
   );
 
 /** The receipt with the counts of one more step. */
-export const withStep = (scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] =>
+export const addStepCounts = (scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] =>
   scopes.map((result) =>
     result.action === 'pending' ? { ...result, count: result.count + counts[result.scope].erased } : result,
   );
 
 /** Rows are deleted, but their bytes may still be in the write-ahead log. */
-export function asPending(scopes: readonly ScopeResult[]): ScopeResult[] {
+export function markPendingFiles(scopes: readonly ScopeResult[]): ScopeResult[] {
   return scopes.map((result) => (result.action === 'erased' ? { ...result, action: 'pending' } : result));
 }
 
 /** @param areFilesClean whether the files of the database were cleaned too */
-export function asErased(scopes: readonly ScopeResult[], areFilesClean: boolean): ScopeResult[] {
+export function markComplete(scopes: readonly ScopeResult[], areFilesClean: boolean): ScopeResult[] {
   return scopes.map((result) =>
     result.action === 'pending' && (areFilesClean || result.scope !== 'storage')
       ? { ...result, action: result.count > 0 ? 'erased' : 'none' }

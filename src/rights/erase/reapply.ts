@@ -5,9 +5,9 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';
-import { createLostLines, endKeysOfLines, type LostLines } from './ended.ts';
+import { createLineCollector, endKeysOfLines, type LineCollector } from './ended.ts';
 import type { EraseService } from './erase.ts';
-import { type HoldLine, type OutsideLog, scanErasureLog, type Tombstone } from './erasure-log.ts';
+import { type ErasureLogAccess, type HoldLine, scanErasureLog, type Tombstone } from './erasure-log.ts';
 import { storedIds } from './find.ts';
 import { placeHold, releaseHold } from './hold.ts';
 
@@ -15,7 +15,7 @@ import { placeHold, releaseHold } from './hold.ts';
  * An older backup brings back what was erased and which keys ended after it was made, and loses the legal holds since. Before the server
  * listens, every line of erasures.log that the database does not know is applied again.
  */
-export interface ReapplyDeps extends OutsideLog {
+export interface ReapplyDeps extends ErasureLogAccess {
   readonly eraser: EraseService;
   readonly tenantOf: (kid: string) => Tenant | undefined;
   readonly clock: Clock;
@@ -118,7 +118,7 @@ export function createReapplying(deps: ReapplyDeps): () => Promise<number> {
 }
 
 /** `gpd restore` has done it; a database that was put in place otherwise begins here. */
-async function reapplyKeys({ database }: ReapplyDeps, { keys }: LostLines): Promise<number> {
+async function reapplyKeys({ database }: ReapplyDeps, { keys }: LineCollector): Promise<number> {
   if (keys.length === 0) return 0;
   const { apiKeysRevoked, sealKeysDestroyed, staffRemoved } = await database.transaction((tx) =>
     endKeysOfLines(tx, keys),
@@ -128,8 +128,8 @@ async function reapplyKeys({ database }: ReapplyDeps, { keys }: LostLines): Prom
 
 /** Returns how many lines were applied again. */
 export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
-  const lostLines = await createLostLines(deps.database, deps.clock());
-  const { problem } = await scanErasureLog(deps, lostLines.take);
+  const lostLines = await createLineCollector(deps.database, deps.clock());
+  const { problem } = await scanErasureLog(deps, lostLines.collect);
   if (problem !== null) deps.onBroken(problem);
   let applied = (await removeAgain(deps, lostLines.removals)) + (await reapplyKeys(deps, lostLines));
   const byTenant = new Map<string, Line[]>();

@@ -3,7 +3,7 @@ import type { Database } from '../../db/engine.ts';
 import { toColumns, whereAmong } from '../../db/sql.ts';
 import { inChunks } from '../../lib/collections.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
-import { type ErasureRef, type Keep, type ScopeResult, type Tally, withStep } from './erasure.ts';
+import { addStepCounts, type ErasureRef, type Keep, type ScopeResult, type Tally } from './erasure.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
 export interface StoredErasure
@@ -135,7 +135,7 @@ export async function addStep(tx: Knex.Transaction, receiptId: string, counts: T
   if (Object.values(counts).every(({ erased }) => erased === 0)) return;
   const erasure = await findErasure(tx, receiptId);
   if (!erasure) return;
-  const scopes = JSON.stringify(withStep(erasure.scopes, counts));
+  const scopes = JSON.stringify(addStepCounts(erasure.scopes, counts));
   await tx('erasures').where({ receipt_id: receiptId }).update({ scopes });
 }
 

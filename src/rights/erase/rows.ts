@@ -75,11 +75,8 @@ export async function eraseRows(
   await lockSubject(tx, target);
   const subject = await readSubject(tx, target);
   const { deletedIds } = subject;
-  const work = createWork(
-    tx,
-    target,
-    places ?? createAnchoredPlaces(target.kid, new Set(deletedIds.requests)),
-  );
+  const requestPlaces = places ?? createAnchoredPlaces(target.kid, new Set(deletedIds.requests));
+  const work = startDeletion(tx, target, requestPlaces);
   for (const one of DELETES) await runDelete(work, one, deletedIds[one.ids]);
   await countKept(work, subject);
   await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
@@ -89,7 +86,7 @@ export async function eraseRows(
 /** Counts the rows that `eraseRows` would delete, without a write. */
 export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
   const subject = await readSubject(db, target);
-  const work = createWork(db, target, null);
+  const work = startCount(db, target);
   for (const one of DELETES) await runDelete(work, one, subject.deletedIds[one.ids]);
   await countKept(work, subject);
   return erasedOf(work, subject);
@@ -105,7 +102,7 @@ export async function beginSteps(
   await lockSubject(tx, target);
   const subject = await readSubject(tx, target, { large: true });
   const { deletedIds } = subject;
-  const work = createWork(tx, target, createAnchoredPlaces(kid, new Set()));
+  const work = startDeletion(tx, target, createAnchoredPlaces(kid, new Set()));
   const requestRows = deletedIds.requests.map((id): Bindings => [receiptId, kid, '', id]);
   for (const durable of deletedIds.devices) {
     const newest = tx('decisions').where({ kid, durable }).orderBy('request_id', 'desc');
@@ -166,7 +163,7 @@ export async function eraseStep(
   // A ruling may have made one since the first transaction.
   for (const { durable } of keep.override ? [] : await rowsNamed(tx, 'overrides', target))
     if (durable !== null) deletedIds.overridden.push(durable);
-  const work = createWork(tx, target, places);
+  const work = startDeletion(tx, target, places);
   for (const one of DELETES) await runDelete(work, one, deletedIds[one.ids]);
   await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
   await inChunks(requests, (ids) =>
@@ -200,16 +197,17 @@ export async function placesOf(
   return places;
 }
 
-type Work = ReturnType<typeof createWork>;
+type Count = ReturnType<typeof startCount>;
+type Deletion = ReturnType<typeof startDeletion>;
+type Work = Count | Deletion;
 
-/** @param places null: a plan, which counts and deletes nothing */
-const createWork = (db: Knex, { kid }: RowTarget, places: AnchoredPlaces | null) => ({
-  db,
-  kid,
-  places,
-  counts: emptyTally(),
-  bytes: [] as string[],
-});
+const createWork = ({ kid }: RowTarget) => ({ kid, counts: emptyTally(), bytes: [] as string[] });
+
+/** Counts the rows that a deletion would delete. */
+const startCount = (db: Knex, target: RowTarget) => ({ ...createWork(target), mode: 'count', db }) as const;
+
+const startDeletion = (db: Knex.Transaction, target: RowTarget, places: AnchoredPlaces) =>
+  ({ ...createWork(target), mode: 'delete', db, places }) as const;
 
 /** The day comes first in the keys of the networks. */
 function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly string[]): Knex.QueryBuilder {
@@ -219,14 +217,14 @@ function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly stri
 
 async function runDelete(work: Work, one: Delete, allIds: readonly string[]): Promise<void> {
   await inChunks(allIds, async (ids) => {
-    const erased = work.places === null ? countOf(rowsOf(work, one, ids)) : deleteRows(work, one, ids);
+    const erased = work.mode === 'count' ? countOf(rowsOf(work, one, ids)) : deleteRows(work, one, ids);
     if (one.scope !== null) addCount(work.counts, one.scope, { erased: await erased, retained: 0 });
     else await erased;
   });
 }
 
-async function deleteRows(work: Work, one: Delete, ids: readonly string[]): Promise<number> {
-  const tx = work.db as Knex.Transaction;
+async function deleteRows(work: Deletion, one: Delete, ids: readonly string[]): Promise<number> {
+  const tx = work.db;
   const rows = (): Knex.QueryBuilder => rowsOf(work, one, ids);
   await readDeletedBytes(work, one.table, rows);
   if (one.table === 'network_days') return deleteNetworkDays(tx, work.kid, rows());
@@ -240,16 +238,20 @@ async function deleteRows(work: Work, one: Delete, ids: readonly string[]): Prom
 export const CIPHERTEXT_START = 48;
 
 /** Reads what only these rows know, before they go. */
-async function readDeletedBytes(work: Work, table: TableName, rows: () => Knex.QueryBuilder): Promise<void> {
+async function readDeletedBytes(
+  work: Deletion,
+  table: TableName,
+  rows: () => Knex.QueryBuilder,
+): Promise<void> {
   const { db, kid, places, bytes } = work;
   if (table === 'contests') {
     for (const row of (await rows().select('case_hash', 'sealed')) as ContestRow[])
       for (const text of [row.case_hash, row.sealed?.slice(0, CIPHERTEXT_START)]) if (text) bytes.push(text);
   } else if (table === 'visitor_index') {
     for (const id of (await rows().pluck('visitor_id')) as string[]) bytes.push(id);
-  } else if (table === 'decisions' && places !== null) {
+  } else if (table === 'decisions') {
     const verdictRows = (await rows().select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];
-    await keepCommitments(db as Knex.Transaction, kid, verdictRows, places);
+    await keepCommitments(db, kid, verdictRows, places);
   }
 }
 

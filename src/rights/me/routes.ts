@@ -20,7 +20,7 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
   sending(ROUTES.useTransparencyToken, async ({ headers, client, network, readBody }, response) => {
     const { token, action, ...rest } = await readBody();
     const presented = present(headers, token);
-    const { kid } = await service.check(presented);
+    const { kid } = service.check(presented);
     response.set('cache-control', 'no-store');
     if (action === 'view') response.json(await service.view(presented));
     else if (action === 'forget') response.json(await service.forget(presented));
@@ -126,7 +126,7 @@ async function answerForm(
   { presented, fields, client, network }: SentForm,
   response: Response,
 ) {
-  const { kid, notice, requestId } = await me.check(presented);
+  const { kid, requestId } = me.check(presented);
   const { action } = fields;
   if (action === 'export') {
     return sendExport(response, { kid, client }, () => {
@@ -135,12 +135,14 @@ async function answerForm(
     });
   }
   if (action === 'forget') {
+    const notice = await me.notice(presented);
     const forgotten = await me.forget(presented);
     return showPage(response, { kid, held: { forgotten, notice, told: forgottenText(forgotten) } });
   }
   if (action === 'contest') {
     const { statement, email = '' } = fields;
     const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
+    const notice = await me.notice(presented);
     const filed = await me.contest(presented, network, filing);
     return showPage(response, {
       kid,

@@ -135,10 +135,12 @@ async function linkToPrincipal(
 export function createMeService(deps: MeDeps) {
   return {
     /** The token alone, for what decides about the rest of the body after it. */
-    async check(presented: Presented) {
+    check(presented: Presented) {
       const { tenant, requestId } = openPresentedToken(deps, presented);
-      return { kid: tenant.kid, notice: await readNotice(deps.database, tenant), requestId };
+      return { kid: tenant.kid, requestId };
     },
+    notice: async (presented: Presented) =>
+      readNotice(deps.database, openPresentedToken(deps, presented).tenant),
     forget: async (presented: Presented) => forgetDevice(deps, openPresentedToken(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, openPresentedToken(deps, presented)),
     view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),

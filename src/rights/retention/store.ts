@@ -87,7 +87,7 @@ function plannedRows(db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs)
   return unlessHeld(allIds, table);
 }
 
-/** Counts the rows that `retain` would delete, by reads without locks. */
+/** Counts the rows that `deleteExpired` would delete, by reads without locks. */
 export async function planRetention(
   { read }: Database,
   rules: RetentionRules,
@@ -181,7 +181,7 @@ async function lockContests(tx: Knex.Transaction, table: AgingTable, kid: string
 }
 
 /** Deletes the expired rows of one tenant. @param shouldContinue false stops between two steps */
-export async function retain(
+export async function deleteExpired(
   database: Database,
   rules: RetentionRules,
   shouldContinue: () => boolean = () => true,

@@ -233,7 +233,10 @@ const ROWS: readonly Row[] = [
 
 /** Rows about several nodes or files: the tests that attack them. */
 const ELSEWHERE: Readonly<Record<string, readonly [file: string, title: string]>> = {
-  'PostgreSQL: change a log': ['test/consent/contract/tampered-log.ts', 'is reported by every node by itself'],
+  'PostgreSQL: change a log': [
+    'test/consent/contract/tampered-log.ts',
+    'is reported by every node by itself',
+  ],
   'put the database and `checkpoints.log` back': [
     'test/log/heavy/litewitness.test.ts',
     'refuses a copy of the log that went on by itself',

@@ -285,11 +285,11 @@ export function consoleContract(make: MakeDatabase): void {
 
     it('traffic of key generations adds up by day and is forgotten', async () => {
       const kid = await addTenant(db.database, 'traffic');
-      const use = { kid, since: NOW, generation: 1, bundles: 3, lastAt: NOW };
+      const use = { of: 'key', kid, since: NOW, generation: 1, count: 3, lastAt: NOW } as const;
       await Promise.all([addKeyTraffic(db.database, [use]), addKeyTraffic(other, [use])]);
       await addKeyTraffic(db.database, [
         { ...use, lastAt: NOW + DAY },
-        { ...use, generation: 2, bundles: 1 },
+        { ...use, generation: 2, count: 1 },
       ]);
       const read = async (since: number) =>
         [...(await readKeyTraffic(other, kid, since))].sort((a, b) => a.generation - b.generation);
@@ -299,9 +299,9 @@ export function consoleContract(make: MakeDatabase): void {
       ]);
       expect(await read(NOW + DAY)).toEqual([{ generation: 1, bundles: 3, lastAt: NOW + DAY }]);
       // Visits are counted on two nodes, and have no key.
-      const visit = { ...use, generation: 0, bundles: 2, visit: 'all' } as const;
+      const visit = { of: 'visit', kid, since: NOW, visit: 'all', count: 2, lastAt: NOW } as const;
       await Promise.all([addKeyTraffic(db.database, [visit]), addKeyTraffic(other, [visit])]);
-      await addKeyTraffic(db.database, [{ ...visit, bundles: 1, visit: 'gpc' }]);
+      await addKeyTraffic(db.database, [{ ...visit, count: 1, visit: 'gpc' }]);
       expect(await readVisits(other, kid, NOW - DAY)).toEqual({ all: 4, gpc: 1, judged: 0, workerless: 0 });
       expect(await readVisits(other, kid, NOW + DAY)).toMatchObject({ all: 0, gpc: 0 });
       expect(await read(NOW)).toHaveLength(2);

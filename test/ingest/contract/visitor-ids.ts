@@ -6,7 +6,7 @@ import type { RowTarget } from '../../../src/rights/erase/find.ts';
 import { placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { durableOfVisitor } from '../../../src/rights/link-store.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
+import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,
   holdHot,
@@ -90,7 +90,7 @@ export function visitorIdContract(make: MakeDatabase): void {
       const day = 86_400_000;
       await visit(db.database, kid, 'a', NOW - 40 * day);
       const openVisit = await heldVisit(kid, 'b');
-      const retained = retain(other, { kid, days: 30, now: NOW });
+      const retained = deleteExpired(other, { kid, days: 30, now: NOW });
       await someoneWaits(other);
       await openVisit.commit();
       await retained;
@@ -103,7 +103,7 @@ export function visitorIdContract(make: MakeDatabase): void {
       await visit(db.database, kid, 'a', NOW - 90 * 86_400_000);
       const hold = { kid, durable: DEVICE };
       await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'case 1', createdAt: NOW }));
-      await retain(db.database, { kid, days: 30, now: NOW + 90 * 86_400_000 });
+      await deleteExpired(db.database, { kid, days: 30, now: NOW + 90 * 86_400_000 });
       expect(await reached(kid)).toBe(DEVICE);
       const { counts, others: needles } = await erase(db.database, kid);
       expect(counts['visitor-index']).toEqual({ erased: 0, retained: 1, basis: 'case 1' });

@@ -6,7 +6,7 @@ import { anchorAudit, anchorVerdicts, unanchoredSince } from '../../../src/log/a
 import { readEntries } from '../../../src/log/entries.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
+import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { WORDS } from '../../rights/contract/contest-texts.ts';
 import { createEntry, NOW } from '../../support/make.ts';
@@ -64,7 +64,7 @@ export function anchorsContract(make: MakeDatabase): void {
         expect(await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
         for (let hour = 0; hour < QUIET_HOURS; hour += 1) {
           const now = BEGIN + 10 * DAY + hour * HOUR;
-          await retain(db.database, { kid, days: 7, now });
+          await deleteExpired(db.database, { kid, days: 7, now });
           expect(await unanchoredSince(other, kid, now)).toBeNull();
           expect(await anchorVerdicts(other, kid, now)).toBe(0);
         }

@@ -8,7 +8,7 @@ import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { purgeOutbox } from '../../../src/notify/outbox.ts';
 import { insertWebhook } from '../../../src/notify/webhooks.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
+import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,
   holdTransaction,
@@ -98,8 +98,11 @@ export function sizeContract(make: MakeDatabase): void {
         [kid, 'd000006', 'case 10', NOW],
       ]);
       const rules = { kid, days: 30, now: NOW };
-      expect(await retain(db.database, rules)).toMatchObject({ sightings: 14_998, visitorIndex: 14_998 });
-      expect(await retain(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 0 });
+      expect(await deleteExpired(db.database, rules)).toMatchObject({
+        sightings: 14_998,
+        visitorIndex: 14_998,
+      });
+      expect(await deleteExpired(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 0 });
       const chosenDurables = ['d000000', 'd000001', 'd000003', 'd000006'];
       const remaining = other.read('visitor_index').where({ kid }).whereIn('durable', chosenDurables);
       expect(await remaining.orderBy('durable').pluck('durable')).toEqual(['d000001', 'd000003', 'd000006']);
@@ -116,7 +119,7 @@ export function sizeContract(make: MakeDatabase): void {
         [0, 1, 2, 3].map((ago) => [kid, `v${ago}`, 'here', epoch - ago, (epoch - ago + 1) * 30 * DAY]),
       );
       const rules = { kid, days: 30, now: NOW };
-      expect(await retain(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 2 });
+      expect(await deleteExpired(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 2 });
     });
 
     it('takes old events page by page, and leaves one that still waits', async () => {

@@ -100,7 +100,7 @@ export function webhookContract(make: MakeDatabase): void {
         const recorder = createRecorder(outbox.database);
         for (let i = 0; i < 4; i += 1)
           await recorder.record(createEntry({ kid, id: `d${i}`, webhooks: ['w'], decidedAt: NOW + i }));
-        const notify = () => [{ webhook: 'w', event: 'consent.granted' as const, sealed: 'sealed' }];
+        const notify = () => [{ webhook: 'w', event: 'consent.granted' as const, ciphertext: 'sealed' }];
         await appender(outbox.database).append(createRequest(kid, { notify, now: NOW + 4 }));
       });
       afterEach(() => outbox.close());
@@ -267,7 +267,7 @@ export function webhookContract(make: MakeDatabase): void {
       const put = (at: number) =>
         db.database.transaction((tx) =>
           enqueue(tx, [
-            { ...lane, event: 'contest.filed', requestId: null, principal: 'p', sealed: 's', at },
+            { ...lane, event: 'contest.filed', requestId: null, principal: 'p', ciphertext: 's', at },
           ]),
         );
       const isDue = async (now: number) => (await dueLanes(other, now, [lane])).length > 0;

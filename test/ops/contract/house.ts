@@ -20,8 +20,8 @@ export function createHouse(database: Database, begin = NOW, over: Partial<House
   const housekeeping = startHousekeeping({
     database,
     resumeErasures: () => Promise.resolve([]),
-    tellDue: () => Promise.resolve(),
-    tellUnfinished: () => Promise.resolve(),
+    notifyDueContests: () => Promise.resolve(),
+    notifyUnfinishedErasures: () => Promise.resolve(),
     releasePages: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),
     macsOf: () => undefined,

@@ -169,7 +169,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     });
 
     it('keeps the moment since which a job fails, and forgets jobs that ran, nothing else', async () => {
-      const round = { failures: [], complete: false, retained: false };
+      const round = { failures: [], complete: false, isRetentionDone: false };
       const coded = (code: string): Error => Object.assign(new Error(), { code });
       const failure = { job: 'a', kid: 'ccc', error: coded('X') };
       await recordRound(db.database, { ...round, at: 1, ran: ['a', 'b'], failures: [failure] });

@@ -9,9 +9,9 @@ import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
 import { createEraseService, KEEP_NOTHING, planErasure } from '../../../src/rights/erase/erase.ts';
 import {
-  asErased,
   type ErasureTarget,
   type Keep,
+  markComplete,
   NOTHING,
   type ScopeCounts,
   scopeResults,
@@ -102,7 +102,7 @@ export function erasePlanContract(make: MakeDatabase): void {
       const actor = { role: 'dpo', ref: 'dora' } as const;
       const tenant = erasedTenant(kid);
       const receipt = await eraser.erase({ tenant, target, requestedBy: 'dpo', actor, keep });
-      expect(asErased(receipt.scopes, true)).toEqual(scopeResults(plan));
+      expect(markComplete(receipt.scopes, true)).toEqual(scopeResults(plan));
       const isIncomplete = db.database.kind === 'postgres' && plan.storage?.erased === 1;
       expect(receipt.incomplete).toBe(isIncomplete);
       return plan;

@@ -8,7 +8,7 @@ import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { createContestService } from '../../../src/rights/contests/service.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { insertOutcome, readPatterns } from '../../../src/rights/outcomes.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
+import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { ruleReviews } from '../../../src/rights/tally-store.ts';
 import type { ReportedOutcome } from '../../../src/schema/responses.ts';
 import type { ContestOutcome } from '../../../src/schema/rights.ts';
@@ -251,7 +251,9 @@ export function outcomesContract(make: MakeDatabase): void {
       await report('x', 'chargeback');
       expect(await sealProblems(other, 'sealed')).toEqual([]);
       expect(await rows()).toEqual(['chargeback']);
-      expect((await retain(db.database, { kid: 'sealed', days: 0, now: NOW + 2 * HOUR })).decisions).toBe(1);
+      expect(
+        (await deleteExpired(db.database, { kid: 'sealed', days: 0, now: NOW + 2 * HOUR })).decisions,
+      ).toBe(1);
       expect(await rows()).toEqual([]);
       expect(await report('x', 'chargeback')).toBeNull();
       // The device of that outcome belongs to nobody known, so the row stays.

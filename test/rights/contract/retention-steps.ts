@@ -7,7 +7,7 @@ import { type Bindings, hasRowLocks, insertMany, rowsOf } from '../../../src/db/
 import { onConnection } from '../../../src/db/sqlite-client.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
+import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,
   holdTransaction,
@@ -104,7 +104,7 @@ export function retentionStepsContract(make: MakeDatabase): void {
             return work(tx);
           }),
       };
-      expect(await retain(watched, rulesOf(kid))).toMatchObject({
+      expect(await deleteExpired(watched, rulesOf(kid))).toMatchObject({
         decisions: 600,
         links: 600,
         sightings: 600,
@@ -155,7 +155,7 @@ export function retentionStepsContract(make: MakeDatabase): void {
             return done;
           }, options),
       };
-      expect(await retain(slow, rulesOf(kid))).toMatchObject({ decisions: 1500 });
+      expect(await deleteExpired(slow, rulesOf(kid))).toMatchObject({ decisions: 1500 });
       // One says so in the log, and on SQLite one looks at what the tables hold now.
       const isSqlite = db.database.kind === 'sqlite';
       expect(steps).toBe(1 + 1500 / 250 + (isSqlite ? 1 : 0));
@@ -177,7 +177,7 @@ export function retentionStepsContract(make: MakeDatabase): void {
             return work(tx);
           }, options),
       };
-      await retain(watched, rulesOf(kid));
+      await deleteExpired(watched, rulesOf(kid));
       expect(commitModes).toEqual(['on', 'off', 'off']);
     });
 
@@ -212,7 +212,9 @@ export function retentionStepsContract(make: MakeDatabase): void {
       for (let day = daysKept; day < daysKept + turns; day += 1) {
         await addDay(day);
         const now = begin + day * DAY + HOUR;
-        expect(await retain(database, { kid, days: daysKept, now })).toMatchObject({ decisions: perDay });
+        expect(await deleteExpired(database, { kid, days: daysKept, now })).toMatchObject({
+          decisions: perDay,
+        });
         after = await sizeOf();
       }
       // Three times as many went through it; a day more than is kept is there at once.
@@ -225,7 +227,10 @@ export function retentionStepsContract(make: MakeDatabase): void {
       await addDevices(kid, 10);
       if (db.database.kind === 'sqlite') return;
       const writing = await holdTransaction(other, (tx) => lockHead(tx, kid));
-      expect(await retain(db.database, rulesOf(kid))).toMatchObject({ sightings: 10, visitorIndex: 10 });
+      expect(await deleteExpired(db.database, rulesOf(kid))).toMatchObject({
+        sightings: 10,
+        visitorIndex: 10,
+      });
       await writing.commit();
     });
   });

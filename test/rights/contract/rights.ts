@@ -28,7 +28,7 @@ import { DEFENCE_BASIS } from '../../../src/rights/erase/erasure.ts';
 import type { RowTarget } from '../../../src/rights/erase/find.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
+import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,
   holdTransaction,
@@ -232,7 +232,7 @@ export function rightsContract(make: MakeDatabase): void {
     it('reaches what hangs on a contest whose decision retention took before', async () => {
       const kid = await addTenant(db.database, 'orphan');
       await file(contestOn(kid, 'gone', 'mine'));
-      const message = { kid, webhook: 'w', principal: 'ref of req_gone', at: NOW, sealed: 's' };
+      const message = { kid, webhook: 'w', principal: 'ref of req_gone', at: NOW, ciphertext: 's' };
       await db.database.transaction(async (tx) => {
         await enqueue(tx, [{ ...message, event: 'contest.resolved', requestId: null }]);
         await linkRequest(tx, { kid, requestId: 'req_gone', principal: 'p', linkedAt: NOW });
@@ -283,7 +283,7 @@ export function rightsContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         await insertContest(tx, WORDS, contestOn(kid, 'rc', 'rc'));
       });
-      const retained = retain(other, { kid, days: 30, now: NOW });
+      const retained = deleteExpired(other, { kid, days: 30, now: NOW });
       await Promise.race([retained, othersWait(other)]);
       await filing.commit();
       expect(await retained).toMatchObject({ decisions: 0 });
@@ -302,7 +302,7 @@ export function rightsContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         await insertContest(tx, WORDS, contestOn(kid, 'dr', 'dr'));
       });
-      const retained = retain(other, { kid, days: 30, now: NOW });
+      const retained = deleteExpired(other, { kid, days: 30, now: NOW });
       await Promise.race([retained, othersWait(other)]);
       await filing.commit();
       expect(await retained).toMatchObject({ links: 0, sightings: 0, visitorIndex: 0 });

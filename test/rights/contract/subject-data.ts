@@ -12,7 +12,7 @@ import {
   TENANT_DATA_TABLES,
   tablesWhere,
 } from '../../../src/rights/person-map.ts';
-import { COUNTED, cutoffsOf, planRetention, retain } from '../../../src/rights/retention/store.ts';
+import { COUNTED, cutoffsOf, deleteExpired, planRetention } from '../../../src/rights/retention/store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { createHouse } from '../../ops/contract/house.ts';
 import { createEntry } from '../../support/make.ts';
@@ -254,7 +254,7 @@ export function subjectDataContract(make: MakeDatabase): void {
         status: 'open',
         request_id: 'other',
       });
-      await retain(db.database, retention);
+      await deleteExpired(db.database, retention);
       const countRows = async () => {
         const counts = [];
         for (const table of [...ofRequest, ...ofDevice])
@@ -263,7 +263,7 @@ export function subjectDataContract(make: MakeDatabase): void {
       };
       expect(await countRows()).toEqual([0, 0, 0, 1, 1, 1]);
       await db.database.transaction((tx) => tx('contests').where({ kid }).delete());
-      await retain(db.database, retention);
+      await deleteExpired(db.database, retention);
       expect(await countRows()).toEqual([0, 0, 0, 0, 0, 0]);
     });
 

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
-import { createLostLines, recordEnded } from '../../../src/rights/erase/ended.ts';
+import { createLineCollector, recordEnded } from '../../../src/rights/erase/ended.ts';
 import {
   appendRemoval,
   appendTombstone,
   dropOldErasureLines,
+  type ErasureLogAccess,
   erasuresFile,
-  type OutsideLog,
   scanErasureLog,
 } from '../../../src/rights/erase/erasure-log.ts';
 import { insertErasure, type StoredErasure } from '../../../src/rights/erase/receipts.ts';
@@ -43,20 +43,20 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 /** A log that its database knows nothing of yet. */
-async function createLog(): Promise<OutsideLog> {
+async function createLog(): Promise<ErasureLogAccess> {
   await database.transaction((tx) => tx('meta').delete());
   return { database, dataDir: tempDir('data'), logKey: Buffer.alloc(32, 1) };
 }
-const idsOf = async (outside: OutsideLog): Promise<string[]> =>
-  (await readErasures(outside)).tombstones.map(({ receiptId }) => receiptId);
-const problemOf = async (outside: OutsideLog): Promise<string | null> =>
-  (await readErasures(outside)).problem;
+const idsOf = async (logAccess: ErasureLogAccess): Promise<string[]> =>
+  (await readErasures(logAccess)).tombstones.map(({ receiptId }) => receiptId);
+const problemOf = async (logAccess: ErasureLogAccess): Promise<string | null> =>
+  (await readErasures(logAccess)).problem;
 
 it.each([1, 6000])('a torn line of %i requests takes no other with it', async (requests) => {
-  const outside = await createLog();
-  const { dataDir } = outside;
-  await appendTombstone(outside, createErasure('era_1'));
-  await appendTombstone(outside, createErasure('era_2', requests));
+  const logAccess = await createLog();
+  const { dataDir } = logAccess;
+  await appendTombstone(logAccess, createErasure('era_1'));
+  await appendTombstone(logAccess, createErasure('era_2', requests));
   // The process that died in the middle of it had told nobody.
   const next = await createLog();
   const file = erasuresFile(next.dataDir);
@@ -69,17 +69,17 @@ it.each([1, 6000])('a torn line of %i requests takes no other with it', async (r
 });
 
 describe('a line that somebody removed or changed', () => {
-  async function createThree(): Promise<{ outside: OutsideLog; file: string; lines: string[] }> {
-    const outside = await createLog();
-    for (const id of ['era_1', 'era_2', 'era_3']) await appendTombstone(outside, createErasure(id));
-    const file = erasuresFile(outside.dataDir);
-    return { outside, file, lines: readFileSync(file, 'utf8').trimEnd().split('\n') };
+  async function createThree(): Promise<{ logAccess: ErasureLogAccess; file: string; lines: string[] }> {
+    const logAccess = await createLog();
+    for (const id of ['era_1', 'era_2', 'era_3']) await appendTombstone(logAccess, createErasure(id));
+    const file = erasuresFile(logAccess.dataDir);
+    return { logAccess, file, lines: readFileSync(file, 'utf8').trimEnd().split('\n') };
   }
   const text = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
   it('is reported by its number, and the readable lines are still there', async () => {
-    const { outside, file, lines } = await createThree();
-    expect(await problemOf(outside)).toBeNull();
+    const { logAccess, file, lines } = await createThree();
+    expect(await problemOf(logAccess)).toBeNull();
     const [one = '', two = '', three = ''] = lines;
     const changed = two.replace('"subject":"ref"', '"subject":"fer"');
     for (const [damagedLines, problem] of [
@@ -93,66 +93,66 @@ describe('a line that somebody removed or changed', () => {
       [[...lines, '{}'], 'line 4 is damaged'],
     ] as const) {
       writeFileSync(file, text(damagedLines));
-      expect(await problemOf(outside)).toBe(problem);
+      expect(await problemOf(logAccess)).toBe(problem);
     }
     writeFileSync(file, text([one, three]));
-    expect(await idsOf(outside)).toEqual(['era_1', 'era_3']);
+    expect(await idsOf(logAccess)).toEqual(['era_1', 'era_3']);
     writeFileSync(file, text(lines));
-    expect(await problemOf(outside)).toBeNull();
+    expect(await problemOf(logAccess)).toBeNull();
   });
 
   it('at the end is missed for good: its number is not given again', async () => {
-    const { outside, file, lines } = await createThree();
+    const { logAccess, file, lines } = await createThree();
     writeFileSync(file, text(lines.slice(0, 1)));
-    await appendTombstone(outside, createErasure('era_4'));
-    expect(await problemOf(outside)).toBe('lines 2 to 3 are missing');
-    expect(await idsOf(outside)).toEqual(['era_1', 'era_4']);
+    await appendTombstone(logAccess, createErasure('era_4'));
+    expect(await problemOf(logAccess)).toBe('lines 2 to 3 are missing');
+    expect(await idsOf(logAccess)).toEqual(['era_1', 'era_4']);
   });
 
   it('is not hidden by a count that was set back without the key', async () => {
-    const { outside, file, lines } = await createThree();
+    const { logAccess, file, lines } = await createThree();
     const [first] = await database.read('meta').where({ name: 'erasures-count' }).pluck('value');
     writeFileSync(file, text(lines.slice(0, 2)));
     const forged = String(first).replace('"n":3', '"n":2');
     await database.transaction((tx) =>
       tx('meta').where({ name: 'erasures-count' }).update({ value: forged }),
     );
-    expect(await problemOf(outside)).toBe('the count that the database keeps was changed');
+    expect(await problemOf(logAccess)).toBe('the count that the database keeps was changed');
   });
 });
 
 it('lines that no backup can need are dropped, and the file says how many until when', async () => {
-  const outside = await createLog();
+  const logAccess = await createLog();
   for (const [id, days] of [
     ['era_1', 800],
     ['era_2', 740],
     ['era_3', 100],
   ] as const)
-    await appendTombstone(outside, { ...createErasure(id), erasedAt: NOW - days * DAY });
-  await dropOldErasureLines(outside, NOW - 900 * DAY);
-  expect(await idsOf(outside)).toHaveLength(3);
-  await dropOldErasureLines(outside, NOW - 730 * DAY);
-  expect(await idsOf(outside)).toEqual(['era_3']);
-  expect(await scanErasureLog(outside)).toEqual({
+    await appendTombstone(logAccess, { ...createErasure(id), erasedAt: NOW - days * DAY });
+  await dropOldErasureLines(logAccess, NOW - 900 * DAY);
+  expect(await idsOf(logAccess)).toHaveLength(3);
+  await dropOldErasureLines(logAccess, NOW - 730 * DAY);
+  expect(await idsOf(logAccess)).toEqual(['era_3']);
+  expect(await scanErasureLog(logAccess)).toEqual({
     problem: null,
     last: 3,
     droppedUntil: isoTime(NOW - 740 * DAY),
   });
-  await appendTombstone(outside, createErasure('era_4'));
-  expect(await scanErasureLog(outside)).toMatchObject({ problem: null, last: 4 });
+  await appendTombstone(logAccess, createErasure('era_4'));
+  expect(await scanErasureLog(logAccess)).toMatchObject({ problem: null, last: 4 });
 });
 
 describe('what the database and the file know of each other', () => {
   /** Lines of the one tenant that there is. */
-  async function lostOf(outside: OutsideLog) {
-    const lostLines = await createLostLines(database, NOW);
-    await scanErasureLog(outside, lostLines.take);
+  async function lostOf(logAccess: ErasureLogAccess) {
+    const lostLines = await createLineCollector(database, NOW);
+    await scanErasureLog(logAccess, lostLines.collect);
     return [...lostLines.people.keys(), ...lostLines.removals.map(({ receiptId }) => receiptId)];
   }
 
   it('an erasure whose line is gone is in the file after the next sweep, once', async () => {
     const kid = await addTenant(database, 'swept');
-    const outside = await createLog();
+    const logAccess = await createLog();
     const rows = [
       { ...createErasure('era_there'), kid, step: 'logged' as const },
       { ...createErasure('era_lost'), kid, step: 'done' as const, doneAt: NOW },
@@ -163,54 +163,54 @@ describe('what the database and the file know of each other', () => {
       { ...createErasure('era_old'), kid, step: 'done' as const, doneAt: NOW, erasedAt: NOW - 31 * DAY },
     ];
     for (const row of rows) await database.transaction((tx) => insertErasure(tx, row));
-    await appendTombstone(outside, rows[0] as StoredErasure);
-    await Promise.all([recordEnded(outside, NOW), recordEnded(outside, NOW)]);
-    expect(await idsOf(outside)).toEqual(['era_there', 'era_lost']);
-    const file = erasuresFile(outside.dataDir);
+    await appendTombstone(logAccess, rows[0] as StoredErasure);
+    await Promise.all([recordEnded(logAccess, NOW), recordEnded(logAccess, NOW)]);
+    expect(await idsOf(logAccess)).toEqual(['era_there', 'era_lost']);
+    const file = erasuresFile(logAccess.dataDir);
     writeFileSync(file, `${readFileSync(file, 'utf8').split('\n')[0]}\n`);
-    await recordEnded(outside, NOW);
-    expect(await idsOf(outside)).toEqual(['era_there', 'era_lost']);
-    expect(await problemOf(outside)).toBe('line 2 is missing');
+    await recordEnded(logAccess, NOW);
+    expect(await idsOf(logAccess)).toEqual(['era_there', 'era_lost']);
+    expect(await problemOf(logAccess)).toBe('line 2 is missing');
   });
 
   it('a forged line of an erasure keeps the genuine one out of no file', async () => {
     const kid = await addTenant(database, 'suppressed');
-    const outside = await createLog();
+    const logAccess = await createLog();
     const row = { ...createErasure('era_forged'), kid, step: 'logged' as const };
     await database.transaction((tx) => insertErasure(tx, row));
-    await appendTombstone(outside, row);
-    await appendTombstone(outside, { ...createErasure('era_other'), kid });
-    const file = erasuresFile(outside.dataDir);
+    await appendTombstone(logAccess, row);
+    await appendTombstone(logAccess, { ...createErasure('era_other'), kid });
+    const file = erasuresFile(logAccess.dataDir);
     writeFileSync(file, readFileSync(file, 'utf8').replace(/"refs":\[[^\]]*\]/, '"refs":[]'));
-    await recordEnded(outside, NOW);
-    expect((await idsOf(outside)).filter((id) => id === 'era_forged')).toHaveLength(2);
+    await recordEnded(logAccess, NOW);
+    expect((await idsOf(logAccess)).filter((id) => id === 'era_forged')).toHaveLength(2);
   });
 
   it('a line is lost where the database has no receipt, and of the tenant alone that has the kid now', async () => {
     const kid = await addTenant(database, 'later');
     const { created_at: createdAt } = await database.read('tenants').where({ kid }).first();
-    const outside = await createLog();
+    const logAccess = await createLog();
     for (const [id, erasedAt] of [
       ['era_before', Number(createdAt) - 1],
       ['era_after', Number(createdAt)],
     ] as const)
-      await appendTombstone(outside, { ...createErasure(id), kid, erasedAt });
-    await appendRemoval(outside, kid, Number(createdAt) - 1);
-    expect(await lostOf(outside)).toEqual(['era_after']);
+      await appendTombstone(logAccess, { ...createErasure(id), kid, erasedAt });
+    await appendRemoval(logAccess, kid, Number(createdAt) - 1);
+    expect(await lostOf(logAccess)).toEqual(['era_after']);
   });
 
   it('a forged line stands in for no genuine one of the same receipt', async () => {
     const kid = await addTenant(database, 'forged');
-    const outside = await createLog();
+    const logAccess = await createLog();
     const erasedAt = NOW + 365 * DAY;
-    await appendTombstone(outside, { ...createErasure('era_twice', 2), kid, erasedAt });
-    const file = erasuresFile(outside.dataDir);
+    await appendTombstone(logAccess, { ...createErasure('era_twice', 2), kid, erasedAt });
+    const file = erasuresFile(logAccess.dataDir);
     const genuine = readFileSync(file, 'utf8');
     const forged = genuine.replace(/"refs":\[.*\]/, '"refs":[]');
     for (const text of [genuine + forged, forged + genuine]) {
       writeFileSync(file, text);
-      const lostLines = await createLostLines(database, NOW);
-      await scanErasureLog(outside, lostLines.take);
+      const lostLines = await createLineCollector(database, NOW);
+      await scanErasureLog(logAccess, lostLines.collect);
       expect(lostLines.people.get('era_twice')?.refs).toHaveLength(2);
     }
   });

@@ -35,12 +35,12 @@ async function dpo() {
   const { database, tenant } = opened;
   await record(database, 'a');
   const eraser = eraserOn(database, dataDir);
-  const outside = { database, dataDir, logKey: REAPPLY.logKey };
-  const context = { ...opened, clock: Date.now, eraser, outside };
+  const logAccess = { database, dataDir, logKey: REAPPLY.logKey };
+  const context = { ...opened, clock: Date.now, eraser, logAccess };
   return {
     ...opened,
     dataDir,
-    outside,
+    logAccess,
     eraser,
     place: () => placeHoldOn(context, STAFF, { durable: 'mine', basis: 'case 12' }),
     release: (again = false) =>
@@ -132,10 +132,10 @@ async function withoutLog(dataDir: string, work: () => Promise<unknown>): Promis
 
 // Guards against: the hold was committed, its line was lost, and a restore lost the hold or placed it again.
 it('a hold whose line could not be written is in the log after the next sweep', async () => {
-  const { database, dataDir, outside, place } = await dpo();
+  const { database, dataDir, logAccess, place } = await dpo();
   const before = await backUp(database, dataDir);
   await withoutLog(dataDir, place);
-  await recordEnded(outside, Date.now());
+  await recordEnded(logAccess, Date.now());
   await database.close();
   before();
   expect(await startOn(dataDir)).toMatchObject({ applied: 1, holds: [{ durable: 'mine' }] });
@@ -144,7 +144,7 @@ it('a hold whose line could not be written is in the log after the next sweep', 
   await second.place();
   const restore = await backUp(second.database, second.dataDir);
   await withoutLog(second.dataDir, () => second.release());
-  await recordEnded(second.outside, Date.now());
+  await recordEnded(second.logAccess, Date.now());
   await second.database.close();
   restore();
   expect(await startOn(second.dataDir)).toMatchObject({ applied: 1, holds: [] });

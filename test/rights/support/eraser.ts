@@ -11,8 +11,8 @@ import {
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import {
   type ErasureLine,
+  type ErasureLogAccess,
   isTombstone,
-  type OutsideLog,
   scanErasureLog,
   type Tombstone,
 } from '../../../src/rights/erase/erasure-log.ts';
@@ -27,9 +27,9 @@ import { createRecorder } from '../../support/recorder.ts';
 const LOG_KEY = Buffer.alloc(32, 3);
 
 /** The lines of the log of erasures that count, and what is wrong with it. */
-export async function readErasures(outside: OutsideLog) {
+export async function readErasures(logAccess: ErasureLogAccess) {
   const lines: ErasureLine[] = [];
-  const { problem } = await scanErasureLog(outside, (batch) => {
+  const { problem } = await scanErasureLog(logAccess, (batch) => {
     lines.push(...batch.map(({ line }) => line));
     return Promise.resolve();
   });

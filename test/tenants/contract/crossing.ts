@@ -65,7 +65,7 @@ export function crossingContract(make: MakeDatabase): void {
 
     it('counts the bundles of each seal key', async () => {
       const uses = numbers.map((i) => {
-        return { kid: `used-${i}`, since: NOW, generation: 1, bundles: 2, lastAt: NOW };
+        return { kid: `used-${i}`, since: NOW, of: 'key' as const, generation: 1, count: 2, lastAt: NOW };
       });
       for (const { kid } of uses) await ensureTenant(db.database, kid);
       await addKeyTraffic(db.database, uses);

@@ -175,10 +175,10 @@ export function tenantGoingContract(make: MakeDatabase): void {
       const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1, keyId: 'key' };
       await expect(insertSession(db.database, { ...session, hash: 'old' }, NOW)).rejects.toThrow(TenantGone);
       await insertSession(db.database, { ...session, hash: 'new' }, NOW + 1);
-      const use = { kid, generation: 1, bundles: 3, lastAt: NOW };
+      const use = { of: 'key', kid, generation: 1, count: 3, lastAt: NOW } as const;
       await addKeyTraffic(db.database, [
         { ...use, since: NOW },
-        { ...use, since: NOW + 1, bundles: 1 },
+        { ...use, since: NOW + 1, count: 1 },
       ]);
       expect(await other.read('key_traffic').where({ kid }).pluck('bundles')).toEqual([1]);
       expect(await rowsOf(kid)).toMatchObject({ nonces: 1, decisions: 1, principal_sessions: 1 });

@@ -24,7 +24,11 @@ const numbers = (count: number): number[] => Array.from({ length: count }, (_, i
 const tell =
   (hooks: number): AppendRequest['notify'] =>
   ({ seq }) =>
-    numbers(hooks).map((i) => ({ webhook: `hook-${i}`, event: 'consent.granted', sealed: `sealed ${seq}` }));
+    numbers(hooks).map((i) => ({
+      webhook: `hook-${i}`,
+      event: 'consent.granted',
+      ciphertext: `sealed ${seq}`,
+    }));
 
 /**
  * @returns each distinct outcome once, cut to 60 characters: a database quotes a statement of 8,000 rows in
