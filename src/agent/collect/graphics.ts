@@ -1,6 +1,8 @@
 import { shortHash } from '../bytes.ts';
 import { canvasIn, type FrameRealm } from './frame.ts';
-import { attempt, within } from './read.ts';
+import { attempt, text, within } from './read.ts';
+
+/** Collects the parts of the group `graphics`: canvas, WebGL and audio. */
 
 const WIDTH = 160;
 const HEIGHT = 48;
@@ -69,4 +71,59 @@ export async function collectCanvas({ first, second, flat }: ReturnType<typeof p
     canvasStable: first && second && first.every((value, at) => value === second[at]),
     canvasFlatBadPixels: flat && countBad(flat),
   };
+}
+
+type Gl = WebGLRenderingContext;
+
+/** WebKit and Blink mask the plain names so; Gecko answers plainly and warns about the extension. */
+const MASKED = /^WebKit/;
+
+function unmasked(
+  gl: Gl,
+  plain: number,
+  extended: 'UNMASKED_RENDERER_WEBGL' | 'UNMASKED_VENDOR_WEBGL',
+): unknown {
+  const name: unknown = gl.getParameter(plain);
+  if (typeof name === 'string' && !MASKED.test(name)) return name;
+  const extension = gl.getExtension('WEBGL_debug_renderer_info');
+  return extension ? gl.getParameter(extension[extended]) : name;
+}
+
+export const unmaskedRenderer = (gl: Gl): unknown => unmasked(gl, gl.RENDERER, 'UNMASKED_RENDERER_WEBGL');
+
+export function collectWebgl() {
+  const gl = attempt(() => document.createElement('canvas').getContext('webgl'));
+  if (!gl) return { vendor: null, renderer: null };
+  return {
+    vendor: text(() => unmasked(gl, gl.VENDOR, 'UNMASKED_VENDOR_WEBGL')),
+    renderer: text(() => unmaskedRenderer(gl)),
+  };
+}
+
+const SAMPLES = 5000;
+const RATE = 44_100;
+/** Generous: the sum is part of the identity, and null for a slow machine would be another visitor. */
+const AUDIO_MS = 1500;
+
+/** Sum of the tail of a compressed tone: the compressor's arithmetic differs by engine and platform. */
+async function renderSum(): Promise<number> {
+  const context = new OfflineAudioContext(1, SAMPLES, RATE);
+  const tone = context.createOscillator();
+  tone.type = 'triangle';
+  tone.frequency.value = 10_000;
+  const squeeze = context.createDynamicsCompressor();
+  squeeze.threshold.value = -50;
+  squeeze.knee.value = 40;
+  squeeze.ratio.value = 12;
+  squeeze.attack.value = 0;
+  squeeze.release.value = 0.25;
+  tone.connect(squeeze).connect(context.destination);
+  tone.start();
+  const samples = (await context.startRendering()).getChannelData(0);
+  return samples.subarray(SAMPLES - 500).reduce((sum, sample) => sum + Math.abs(sample), 0);
+}
+
+export async function collectAudio() {
+  const sums = await within(AUDIO_MS, () => Promise.all([renderSum(), renderSum()]));
+  return { audioSum: sums?.[0] ?? null, audioStable: sums && sums[0] === sums[1] };
 }
