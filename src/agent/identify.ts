@@ -1,11 +1,8 @@
 import { collectSignals, renewSignals } from './collect/collect.ts';
 import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
 import type { PasskeyAnswer, PasskeyRequest } from './passkey.ts';
-import { makePlaintext } from './plaintext.ts';
-import { type ServerFacts, serverFactsOf } from './pubkey.ts';
-import { isUnavailable, unavailable } from './request.ts';
-import { sealBundle } from './seal.ts';
-import { send } from './send.ts';
+import { makePlaintext, sealBundle } from './seal.ts';
+import { isUnavailable, type ServerFacts, send, serverFactsOf, unavailable } from './server.ts';
 import type {
   CollectedSignals,
   ConsentReceipt,

@@ -2,8 +2,7 @@ import { collectSignals } from './collect/collect.ts';
 import { observeInput } from './collect/input.ts';
 import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
 import { identifyFrom, updateFrom } from './identify.ts';
-import { makePlaintext } from './plaintext.ts';
-import { sealBundle } from './seal.ts';
+import { makePlaintext, sealBundle } from './seal.ts';
 import type { ConsentReceipt, IdentifyOptions, UpdateOptions } from './types.ts';
 import { workerUrlOf } from './urls.ts';
 

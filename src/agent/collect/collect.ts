@@ -2,7 +2,6 @@ import type { Signals } from '../../schema/signals.ts';
 import type { CollectedSignals } from '../types.ts';
 import { readActivation } from './activation.ts';
 import { collectMedia, collectPage, collectScreen, collectTime } from './browser.ts';
-import { consoleReadsStacks } from './console-tell.ts';
 import { collectEngine, readEngine } from './engine.ts';
 import { collectFonts } from './fonts.ts';
 import { inFrame } from './frame.ts';
@@ -10,7 +9,7 @@ import { collectAudio, collectCanvas, collectWebgl, paintAll } from './graphics.
 import { collectInput } from './input.ts';
 import { patchedNatives } from './patched.ts';
 import { type Group, pause } from './read.ts';
-import { automationGlobals, collectPermissions, processType } from './tells.ts';
+import { automationGlobals, collectPermissions, consoleReadsStacks, processType } from './tells.ts';
 import { collectWorker } from './worker.ts';
 
 /** Version of the names and of the lists behind them (signals.md section 1). */

@@ -1,4 +1,4 @@
-import { shortHash } from '../bytes.ts';
+import { shortHash } from '../encoding.ts';
 import { canvasIn, type FrameRealm } from './frame.ts';
 import { attempt, text, within } from './read.ts';
 

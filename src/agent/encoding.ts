@@ -1,3 +1,5 @@
+/** Bytes and JSON as text. A page may have changed the built-in classes, and the server has to get the same. */
+
 /** Canonical padded base64 (RFC 4648 section 4). */
 export function toBase64(bytes: Uint8Array): string {
   let binary = '';
@@ -27,3 +29,14 @@ export async function shortHash(data: BufferSource): Promise<string> {
   for (const byte of hash) hex += byte.toString(16).padStart(2, '0');
   return hex;
 }
+
+/** A copy that inherits nothing, so that JSON finds no `toJSON` on it: old libraries put one on Array.prototype. */
+function bare(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const copy = Object.setPrototypeOf(Array.isArray(value) ? [] : {}, null) as Record<string, unknown>;
+  for (const [name, part] of Object.entries(value)) copy[name] = bare(part);
+  return copy;
+}
+
+/** JSON of plain data, whatever the page has done to the built-in classes. The banner has the same: neither imports the other. */
+export const toJson = (value: unknown): string => JSON.stringify(bare(value));
