@@ -1,8 +1,9 @@
-import { el } from './dom.ts';
 import { WORDS } from './locales/en.ts';
-import { fillTyped, keepTyped, type Typed } from './typed.ts';
 
-/** Pages that the server writes, put in place of what is there, and the forms in them. */
+/** The person's page: parts that the server writes, put in place of what is there, and the forms in them. */
+
+/** A text in the form of an objection outlives the token of the look-up that it was typed under. */
+type Typed = Readonly<Record<'statement' | 'email', string>>;
 
 export interface Page {
   readonly kid: string;
@@ -12,6 +13,18 @@ export interface Page {
   readonly result: HTMLElement;
   /** Typed and not filed yet: a token lives for five minutes, and a person may need longer. */
   typed: Typed | null;
+}
+
+/** Elements by text alone. */
+export function el(
+  name: string,
+  attributes: Readonly<Record<string, string>> = {},
+  ...children: readonly (Node | string)[]
+): HTMLElement {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
 }
 
 export function say(page: Page, text: string): void {
@@ -87,6 +100,36 @@ function refuseAt(page: Page, pressed: HTMLButtonElement, text: string, isLate: 
   }
   pressed.closest('.buttons')?.before(error);
   error.focus();
+}
+
+interface Fields {
+  readonly statement: HTMLTextAreaElement;
+  readonly email: HTMLInputElement;
+}
+
+function fieldsIn({ result }: Page): Fields | null {
+  const statement = result.querySelector<HTMLTextAreaElement>('textarea[name="statement"]');
+  const email = result.querySelector<HTMLInputElement>('input[name="email"]');
+  return statement && email && { statement, email };
+}
+
+/** Before the form is replaced. */
+export function keepTyped(page: Page): void {
+  const fields = fieldsIn(page);
+  if (!fields) return;
+  const typed = { statement: fields.statement.value, email: fields.email.value };
+  page.typed = typed.statement === '' && typed.email === '' ? null : typed;
+}
+
+/** @returns whether there was a text, and a form for it */
+export function fillTyped(page: Page): boolean {
+  const fields = fieldsIn(page);
+  if (!fields || page.typed === null) return false;
+  fields.statement.value = page.typed.statement;
+  fields.email.value = page.typed.email;
+  const folded = fields.statement.closest('details');
+  if (folded) folded.open = true;
+  return true;
 }
 
 /** A form that changes something. A refusal is said next to its button, and the form stays. */
