@@ -49,10 +49,11 @@ async function bundle(entry, define, format = /** @type {'iife' | 'esm'} */ ('ii
   return outputFiles[0]?.text ?? '';
 }
 
-/** @param {string} code name of the language's file @returns {Promise<string>} its texts as JSON */
-async function wordsOf(code) {
-  const text = await bundle(join(source, 'locales', `${code}.ts`), {}, 'esm');
-  const { words } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
+/** English is code, since the script contains it. @param {string} name a file of words @returns {Promise<string>} them as JSON */
+async function wordsIn(name) {
+  const path = join(source, 'locales', name);
+  if (name.endsWith('.json')) return JSON.stringify(JSON.parse(await readFile(path, 'utf8')));
+  const { words } = await import(`data:text/javascript,${encodeURIComponent(await bundle(path, {}, 'esm'))}`);
   return JSON.stringify(words);
 }
 
@@ -76,9 +77,9 @@ declare global {
  */
 export async function buildBanner({ outDir }) {
   await mkdir(outDir, { recursive: true });
-  const files = await readdir(join(source, 'locales'));
-  const languages = files.map((name) => name.replace(/\.ts$/, '')).sort();
-  const words = await Promise.all(languages.map(wordsOf));
+  const files = (await readdir(join(source, 'locales'))).sort();
+  const languages = files.map((name) => name.replace(/\.(?:json|ts)$/, ''));
+  const words = await Promise.all(files.map(wordsIn));
   const define = { LANGUAGES: JSON.stringify(languages), VERSION: JSON.stringify(PLACEHOLDER) };
   const script = await bundle(join(source, 'embed.ts'), define);
   if (script.split(PLACEHOLDER).length !== 2) throw new Error('the script has to name its version once');

@@ -1,4 +1,4 @@
-import { createSurface } from './surface.ts';
+import { createSurface } from './identify.ts';
 
 export const { identify, update, collect, observeInput, makePlaintext, sealBundle } = createSurface(
   import.meta.url,

@@ -1,4 +1,4 @@
-import { createSurface, type Surface } from './surface.ts';
+import { createSurface, type Surface } from './identify.ts';
 
 // Known only while the script runs for the first time, so it is read now and not in a call.
 // A named element of the page (`<img name="currentScript">`) hides the document's own property, and not the prototype's.

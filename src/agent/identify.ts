@@ -1,11 +1,9 @@
 import { collectSignals, renewSignals } from './collect/collect.ts';
+import { observeInput } from './collect/input.ts';
 import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
 import type { PasskeyAnswer, PasskeyRequest } from './passkey.ts';
-import { makePlaintext } from './plaintext.ts';
-import { type ServerFacts, serverFactsOf } from './pubkey.ts';
-import { isUnavailable, unavailable } from './request.ts';
-import { sealBundle } from './seal.ts';
-import { send } from './send.ts';
+import { makePlaintext, sealBundle } from './seal.ts';
+import { isUnavailable, type ServerFacts, send, serverFactsOf, unavailable } from './server.ts';
 import type {
   CollectedSignals,
   ConsentReceipt,
@@ -158,13 +156,28 @@ export async function identifyFrom(
  * Seals the signals of the last verdict again, with the input since then: a login or a checkout is judged by more than the
  * moment of load. The consent is read again.
  */
-export async function updateFrom(
-  scriptUrl: string | null,
-  changes: UpdateOptions = {},
-): Promise<IdentifyResult> {
+async function updateFrom(scriptUrl: string | null, changes: UpdateOptions = {}): Promise<IdentifyResult> {
   const before = lastVerdict;
   if (!before) return unavailable('nothing-to-update');
   const options = { ...before.options, ...changes };
   const consent = passConsentGate(await receiptOf(options.consent), browserGpc());
   return isRefused(consent) ? consent : identifyOnce({ scriptUrl, options, consent, before });
+}
+
+/** The API of the agent for a page; agent.d.ts documents it. */
+export type Surface = ReturnType<typeof createSurface>;
+
+/** @param scriptUrl where the agent was loaded from: the default server, and where its worker file lies */
+export function createSurface(scriptUrl: string | null) {
+  return Object.freeze({
+    identify: (options: IdentifyOptions) => identifyFrom(scriptUrl, options),
+    update: (options?: UpdateOptions) => updateFrom(scriptUrl, options),
+    collect: async (consent: ConsentReceipt | null, workerUrl?: string | null) =>
+      isRefused(passConsentGate(consent, browserGpc()))
+        ? null
+        : collectSignals(workerUrlOf(workerUrl, scriptUrl)),
+    observeInput,
+    makePlaintext,
+    sealBundle,
+  });
 }

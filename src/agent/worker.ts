@@ -1,7 +1,7 @@
-import { consoleReadsStacks } from './collect/console-tell.ts';
-import { nav } from './collect/navigator.ts';
+import { nav } from './collect/browser.ts';
+import { unmaskedRenderer } from './collect/graphics.ts';
 import { attempt, brands, flag, type Group, number, text, texts } from './collect/read.ts';
-import { unmaskedRenderer } from './collect/webgl.ts';
+import { consoleReadsStacks } from './collect/tells.ts';
 
 /** Runs inside the worker: the same questions, asked where a disguise of the page seldom reaches. */
 function workerFacts(): Group<'worker'> {

@@ -2,15 +2,13 @@ import { type Controller, createController } from './controller.ts';
 import { doc } from './doc.ts';
 import { createGoogle } from './google.ts';
 import { attempt, guarded } from './guarded.ts';
-import { keyProblem, say, sayProblem } from './key.ts';
-import { directionOf, pickLanguage } from './language.ts';
-import { words as english } from './locales/en.ts';
+import { directionOf, keyProblem, pickLanguage, say, sayProblem } from './html-tag.ts';
+import { words as english, type Words } from './locales/en.ts';
 import { createStore } from './record.ts';
 import { createScripts } from './scripts.ts';
 import { createServerClient } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent } from './types.ts';
 import { createView, type View } from './view/view.ts';
-import type { Words } from './view/words.ts';
 
 /** The snippet: reads its own attributes, puts the page's API in place, asks the server, shows what has to be asked. */
 

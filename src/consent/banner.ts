@@ -10,9 +10,12 @@ import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '..
 import { createFirstPurpose, type Purpose } from '../tenants/purposes.ts';
 import { pickBannerSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { FIRST_PURPOSE_TEXTS } from './first-purpose-texts.ts';
+import firstPurposeTexts from './first-purpose-texts.json' with { type: 'json' };
 
 /** Serves the consent banner of a tenant its texts and script, which the log records before they are shown. */
+
+/** The purpose that every tenant starts with, in the other languages that the banner speaks. */
+const FIRST_PURPOSE_TEXTS: Readonly<Record<string, readonly string[]>> = firstPurposeTexts;
 
 interface Deps {
   readonly database: Database;
@@ -36,8 +39,8 @@ function hasFirstWords({ id, title, description }: Purpose): boolean {
 
 function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'description'> {
   const texts = Object.hasOwn(FIRST_PURPOSE_TEXTS, language) ? FIRST_PURPOSE_TEXTS[language] : undefined;
-  if (!texts || !hasFirstWords(purpose)) return { title: purpose.title, description: purpose.description };
-  return { title: texts[0], description: texts[1] };
+  const [title, description] = (hasFirstWords(purpose) && texts) || [];
+  return { title: title ?? purpose.title, description: description ?? purpose.description };
 }
 
 /** All that a person may be shown, in all languages: what the log's hash is of. */

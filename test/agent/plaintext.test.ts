@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makePlaintext } from '../../src/agent/plaintext.ts';
+import { makePlaintext } from '../../src/agent/seal.ts';
 import { plaintextSchema } from '../../src/schema/bundle.ts';
 
 const CONSENT = { purposes: ['device-identification'], gpc: false, version: 3, issuedAt: 1_763_629_990_000 };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../src/banner/config.ts';
-import { directionOf, pickLanguage } from '../../src/banner/language.ts';
+import { directionOf, pickLanguage } from '../../src/banner/html-tag.ts';
 import { createConfig, createPurpose } from './support.ts';
 
 beforeAll(() => void vi.stubGlobal('LANGUAGES', ['de', 'en', 'pt', 'ar']));

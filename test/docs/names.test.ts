@@ -27,7 +27,7 @@ const FOLDERS = [
 ];
 const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(?:tsx?|m?js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
+    .filter((name) => /\.(?:tsx?|m?js)$/.test(name) && !/\.d\.ts$/.test(name))
     .map((name) => join(room, name));
 const sources = FOLDERS.flatMap(listSources);
 

@@ -23,7 +23,7 @@ export function listPages(): readonly string[] {
 /** @returns per file of src the comments and English texts that a reader of the program meets */
 export function sourceWords(): readonly (readonly [file: string, words: string])[] {
   return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.tsx?$/.test(name) && !/locales.(?!en)/.test(name))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => [join('src', name), wordsOf(name, readPage(join('src', name)))]);
 }
 

@@ -1,21 +1,15 @@
 import type { Signals } from '../../schema/signals.ts';
 import type { CollectedSignals } from '../types.ts';
 import { readActivation } from './activation.ts';
-import { collectAudio } from './audio.ts';
-import { collectCanvas, paintAll } from './canvas.ts';
-import { consoleReadsStacks } from './console-tell.ts';
+import { collectMedia, collectPage, collectScreen, collectTime } from './browser.ts';
 import { collectEngine, readEngine } from './engine.ts';
 import { collectFonts } from './fonts.ts';
 import { inFrame } from './frame.ts';
+import { collectAudio, collectCanvas, collectWebgl, paintAll } from './graphics.ts';
 import { collectInput } from './input.ts';
-import { collectMedia } from './media.ts';
-import { collectPage } from './page.ts';
 import { patchedNatives } from './patched.ts';
 import { type Group, pause } from './read.ts';
-import { collectScreen } from './screen.ts';
-import { automationGlobals, collectPermissions, processType } from './tells.ts';
-import { collectTime } from './time.ts';
-import { collectWebgl } from './webgl.ts';
+import { automationGlobals, collectPermissions, consoleReadsStacks, processType } from './tells.ts';
 import { collectWorker } from './worker.ts';
 
 /** Version of the names and of the lists behind them (signals.md section 1). */

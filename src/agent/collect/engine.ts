@@ -1,4 +1,4 @@
-import { shortHash } from '../bytes.ts';
+import { shortHash } from '../encoding.ts';
 import { type Group, number, text, within } from './read.ts';
 
 const HASH_MS = 1500;

@@ -1,4 +1,4 @@
-import { attempt, text, within } from './read.ts';
+import { attempt, flag, text, within } from './read.ts';
 
 /** A3. Not `phantom`, `emit`, `spawn`: wallets and ordinary pages define those. */
 const AUTOMATION =
@@ -16,6 +16,42 @@ export function automationGlobals(): string[] | null {
       .slice(0, NAMES_MAX)
       .map((name) => name.slice(0, NAME_MAX)),
   );
+}
+
+interface StackError {
+  new (): Error;
+  prepareStackTrace?: unknown;
+}
+
+/** A page, frame or worker scope. */
+interface Realm {
+  readonly Error: StackError;
+  readonly console: Pick<Console, 'debug'>;
+}
+
+/**
+ * M2: with the developer protocol listening, the console formats an error it is given, and V8 then calls
+ * `Error.prepareStackTrace`. Developer tools that a person opened look the same.
+ * Null where the hook does not exist.
+ */
+export function consoleReadsStacks(realm: Realm): boolean | null {
+  const { Error: RealmError, console: realmConsole } = realm;
+  if (!('captureStackTrace' in RealmError)) return null;
+  const before = Object.getOwnPropertyDescriptor(RealmError, 'prepareStackTrace');
+  let called = false;
+  return flag(() => {
+    try {
+      RealmError.prepareStackTrace = () => {
+        called = true;
+        return '';
+      };
+      realmConsole.debug(new RealmError());
+    } finally {
+      if (before) Object.defineProperty(RealmError, 'prepareStackTrace', before);
+      else delete RealmError.prepareStackTrace;
+    }
+    return called;
+  });
 }
 
 /** Asked for by a prompt, and what Chromium decides alone, without a switch. */

@@ -1,6 +1,6 @@
 import type { ConsentReceipt } from '../types.ts';
-import { el } from './dom.ts';
 import { WORDS } from './locales/en.ts';
+import { el } from './page.ts';
 
 /**
  * The list of the person's choices in this browser: from the banner's record at the site's origin, with

@@ -3,10 +3,8 @@ import { identifyFrom } from '../identify.ts';
 import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from '../types.ts';
 import { endpointOf } from '../urls.ts';
 import { fillConsents, type PageConsent } from './consents.ts';
-import { el } from './dom.ts';
 import { WORDS } from './locales/en.ts';
-import { type Page, post, put, say, waysLeft } from './server-page.ts';
-import { fillTyped, keepTyped } from './typed.ts';
+import { el, fillTyped, keepTyped, type Page, post, put, say, waysLeft } from './page.ts';
 
 /**
  * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about what is held. It uses what every browser may use:

@@ -26,3 +26,6 @@ export const words = {
   later: 'Your choice applies here. The server gets it as soon as it can be reached.',
   failed: 'Your choice could not be saved, so nothing is collected. Please try again.',
 };
+
+/** The banner's texts in one language; {date}, {purposes} and {seq} are filled in. */
+export type Words = Readonly<Record<keyof typeof words, string>>;

@@ -1,8 +1,8 @@
 import type { Purpose } from '../config.ts';
+import type { Words } from '../locales/en.ts';
 import type { Wants } from '../plan.ts';
 import { askedPurposes, choiceOf, statusOf, type Terms, whyAsked } from '../status.ts';
 import { type Child, fill, h } from './dom.ts';
-import type { Words } from './words.ts';
 
 /** Builds the parts of the first layer and of the settings; texts are inserted as text. */
 

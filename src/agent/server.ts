@@ -1,0 +1,156 @@
+import { ASYMMETRIC_ALG, POINT_BYTES, UNCOMPRESSED } from '../seal/constants.ts';
+import { fromBase64, toJson } from './encoding.ts';
+import type { Identified, IngestResponse, Recipient, SealedBundle, Unavailable } from './types.ts';
+
+/** The two requests to the server: for the tenant's key, and with a sealed bundle. */
+
+interface Reply {
+  readonly status: number;
+  /** Null when the body is not JSON. */
+  readonly body: unknown;
+  readonly retryAfterSeconds: number | null;
+  /**
+   * Milliseconds by which this device's clock is ahead of the server's; NaN if the page cannot read the time.
+   */
+  readonly aheadMs: number;
+}
+
+const MESSAGES: Readonly<Record<Unavailable['cause'], string>> = {
+  'insecure-context': 'This page is not a secure context: serve it over https or from localhost.',
+  key: 'The server gave no usable seal key for this kid.',
+  network: 'The server could not be reached.',
+  timeout: 'The server did not answer in time.',
+  refused: 'The server refused the request before it came to a verdict.',
+  internal: 'Something failed in the agent.',
+  'nothing-to-update': 'This page has no verdict yet: call identify first.',
+};
+
+/** A missing verdict as a value; `reply` tells what the server said, if it said anything. */
+export function unavailable(cause: Unavailable['cause'], reply?: Reply): Unavailable {
+  const error = (reply?.body as { error?: unknown } | null | undefined)?.error;
+  return {
+    sent: false,
+    reason: 'unavailable',
+    cause,
+    status: reply?.status ?? null,
+    error: typeof error === 'string' ? error : null,
+    retryAfterSeconds: reply?.retryAfterSeconds ?? null,
+    message: MESSAGES[cause],
+  };
+}
+
+/** One request; whatever goes wrong on the way is a value. A redirect is refused: it would carry the bundle elsewhere. */
+async function request(url: string, init: RequestInit): Promise<Reply | Unavailable> {
+  try {
+    const response = await fetch(url, { redirect: 'error', ...init });
+    const { status, headers } = response;
+    const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+    const aheadMs = aheadOf(headers);
+    const body = parse(await response.text());
+    return { status, body, retryAfterSeconds: Number.isFinite(seconds) ? seconds : null, aheadMs };
+  } catch {
+    return unavailable(init.signal?.aborted ? 'timeout' : 'network');
+  }
+}
+
+/** RFC 9110 section 6.6.1; a cache on the way adds how old the answer is (RFC 9111 section 5.1). */
+function aheadOf(headers: Headers): number {
+  return Date.now() - Date.parse(headers.get('date') ?? '') - Math.round(Number(headers.get('age'))) * 1000;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+export function isUnavailable(outcome: object): outcome is Unavailable {
+  return 'cause' in outcome;
+}
+
+export interface ServerFacts {
+  readonly key: Recipient;
+  /**
+   * Milliseconds by which this device's clock is ahead of the server's; 0 if it is right or not known yet.
+   */
+  readonly aheadMs: number;
+}
+
+/** `Date` has whole seconds and an answer takes its time: nothing to correct. */
+const TOLERATED_MS = 60_000;
+
+/**
+ * Kept for the life of the page; `decrypt-failed` shows a rotation, `stale` a wrong clock, and both ask
+ * again.
+ */
+const cache = new Map<string, ServerFacts>();
+
+function isPoint(publicKey: string): boolean {
+  try {
+    const bytes = fromBase64(publicKey);
+    return bytes.length === POINT_BYTES && bytes[0] === UNCOMPRESSED;
+  } catch {
+    return false;
+  }
+}
+
+function readKey(body: unknown, kid: string): Recipient | null {
+  const { kid: named, alg, publicKey } = (body ?? {}) as Record<string, unknown>;
+  if (named !== kid || alg !== ASYMMETRIC_ALG || typeof publicKey !== 'string') return null;
+  return isPoint(publicKey) ? { kid, publicKey } : null;
+}
+
+/**
+ * The tenant's public seal key and the server's time (GET /_fp/pubkey).
+ * @param again past both caches, this page's and the browser's: only such an answer tells the time
+ */
+export async function serverFactsOf(
+  endpoint: string,
+  kid: string,
+  signal: AbortSignal,
+  again: boolean,
+): Promise<ServerFacts | Unavailable> {
+  const url = `${endpoint}/_fp/pubkey?kid=${encodeURIComponent(kid)}`;
+  const cached = cache.get(url);
+  if (cached && !again) return cached;
+  const reply = await request(url, { signal, credentials: 'omit', cache: again ? 'reload' : 'default' });
+  if (isUnavailable(reply)) return reply;
+  const key = reply.status === 200 ? readKey(reply.body, kid) : null;
+  if (!key) return unavailable('key', reply);
+  const aheadMs = again && Math.abs(reply.aheadMs) > TOLERATED_MS ? reply.aheadMs : 0;
+  const facts = { key, aheadMs };
+  cache.set(url, facts);
+  return facts;
+}
+
+/** Only the core answers with both; every other body is an error of the shape `{error}`. */
+function isIngestResponse(body: unknown): body is IngestResponse {
+  const { reason, requestId } = (body ?? {}) as Record<string, unknown>;
+  return typeof reason === 'string' && typeof requestId === 'string';
+}
+
+function readReply(reply: Reply): Identified | Unavailable {
+  if (!isIngestResponse(reply.body)) return unavailable('refused', reply);
+  // A named element of the page may hide the document's own method.
+  if (reply.body.askAgain) EventTarget.prototype.dispatchEvent.call(document, new Event('gpd-ask-again'));
+  return { sent: true, status: reply.status, response: reply.body };
+}
+
+/** POST /_fp/i/v1. The cookie is sent and comes back: the transparency token is bound to it. */
+export async function send(
+  endpoint: string,
+  bundle: SealedBundle,
+  signal: AbortSignal,
+): Promise<Identified | Unavailable> {
+  const reply = await request(`${endpoint}/_fp/i/v1`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    credentials: 'include',
+    cache: 'no-store',
+    body: toJson(bundle),
+    signal,
+  });
+  return isUnavailable(reply) ? reply : readReply(reply);
+}
