@@ -25,7 +25,7 @@ const MAX_SESSIONS = 100;
 const TOUCH_MS = MINUTE;
 
 /**
- * Also finds an expired session, because the guard keeps the text that was typed in its form: the caller checks isLiveSession.
+ * Expired sessions are found too, because the guard keeps the text that was typed in its form: the caller checks isLiveSession.
  * A session from a passkey is not found once an identity provider is configured.
  */
 export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {

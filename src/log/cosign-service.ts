@@ -55,7 +55,7 @@ export async function lastWitnessed(
   return null;
 }
 
-/** For each witness the newest checkpoint that it cosigned, for `gpd witness status`; null: none among those that are looked at. */
+/** `gpd witness status` shows the newest checkpoint that each witness cosigned; null: none among those that are looked at. */
 export async function lastCosigned(database: Database, witnesses: WitnessPolicy['witnesses'], kid: string) {
   const checkpoints = await listCosigned(database, kid, 0);
   return witnesses.map(({ key, url }) => {
