@@ -152,7 +152,7 @@ export async function startAgents(database: Database, options: AgentsOptions) {
   const cache: AgentCache = { database, options, ...state, toDiscover: new Set(), refused: new Map() };
   await reload(cache);
   const { interval: ms = SECOND, onFault } = options;
-  const looks = every(() => refreshDue(cache), { ms, onFault });
+  const looks = every(() => refreshDue(cache), { ms, timer: setInterval, onFault });
   return {
     findKey: (url: string, thumbprint: string, nowSeconds: number) => {
       if (!cache.keys.has(url)) discover(cache, url);

@@ -71,7 +71,7 @@ export async function startPolling(database: Database, directory: TenantDirector
   const poll: Poll = { database, directory, options, revision: -1, lookedAt: 0, writable: true };
   await look(poll);
   const { interval: ms = INTERVAL_MS, onFault, onRecovered } = options;
-  const looks = every(() => look(poll), { ms, onFault, onRecovered });
+  const looks = every(() => look(poll), { ms, timer: setInterval, onFault, onRecovered });
   return {
     /** Why this node is not ready: its tenants may be out of date, or the database is read-only. */
     notReadyReasons: (): string[] => [

@@ -16,7 +16,7 @@ import { parseRanges, readTls } from '../ops/listen.ts';
 import { createFaultLog, logInvalidStates, logRefusals } from '../ops/log.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
-import { NO_SOCKETS } from '../ops/systemd/supervisor.ts';
+import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
 import { createServices, type Services } from '../services.ts';
 import { createKeyFinder, createUnknownKeys } from '../tenants/key-finder-service.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
@@ -86,7 +86,7 @@ async function followAgents(services: Services, options: AppOptions, { logFault 
 async function followSalts({ database, clock, random }: Services, { logFault }: FaultLog, stops: Stop[]) {
   const salts = createDaySalts(database, clock, random);
   const onFault = logFault('day-salt-failed');
-  const renewing = every(salts.renew, { ms: MINUTE, onFault });
+  const renewing = every(salts.renew, { ms: MINUTE, timer: setInterval, onFault });
   stops.push(renewing.stop);
   await renewing.runNow().catch(() => {});
   return salts.saltOf;

@@ -19,7 +19,7 @@ import type { OpenServer, Stop } from './server.ts';
 const NETWORKS_MS = 30 * SECOND;
 
 const followNetworks = ({ logFault, settings: { networks } }: OpenServer) =>
-  every(networks.refresh, { ms: NETWORKS_MS, onFault: logFault('mmdb-unread') });
+  every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
 
 /** Before the first request: what refuses consent leaves the database as it was. */
 export async function noteEpochs({ services, log, logFault }: OpenServer): Promise<void> {

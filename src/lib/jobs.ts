@@ -119,6 +119,8 @@ export function createComplaints(onFailure: (failure: JobFailure) => void) {
 
 export interface EveryOptions {
   readonly ms: number;
+  /** `setInterval`, or a test's timer. */
+  readonly timer: (tick: () => void, ms: number) => { close(): unknown; unref(): unknown };
   /** Called for the first failure, and not again until the task has succeeded. */
   readonly onFault: (error: unknown) => void;
   /** Called for the first success after a failure. */
@@ -127,7 +129,7 @@ export interface EveryOptions {
 
 export type Every = ReturnType<typeof every>;
 
-export function every(task: () => Promise<void>, { ms, onFault, onRecovered }: EveryOptions) {
+export function every(task: () => Promise<void>, { ms, timer, onFault, onRecovered }: EveryOptions) {
   let running = false;
   let failing = false;
   let last: Promise<void> = Promise.resolve();
@@ -157,7 +159,7 @@ export function every(task: () => Promise<void>, { ms, onFault, onRecovered }: E
       });
     return next;
   }
-  const ticking = setInterval(() => {
+  const ticking = timer(() => {
     // A run that hangs is not joined by further ones.
     if (!running && next === null) runNow().catch(() => {});
   }, ms);
@@ -170,7 +172,7 @@ export function every(task: () => Promise<void>, { ms, onFault, onRecovered }: E
     runNow,
     /** Resolves when nothing runs any longer. */
     stop: async () => {
-      clearInterval(ticking);
+      ticking.close();
       await Promise.allSettled([next]);
       await Promise.allSettled([last]);
     },

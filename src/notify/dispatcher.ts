@@ -181,7 +181,7 @@ export function startDispatcher(deps: DispatcherDeps, active: () => boolean, ms:
   const round = async (): Promise<void> => {
     if (!stopping && active()) await lanes.takeAndSend();
   };
-  const rounds = every(round, { ms, onFault: deps.onFault });
+  const rounds = every(round, { ms, timer: setInterval, onFault: deps.onFault });
   return {
     async stop() {
       stopping = true;

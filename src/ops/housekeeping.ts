@@ -241,6 +241,7 @@ export function startHousekeeping(deps: HousekeepingDeps) {
   };
   const loop = every(() => runRound(rounds), {
     ms: interval,
+    timer: setInterval,
     onFault: (error) => onFailure({ job: RECORD_JOB, kid: null, error }),
   });
   return {

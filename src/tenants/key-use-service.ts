@@ -16,7 +16,7 @@ export type KeyUseCounter = ReturnType<typeof createKeyUseCounter>;
 
 type Counts = Map<string, CountedUse>;
 
-/** A tenant that was removed and added again counts anew. */
+/** A later tenant with the same kid has separate counts. */
 const counterKey = (use: CountedUse): string => `${use.since}|${nameOfUse(use)}`;
 
 /**

@@ -1,19 +1,26 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Every, every } from '../../src/lib/jobs.ts';
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-/** A task that ends when the test says so. */
+/** A timer that ticks when the test says so, and a task that ends when the test says so. */
 function createLoop() {
   const runs: { readonly succeed: () => void; readonly fail: (error: Error) => void }[] = [];
   const faults: unknown[] = [];
+  let onTick: (() => void) | null = null;
+  let refs = 1;
   const loop: Every = every(() => new Promise((succeed, fail) => void runs.push({ succeed, fail })), {
     ms: 20,
+    timer(tick, ms) {
+      expect(ms).toBe(20);
+      onTick = tick;
+      return {
+        close: () => {
+          onTick = null;
+        },
+        unref: () => {
+          refs -= 1;
+        },
+      };
+    },
     onFault: (error) => faults.push(error),
     onRecovered: () => faults.push('recovered'),
   });
@@ -22,9 +29,10 @@ function createLoop() {
     loop,
     runs,
     faults,
+    refs: () => refs,
     settle,
     tick: async (): Promise<void> => {
-      vi.advanceTimersByTime(20);
+      onTick?.();
       await settle();
     },
     end: async (error: Error | null = null): Promise<void> => {
@@ -37,7 +45,7 @@ function createLoop() {
 }
 
 it('runs at each tick, and never while a run is under way', async () => {
-  const { runs, tick, end } = createLoop();
+  const { runs, tick, end, refs } = createLoop();
   expect(runs).toHaveLength(0);
   await tick();
   await tick();
@@ -47,6 +55,7 @@ it('runs at each tick, and never while a run is under way', async () => {
   expect(runs).toHaveLength(1);
   await tick();
   expect(runs).toHaveLength(2);
+  expect(refs()).toBe(0);
 });
 
 it('complains of the first failure of a spell, and again after a success', async () => {
