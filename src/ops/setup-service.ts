@@ -14,14 +14,19 @@ import { addTenant } from './new-tenant-service.ts';
 
 /** Checks the form of `gpd serve --setup`, and creates the installation and its API key. */
 
-const notice = z.string().trim().min(1, 'is missing').max(4000);
+const MAX_NOTICE = 4000;
 
 const setupSchema = z.object({
   tenant: kidSchema,
   origin: originSchema.refine((origin) => !isWildcard(origin), 'a wildcard matches no page: name one origin'),
   baseUrl: publicOrigin,
-  controller: notice,
-  contact: notice,
+  controller: z
+    .string()
+    .trim()
+    .max(MAX_NOTICE)
+    .transform((text) => text || undefined)
+    .optional(),
+  contact: z.string().trim().min(1, 'is missing').max(MAX_NOTICE),
 });
 
 export type Setup = z.output<typeof setupSchema>;
