@@ -156,7 +156,8 @@ type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Pr
  * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would commit alone
  */
 export async function sendTogether<T extends readonly unknown[]>(...queries: Queries<T>): Promise<T> {
-  const outcomes = await Promise.allSettled(queries.map((ask) => ask()));
+  // `async` makes a query that throws before it asks anything wait for the others, too.
+  const outcomes = await Promise.allSettled(queries.map(async (ask) => ask()));
   return outcomes.map((outcome) => {
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;

@@ -289,7 +289,24 @@ describe('a long deletion', () => {
   });
 });
 
+<<<<<<< HEAD
 /** Transactions through knex and those that bypass it keep the same promises. */
+=======
+it('statements sent together have all ended when it throws, though one throws before it is sent', async () => {
+  let hasEnded = false;
+  const slow = async (): Promise<void> => {
+    await new Promise((resolve) => void setImmediate(resolve));
+    hasEnded = true;
+  };
+  const broken = (): never => {
+    throw new RangeError('before its statement');
+  };
+  await expect(sendTogether(slow, broken)).rejects.toThrow(RangeError);
+  expect(hasEnded).toBe(true);
+});
+
+/** By knex, or past it: the same promises. */
+>>>>>>> few2
 describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
   const run = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => database[kind](work);
 
