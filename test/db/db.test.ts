@@ -289,9 +289,6 @@ describe('a long deletion', () => {
   });
 });
 
-<<<<<<< HEAD
-/** Transactions through knex and those that bypass it keep the same promises. */
-=======
 it('statements sent together have all ended when it throws, though one throws before it is sent', async () => {
   let hasEnded = false;
   const slow = async (): Promise<void> => {
@@ -305,8 +302,7 @@ it('statements sent together have all ended when it throws, though one throws be
   expect(hasEnded).toBe(true);
 });
 
-/** By knex, or past it: the same promises. */
->>>>>>> few2
+/** Transactions through knex and those that bypass it keep the same promises. */
 describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
   const run = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => database[kind](work);
 
