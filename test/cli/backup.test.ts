@@ -64,8 +64,8 @@ describe.concurrent('gpd backup', () => {
     expect(refused.stderr).toContain('--yes');
     await json('restore', file, '--yes');
     expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
-    const status = await json<{ database: { lastBackupAt: string } }>('status');
-    expect(status.database.lastBackupAt).toBe(backup.createdAt);
+    const { stdout } = await gpd('status', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ database: { lastBackupAt: backup.createdAt } });
     expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
   });
 
