@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 
+/** The version of the package, read once from package.json. */
+
 const file = new URL('../package.json', import.meta.url);
 
 /** The version of package.json, the only place it is written. */

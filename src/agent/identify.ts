@@ -15,6 +15,11 @@ import type {
 } from './types.ts';
 import { endpointOf, passkeyUrlOf, workerUrlOf } from './urls.ts';
 
+/**
+ * One visit: collects signals, seals them, sends them and answers with the verdict. The three entries of
+ * the agent share its names.
+ */
+
 const TIMEOUT_MS = 10_000;
 
 /** The grant that the page reports; a consent function that fails has granted nothing. */

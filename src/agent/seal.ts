@@ -3,6 +3,8 @@ import { additionalData, keyInfo, type SealContext } from '../seal/context.ts';
 import { fromBase64, randomBytes, toBase64, toBase64Url, toJson } from './encoding.ts';
 import type { CollectedSignals, ConsentReceipt, Recipient, SealedBundle } from './types.ts';
 
+/** Builds the plaintext of a bundle and seals it to the tenant's key with Web Crypto (contract section 2). */
+
 const NONCE_BYTES = 16;
 
 /** The receipt's own fields and no others: a page may hand in a richer object. */

@@ -12,6 +12,8 @@ import { issueToken as createToken } from '../rights/me/transparency.ts';
 import type { Services } from '../services.ts';
 import type { OpenServer } from './server.ts';
 
+/** The two routes that are answered before Express: bundles and consent checks. */
+
 const createTokenIssuer =
   ({ serverSecret, random }: Services): IssueToken =>
   ({ session, origin, now, ...subject }) =>

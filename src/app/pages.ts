@@ -30,6 +30,8 @@ import { VERSION } from '../version.ts';
 import type { Lanes } from './lanes.ts';
 import type { OpenServer } from './server.ts';
 
+/** Everything that Express answers: the API, the pages for people, the console and the documentation. */
+
 type PagesHealth = Omit<HealthDeps, 'version' | 'degraded'> & Pick<DecisionDeps, 'findDecision'>;
 
 const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));

@@ -6,6 +6,8 @@ import type { PasskeyCaller } from './admit-service.ts';
 import type { Presented } from './ceremony.ts';
 import type { AttestService } from './service.ts';
 
+/** The routes of passkeys that tell one device from another (contract-2 section 16). */
+
 export const present = ({ origin, cookie }: IncomingHttpHeaders, token: unknown): Presented => ({
   token,
   sessions: cookieValues(cookie, 'gp_session'),

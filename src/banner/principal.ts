@@ -1,3 +1,5 @@
+/** Creates the principal of a browser that has none: a random secret, and the id that follows from it. */
+
 const SECRET_BYTES = 32;
 const KEY_BYTES = 16;
 

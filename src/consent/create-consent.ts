@@ -17,6 +17,8 @@ import { createProveConsent } from './proven-purposes-service.ts';
 import { createConsentService, createFreshConsent } from './service.ts';
 import { createConsentStateReader } from './state-store.ts';
 
+/** Connects the consent room: its store for all callers, and the API with its limits. */
+
 export type Consent = ReturnType<typeof createConsent>;
 
 /** Reads and writes consent; what the server and a command have in common. */

@@ -3,6 +3,11 @@ import type { Knex } from 'knex';
 import type { Database } from './engine.ts';
 import { rowsOf } from './sql.ts';
 
+/**
+ * Creates and changes the schema: under a lock, all pending migrations or none, and never one that this
+ * program does not know.
+ */
+
 const directory = new URL('../../migrations/', import.meta.url);
 
 /**

@@ -20,6 +20,8 @@ import {
   type Work,
 } from './transaction.ts';
 
+/** PostgreSQL as a Database: pools with time limits, TLS, and answers to servers that went away. */
+
 const { knex } = knexModule;
 const require = createRequire(import.meta.url);
 

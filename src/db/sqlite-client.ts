@@ -7,6 +7,11 @@ import type { Knex } from 'knex';
 import { asUnavailable, type ClientInternals, errorCode, withAvailability } from './availability.ts';
 import type { TransactionOptions } from './transaction.ts';
 
+/**
+ * The driver of SQLite below knex: transactions that begin as writes, statements that stay prepared, and a
+ * plain transaction.
+ */
+
 const require = createRequire(import.meta.url);
 
 /** SQLite's native module was not compiled, or was compiled for another machine. */

@@ -12,6 +12,10 @@ import {
 } from './sqlite-client.ts';
 import { byKnex, runTransaction, snapshotOn, type TransactionOptions, type Work } from './transaction.ts';
 
+/**
+ * SQLite as a Database: one writer, a few readers, and a checkpointer that keeps the write-ahead log short.
+ */
+
 const { knex } = knexModule;
 
 const PRAGMAS = [

@@ -2,6 +2,8 @@ import type { Knex } from 'knex';
 import { OutcomeUnknown } from '../lib/errors.ts';
 import { asUnavailable, driverError, errorCode, isIoError, isTransient } from './availability.ts';
 
+/** Runs a transaction on either database, and says of each error whether something was written. */
+
 export interface TransactionOptions {
   /**
    * Set for deletions that can be repeated: nobody waits for the disk while rows, a tenant's log or SQLite's

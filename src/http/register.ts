@@ -23,6 +23,11 @@ import {
 import { declaresTooMuch, type HotRequest, isPlainJson, type Limiter, readBody } from './request.ts';
 import { requestFacts } from './server.ts';
 
+/**
+ * Registers the table of routes in Express: who may call a route, what its body and parameters are, and
+ * CORS.
+ */
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Names the places that do not match, never a value. */

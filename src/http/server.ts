@@ -30,6 +30,11 @@ import {
   readBody,
 } from './request.ts';
 
+/**
+ * The HTTP server: reads the facts of each request, runs the direct routes, hands the others to Express,
+ * and ends bad connections.
+ */
+
 const CLIENT_LEFT = 499;
 /** A JSON answer loads nothing and may not be framed. */
 const STRICT_CSP = "default-src 'none'; frame-ancestors 'none'";

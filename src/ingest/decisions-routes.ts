@@ -3,6 +3,8 @@ import { Refusal } from '../lib/errors.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
 import { ROUTES } from '../schema/routes.ts';
 
+/** `GET /v1/decisions/{requestId}` for the tenant's backend. */
+
 export interface DecisionDeps {
   readonly findDecision: (kid: string, requestId: string) => Promise<DecisionResponse | null>;
   /** URL under which clients reach this server. */

@@ -6,6 +6,8 @@ import type { PolicyMode, TenantPolicy } from '../schema/policy.ts';
 import { type PolicyRow, rowsToPolicies, type TenantPolicies } from '../tenants/tenant-store.ts';
 import { applyPolicy } from './verdict/classify.ts';
 
+/** Stores a tenant's weights of rules, live and in shadow, and counts how often both agree. */
+
 export async function readPolicies(database: Database, kid: string): Promise<TenantPolicies> {
   return rowsToPolicies(await database.read<PolicyRow>('tenant_policies').where({ kid }));
 }

@@ -1,6 +1,8 @@
 import { equalBytes } from '../lib/crypto.ts';
 import { HASH_BYTES, nodeHash } from './merkle.ts';
 
+/** Verifies consistency proofs (RFC 9162 section 2.1.4.2). */
+
 const half = (n: number): number => Math.floor(n / 2);
 const isOdd = (n: number): boolean => n % 2 === 1;
 

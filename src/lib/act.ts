@@ -1,3 +1,5 @@
+/** Types that say who did something and when; the audit log stores them. */
+
 export type ActorRole = 'subject' | 'reviewer' | 'dpo' | 'operator' | 'system';
 
 export interface Actor {

@@ -1,6 +1,11 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
+/**
+ * The cryptography of gpd, by node:crypto: hashes, MACs, AES-GCM, base64 without variants, random bytes and
+ * ULIDs.
+ */
+
 export function sha256(data: string | Uint8Array): Buffer {
   return hash('sha256', data, 'buffer');
 }

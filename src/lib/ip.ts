@@ -1,5 +1,7 @@
 import ipaddr from 'ipaddr.js';
 
+/** Addresses and ranges: the client behind trusted proxies, and how far a host reaches. */
+
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type AddressRange = readonly [Address, number];
 

@@ -1,5 +1,7 @@
 import canonicalize from 'canonicalize';
 
+/** JSON that two parsers cannot read differently. */
+
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** RFC 8785 (JCS) text of a JSON value. */

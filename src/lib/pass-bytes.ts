@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 
+/** Streams of bytes: counts them, and cuts them into pieces of one size. */
+
 export type Bytes = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 
 /** Passes bytes through, counting and hashing them. `onBytes` gets the number of bytes so far. */

@@ -10,6 +10,8 @@ import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { createStateMac } from '../tenants/state-mac.ts';
 import { createTenantRows } from './new-tenant-store.ts';
 
+/** Creates a tenant with its secrets, its first key and its log. */
+
 export interface TenantRequest {
   readonly kid: string;
   readonly origins: readonly string[];

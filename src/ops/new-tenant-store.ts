@@ -8,6 +8,8 @@ import type { Purpose } from '../tenants/purposes.ts';
 import type { StateMac } from '../tenants/state-mac.ts';
 import { insertTenant, type NewTenant } from '../tenants/tenant-store.ts';
 
+/** Writes all rows of a new tenant in one transaction. */
+
 export interface NewTenantRows extends NewTenant {
   /** The log begins with its genesis entry and the definition of the first purpose. */
   readonly log: NewLog;

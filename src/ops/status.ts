@@ -5,6 +5,8 @@ import type { Store } from '../tenants/installation-files.ts';
 import { readStock, readTraffic } from './metrics/stock-store.ts';
 import { readServerState } from './server-state.ts';
 
+/** Reads what `gpd status` and `gpd top` show of an installation and its server. */
+
 export type ServerStatus = Awaited<ReturnType<typeof readStatus>>;
 
 /** `gpd status`: asks the running server for its health, and counts what the database holds. */

@@ -10,6 +10,11 @@ import { linkedPrincipal } from './link-store.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from './notices.ts';
 import { createRightsApi } from './service.ts';
 
+/**
+ * Connects the rights room: contests, erasures, exports and /me, for the server, the console and the
+ * commands.
+ */
+
 export interface RightsNeeds {
   readonly config: Config;
   readonly database: Database;

@@ -11,6 +11,11 @@ import type { ContestOutcome } from '../schema/rights.ts';
 import type { Pattern } from './proposal.ts';
 import { countReview, type RuleFinding } from './tally-store.ts';
 
+/**
+ * Outcomes that a tenant's backend reports of decisions, and the counts of rules that proposals are made
+ * from.
+ */
+
 export type OutcomeReporter = ReturnType<typeof createOutcomeReporter>;
 
 /**

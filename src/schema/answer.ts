@@ -1,5 +1,7 @@
 import type { z } from 'zod';
 
+/** The type of an answer, from its schema. */
+
 type Frozen<T> = T extends readonly (infer Item)[]
   ? readonly Frozen<Item>[]
   : T extends object

@@ -5,6 +5,8 @@ import { errorBodySchema } from './responses.ts';
 import { type Route, TAGS } from './route.ts';
 import { headerName, ROUTE_NAMES, ROUTES } from './routes.ts';
 
+/** Builds `/openapi.json` from the table of routes and their schemas. */
+
 type Doc = Record<string, unknown>;
 
 const OPTIONS = { io: 'input', unrepresentable: 'any' } as const;

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { base64 } from './bundle.ts';
 
+/** The answers of ingest, with their statuses (contract section 3). */
+
 export const requestIdSchema = z
   .string()
   .regex(/^req_[0-9A-HJKMNP-TV-Z]{26}$/, 'a requestId: req_ and a ULID');

@@ -1,5 +1,10 @@
 import { SEAL_VERSION } from './constants.ts';
 
+/**
+ * The bytes that bind a sealed bundle to its version, algorithm, tenant and keys (contract section 2). The
+ * browser uses it too.
+ */
+
 const encoder = new TextEncoder();
 
 /** lp(b) = u16(len b) || b for each part in turn. */

@@ -1,6 +1,8 @@
 import { hmacSha256 } from '../lib/crypto.ts';
 import { SEAL_VERSION } from './constants.ts';
 
+/** Derives the content key of a sealed bundle. */
+
 const SALT = Buffer.from(SEAL_VERSION);
 const LAST_BLOCK = Uint8Array.of(1);
 

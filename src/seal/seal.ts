@@ -6,6 +6,8 @@ import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SYMMETRIC_ALG } from './constants.
 import { additionalData, keyInfo, type SealContext } from './context.ts';
 import { deriveKey } from './derive.ts';
 
+/** Seals a plaintext as the browser does; `gpd seal` and the tests call it. */
+
 function encrypt(secret: Uint8Array, context: SealContext, plaintext: Uint8Array, random: Random) {
   const iv = random(IV_BYTES);
   const ct = encryptGcm(deriveKey(secret, keyInfo(context)), iv, additionalData(context, iv), plaintext);

@@ -1,5 +1,7 @@
 import { flag } from './read.ts';
 
+/** Finds a page that counts as activated although nobody pressed anything: a driver ran a script in it. */
+
 const PRESSES = ['pointerdown', 'mousedown', 'touchstart', 'keydown', 'click'];
 /** The number of resources that Chromium remembers, unless a page changes it. */
 const RESOURCES_MAX = 250;

@@ -1,6 +1,8 @@
 import { shortHash } from '../encoding.ts';
 import { type Group, number, text, within } from './read.ts';
 
+/** Reads properties that differ between the JavaScript engines. */
+
 const HASH_MS = 1500;
 
 /** Functions whose last digits the standard leaves to the engine and its C library. */

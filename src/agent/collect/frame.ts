@@ -1,5 +1,7 @@
 import { attempt, flag, type Group, text } from './read.ts';
 
+/** Lends elements and functions of an empty frame, which the page has not patched. */
+
 export type FrameRealm = Window & typeof globalThis;
 
 function mount(element: HTMLIFrameElement): FrameRealm | null {

@@ -3,6 +3,8 @@ import type { ConsentReceipt } from '../types.ts';
 import { readActivation } from './activation.ts';
 import type { Group } from './read.ts';
 
+/** Counts events of the pointer, the keys and scrolling, never their content. */
+
 type Input = Group<'input'>;
 
 let aggregates: Input | null = null;

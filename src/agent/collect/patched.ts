@@ -1,6 +1,8 @@
 import type { FrameRealm } from './frame.ts';
 import { attempt } from './read.ts';
 
+/** Finds native functions that the page or an extension replaced. */
+
 type Callable = (...args: never[]) => unknown;
 
 const OF_NAVIGATOR = 'webdriver userAgent platform plugins languages vendor hardwareConcurrency'.split(' ');

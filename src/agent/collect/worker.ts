@@ -1,5 +1,7 @@
 import { type Group, within } from './read.ts';
 
+/** Reads the same properties in a worker, where patches of the page do not reach. */
+
 type WorkerFacts = Group<'worker'>;
 
 /** Covers fetching the file as well; without it the facts are null, which no rule counts against anyone. */

@@ -4,6 +4,8 @@ import { tryOr } from '../../lib/errors.ts';
 import { visitorClassSchema } from '../../schema/responses.ts';
 import { io, misused } from '../io.ts';
 
+/** Reads the lines of a file or of standard input for `gpd replay`. */
+
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 

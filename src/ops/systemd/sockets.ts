@@ -2,6 +2,8 @@ import { fstatSync } from 'node:fs';
 import { ConfigError, type ServiceManager } from '../../config.ts';
 import { tryOr } from '../../lib/errors.ts';
 
+/** The sockets that systemd opened for the service (sd_listen_fds(3)). */
+
 type Sockets = Record<'http' | 'metrics', number | null>;
 
 /** Listening sockets of systemd/*.socket: they outlive a restart, and connections wait in them meanwhile. */

@@ -19,6 +19,8 @@ import {
   type QueueRow,
 } from './record.ts';
 
+/** Stores contests with their encrypted texts, and reads the pages of the queue. */
+
 type Plain = Omit<Contest, 'claim' | 'proposal' | 'resolvedBy' | Exclude<keyof Texts, 'caseHash'>>;
 
 type TextColumn = 'resolved_by' | `claimed_${'by' | 'label'}` | `proposed_${'by' | 'label'}` | 'sealed';

@@ -13,6 +13,8 @@ import {
 } from '../../lib/crypto.ts';
 import type { TransparencyView } from '../../schema/rights.ts';
 
+/** Says how rare each signal of a visit is, for /me, and makes the token by which the browser asks. */
+
 export type Band = 'common' | 'uncommon' | 'rare' | 'not enough data';
 
 /**
