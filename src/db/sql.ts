@@ -153,15 +153,17 @@ type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Pr
 /**
  * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one round trip, so a
  * tenant's log is locked for less time (a third more grants a second); on SQLite the event loop is woken less often.
- * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would commit alone
+ * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would commit alone. After a
+ * deadlock PostgreSQL refuses the others with another code, and only the first is worth a retry.
  */
 export async function sendTogether<T extends readonly unknown[]>(...queries: Queries<T>): Promise<T> {
   // `async` makes a query that throws before it asks anything wait for the others, too.
-  const outcomes = await Promise.allSettled(queries.map(async (ask) => ask()));
-  return outcomes.map((outcome) => {
-    if (outcome.status === 'rejected') throw outcome.reason;
-    return outcome.value;
-  }) as unknown as T;
+  const running = queries.map(async (ask) => ask());
+  try {
+    return (await Promise.all(running)) as unknown as T;
+  } finally {
+    await Promise.allSettled(running);
+  }
 }
 
 /** A boolean column: true on PostgreSQL, 1 on SQLite. */

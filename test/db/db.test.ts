@@ -302,6 +302,17 @@ it('statements sent together have all ended when it throws, though one throws be
   expect(hasEnded).toBe(true);
 });
 
+it('the first error in time is thrown: PostgreSQL refuses what comes after it, in whatever order it was asked', async () => {
+  const aborted = async (): Promise<never> => {
+    await new Promise((resolve) => void setImmediate(resolve));
+    throw new TypeError('the transaction is aborted');
+  };
+  const deadlock = async (): Promise<never> => {
+    throw new RangeError('deadlock');
+  };
+  await expect(sendTogether(aborted, deadlock)).rejects.toThrow(RangeError);
+});
+
 /** Transactions through knex and those that bypass it keep the same promises. */
 describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
   const run = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => database[kind](work);
