@@ -10,7 +10,7 @@ import { createLogService, type LogService } from './log/service.ts';
 import { createRights, type Rights } from './rights/create-rights.ts';
 import { createDirectory, type TenantDirectory } from './tenants/directory.ts';
 import { openStore, type Store } from './tenants/installation-files.ts';
-import { createKeyUseCounter, type KeyUseCounter } from './tenants/key-use-service.ts';
+import { createKeyUseCounter, type KeyUseCounter } from './tenants/key-use.ts';
 import { readSnapshot } from './tenants/snapshot-store.ts';
 
 /**

@@ -8,7 +8,7 @@ import type { Random } from '../lib/crypto.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { TenantDirectory } from '../tenants/directory.ts';
-import type { KeyUseCounter } from '../tenants/key-use-service.ts';
+import type { KeyUseCounter } from '../tenants/key-use.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createConsentAppender } from './append-store.ts';
 import { createBanner, createEmbed } from './banner.ts';

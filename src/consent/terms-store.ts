@@ -1,10 +1,9 @@
 import type { Knex } from 'knex';
-import { writeAct } from '../audit/store.ts';
+import { writeAct } from '../audit/audit.ts';
 import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant, ConsentStateInvalid } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
-import type { EntryDetail } from '../ledger/entries.ts';
-import { impersonalEntry } from '../ledger/entries.ts';
+import { type EntryDetail, impersonalEntry } from '../ledger/entries.ts';
 import type { Act } from '../lib/act.ts';
 import { sha256 } from '../lib/crypto.ts';
 import { type AppendedEntry, appendOne } from '../log/entries.ts';

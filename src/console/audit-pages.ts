@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../audit/audit.ts';
+import type { AuditAction, AuditFilter, AuditRow } from '../audit/audit.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { csvRecord } from '../lib/text.ts';
@@ -10,6 +10,7 @@ import { requireTenant } from './context.ts';
 import { buildAddress, matchParameter } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
+import { WORDS } from './words.ts';
 
 /**
  * The audit log and the register of requests, as pages for a dpo and as CSV
@@ -17,6 +18,7 @@ import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
  */
 
 const PAGE = 50;
+const ACTIONS = Object.keys(WORDS.audit) as readonly AuditAction[];
 const ROLES: readonly ActorRole[] = ['subject', 'reviewer', 'dpo', 'operator', 'system'];
 const REFERENCE = /^[\w-]{43}$/;
 
@@ -33,7 +35,7 @@ function readFilter(query: Readonly<Record<string, unknown>>): AuditFilter {
   const to = parseDay(query['to']);
   const [before] = matchParameter(query['before'], /^\d{1,15}$/);
   return {
-    action: AUDIT_ACTIONS.find((name) => name === query['action']),
+    action: ACTIONS.find((name) => name === query['action']),
     role: ROLES.find((name) => name === query['role']),
     actor: readReference(query['actor']),
     object: readReference(query['object']),
@@ -72,7 +74,7 @@ async function showAudit({ context, request, response, staff }: ConsoleVisit): P
     here: 'audit',
     rows: shownRows,
     wanted: toParameters(filter),
-    actions: AUDIT_ACTIONS,
+    actions: ACTIONS,
     roles: ROLES,
     first: filter.before === undefined ? null : linkTo(filter),
     next: rows.length > PAGE && last ? linkTo(filter, String(last.seq)) : null,

@@ -1,5 +1,4 @@
-import { rightsRef } from '../audit/audit.ts';
-import { listAudit } from '../audit/store.ts';
+import { listAudit, rightsRef } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import { tryOr } from '../lib/errors.ts';

@@ -1,5 +1,4 @@
-import { displayHandle, rightsRef } from '../audit/audit.ts';
-import { writeAudit } from '../audit/store.ts';
+import { displayHandle, rightsRef, writeAudit } from '../audit/audit.ts';
 import { isoTime } from '../lib/clock.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
 import { type ErasureTarget, isEmptyTarget, NOTHING } from '../rights/erase/erasure.ts';

@@ -1,5 +1,4 @@
-import type { AuditFilter, AuditRow } from '../audit/audit.ts';
-import { listAudit, recordAudit } from '../audit/store.ts';
+import { type AuditFilter, type AuditRow, listAudit, recordAudit } from '../audit/audit.ts';
 import { bannerAnswer } from '../consent/banner.ts';
 import { countDoubts, listDoubts } from '../consent/doubts.ts';
 import { listPolicies } from '../consent/terms-store.ts';
@@ -13,7 +12,8 @@ import { readHead } from '../log/entries.ts';
 import { COUNT_CAP, openByDue } from '../rights/contests/store.ts';
 import { readOldestDecision } from '../rights/dsar/store.ts';
 import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
-import { createSealKeyStore, readKeyTraffic } from '../tenants/seal-keys.ts';
+import { readKeyTraffic } from '../tenants/key-use.ts';
+import { listSealKeys } from '../tenants/secrets.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { actorOf, type Context, type Staff } from './context.ts';
 
@@ -29,7 +29,7 @@ const MAX_VERIFIED = 100_000;
 
 export async function readKeys({ database, clock }: Context, { kid }: Staff) {
   const [generations, traffic] = await Promise.all([
-    createSealKeyStore(database).list(kid),
+    listSealKeys(database.read, kid),
     readKeyTraffic(database, kid, clock() - TRAFFIC_DAYS * DAY),
   ]);
   const trafficByGeneration = new Map(traffic.map((row) => [row.generation, row]));

@@ -1,5 +1,4 @@
-import type { AuditAction } from '../audit/audit.ts';
-import { writeAudit } from '../audit/store.ts';
+import { type AuditAction, writeAudit } from '../audit/audit.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,

@@ -1,5 +1,4 @@
-import { actorRef } from '../audit/audit.ts';
-import { writeAudit } from '../audit/store.ts';
+import { actorRef, writeAudit } from '../audit/audit.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
@@ -10,8 +9,7 @@ import {
   roleOf,
   type VerifiedLogin,
 } from '../auth/credentials.ts';
-import type { Claims } from '../auth/tokens.ts';
-import { type Claimant, ClaimRefused, readClaimant } from '../auth/tokens.ts';
+import { type Claimant, ClaimRefused, type Claims, readClaimant } from '../auth/tokens.ts';
 import type { Config } from '../config.ts';
 import { environmentName } from '../schema/settings.ts';
 import type { Context } from './context.ts';

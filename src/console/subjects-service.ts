@@ -1,7 +1,5 @@
 import type { Writable } from 'node:stream';
-import type { AuditEvent } from '../audit/audit.ts';
-import { displayHandle } from '../audit/audit.ts';
-import { recordAudit } from '../audit/store.ts';
+import { type AuditEvent, displayHandle, recordAudit } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { holdsOn } from '../ingest/devices-store.ts';
 import { isoTime } from '../lib/clock.ts';

@@ -1,9 +1,8 @@
 import type { Knex } from 'knex';
-import type { DatabaseOptions } from './availability.ts';
+import type { DatabaseOptions, TransactionOptions, Work } from './availability.ts';
 import { openPostgres } from './postgres.ts';
 import type { Transaction } from './sql.ts';
 import { openSqlite } from './sqlite.ts';
-import type { TransactionOptions, Work } from './transaction.ts';
 
 /**
  * Everything that gpd needs from a database. Only this folder knows a driver; all other code uses knex and

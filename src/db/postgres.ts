@@ -3,22 +3,20 @@ import knexModule, { type Knex } from 'knex';
 import { parseUrl } from '../lib/text.ts';
 import {
   ACQUIRE_TIMEOUT_MS,
+  byKnex,
   closingPool,
   type DatabaseOptions,
   errorCode,
   PATIENT,
   READ_ONLY,
-  SILENT,
-  withAvailability,
-} from './availability.ts';
-import {
-  byKnex,
   RolledBack,
   runTransaction,
+  SILENT,
   snapshotOn,
   type TransactionOptions,
   type Work,
-} from './transaction.ts';
+  withAvailability,
+} from './availability.ts';
 
 /** PostgreSQL as a Database: pools with time limits, TLS, and answers to servers that went away. */
 

@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { asUnavailable, type ClientInternals, errorCode, withAvailability } from './availability.ts';
-import type { TransactionOptions } from './transaction.ts';
+import {
+  asUnavailable,
+  type ClientInternals,
+  errorCode,
+  type TransactionOptions,
+  withAvailability,
+} from './availability.ts';
 
 /**
  * The driver of SQLite below knex: transactions that begin as writes, statements that stay prepared, and a

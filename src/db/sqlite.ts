@@ -1,7 +1,18 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import knexModule, { type Knex } from 'knex';
-import { ACQUIRE_TIMEOUT_MS, closingPool, type DatabaseOptions, PATIENT, SILENT } from './availability.ts';
+import {
+  ACQUIRE_TIMEOUT_MS,
+  byKnex,
+  closingPool,
+  type DatabaseOptions,
+  PATIENT,
+  runTransaction,
+  SILENT,
+  snapshotOn,
+  type TransactionOptions,
+  type Work,
+} from './availability.ts';
 import {
   BUSY_MS,
   type Connection,
@@ -10,7 +21,6 @@ import {
   runPlainTransaction,
   runSqlite,
 } from './sqlite-client.ts';
-import { byKnex, runTransaction, snapshotOn, type TransactionOptions, type Work } from './transaction.ts';
 
 /**
  * SQLite as a Database: one writer, a few readers, and a checkpointer that keeps the write-ahead log short.

@@ -16,7 +16,7 @@ import {
   type IngestResponse,
 } from '../schema/responses.ts';
 import { readSignals } from '../schema/signals.ts';
-import type { NoteVisit } from '../tenants/key-use-service.ts';
+import type { NoteVisit } from '../tenants/key-use.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { consentGate, NO_CONSENT_STATE, proveConsent } from './consent-gate.ts';
 import { isFresh, readPlaintext, reasonForNoTenant, type Unsealed } from './open.ts';

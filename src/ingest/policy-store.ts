@@ -1,4 +1,4 @@
-import { writeAct } from '../audit/store.ts';
+import { writeAct } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import type { Act } from '../lib/act.ts';

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
-import { type AuditFields, auditText } from '../audit/audit.ts';
-import { type AnchoredTo, anchoredTo } from '../audit/store.ts';
+import { type AnchoredTo, type AuditFields, anchoredTo, auditText } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { type Bindings, cellOf, countOf, insertMany, pagesOf } from '../db/sql.ts';
 import {

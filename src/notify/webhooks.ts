@@ -1,4 +1,4 @@
-import { writeAct } from '../audit/store.ts';
+import { writeAct } from '../audit/audit.ts';
 import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import { toColumns } from '../db/sql.ts';

@@ -3,7 +3,7 @@ import { createWriteStream, existsSync, rmSync, statfsSync, statSync } from 'nod
 import { open, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { writeActForAll } from '../audit/store.ts';
+import { writeActForAll } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';

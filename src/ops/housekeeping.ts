@@ -7,8 +7,7 @@ import { listKids } from '../db/meta-store.ts';
 import { purgeNonces } from '../ingest/decisions-store.ts';
 import { purgeNetworks } from '../ingest/devices-store.ts';
 import { purgeSummaries } from '../ingest/summary-store.ts';
-import type { Generation } from '../keys/generation.ts';
-import { type KeyPlan, planSweep } from '../keys/generation.ts';
+import { type Generation, type KeyPlan, planSweep } from '../keys/generation.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import {
   type Complaints,
@@ -25,7 +24,8 @@ import type { EntryMacs } from '../log/entries.ts';
 import { purgeOutbox } from '../notify/outbox.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
-import { createSealKeyStore, purgeKeyTraffic } from '../tenants/seal-keys.ts';
+import { purgeKeyTraffic } from '../tenants/key-use.ts';
+import { changeSealKeys, listSealKeys } from '../tenants/secrets.ts';
 import { recordRound } from './job-store.ts';
 import { purgeCounters } from './rate-store.ts';
 import { RETENTION_JOB, retainTenant } from './retention.ts';
@@ -37,14 +37,13 @@ const OUTBOX_MS = 7 * DAY;
 
 /** Overwrites the private keys of generations whose grace period has ended. */
 async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
-  const store = createSealKeyStore(database);
-  if (planSweep(await store.list(kid), now).length === 0) return;
+  if (planSweep(await listSealKeys(database.read, kid), now).length === 0) return;
   const plan = (keys: readonly Generation[]): KeyPlan => {
     const changed = planSweep(keys, now);
     const [result] = changed;
     return result ? { ok: true, changed, result } : { ok: false, reason: 'no-such-generation' };
   };
-  await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
+  await changeSealKeys(database, kid, plan, { role: 'system', ref: 'grace-over', at: now });
 }
 
 /** Jobs that run once for the whole installation. */

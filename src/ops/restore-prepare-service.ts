@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { writeActForAll } from '../audit/store.ts';
+import { writeActForAll } from '../audit/audit.ts';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import { quickCheck } from '../db/files.ts';

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
-import { writeActForAll } from '../audit/store.ts';
+import { writeActForAll } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant, writeMeta } from '../db/meta-store.ts';
 import { wrapContext } from '../keys/generation.ts';
-import type { MasterKey } from '../keys/master-key.ts';
 import {
   archiveSignerContext,
+  type MasterKey,
   SERVER_SECRET,
   serverSecretContext,
   tenantSecretContext,

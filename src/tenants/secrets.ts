@@ -1,14 +1,21 @@
-import { operatorActor } from '../audit/audit.ts';
-import { writeAct } from '../audit/store.ts';
+import type { Knex } from 'knex';
+import { operatorActor, writeAct } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
-import { cellOf } from '../db/sql.ts';
+import { type Columns, cellOf, fromColumns, toColumns } from '../db/sql.ts';
+import {
+  createGenerationFactory,
+  type Generation,
+  type KeyPlan,
+  planRotate,
+  type RotateOptions,
+} from '../keys/generation.ts';
 import { deriveTenantKeys, type MasterKey, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 
 /**
- * Stores the wrapped secrets of tenants. The operator's
- * reference in audit rows is computed here because it needs one.
+ * Stores the wrapped secrets and the seal keys of tenants, and rotates a seal key. The operator's reference
+ * in audit rows is computed here because it needs such a secret.
  */
 
 /** Replaces the wrapped secret of this purpose. @returns false for an unknown tenant */
@@ -52,4 +59,59 @@ export async function createOperatorLookup(
       return { role: 'operator', ref: 'unknown' };
     }
   };
+}
+
+export type SealKeyRow = Columns<Generation>;
+
+/** @returns the generations of a tenant, oldest first */
+export async function listSealKeys(db: Knex, kid: string): Promise<readonly Generation[]> {
+  const rows = await db<SealKeyRow>('seal_keys').where({ kid }).orderBy('generation');
+  return rows.map((row: SealKeyRow) => fromColumns<Generation>(row));
+}
+
+/**
+ * Calls the pure plan with the generations of a tenant and writes its changes with
+ * their audit rows, in one transaction that excludes other writers of the tenant.
+ * A refused plan writes nothing. Running servers see a change within 5 s.
+ * @returns null for an unknown tenant
+ */
+export function changeSealKeys(
+  database: Database,
+  kid: string,
+  plan: (keys: readonly Generation[]) => KeyPlan,
+  by: Act,
+): Promise<KeyPlan | null> {
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return null;
+    const planned = plan(await listSealKeys(tx, kid));
+    if (!planned.ok || planned.changed.length === 0) return planned;
+    await tx('seal_keys').insert(planned.changed.map(toColumns)).onConflict(['kid', 'generation']).merge();
+    const auditedActs = { published: 'key.rotated', destroyed: 'key.destroyed' } as const;
+    for (const { state, generation } of planned.changed) {
+      if (state === 'published' || state === 'destroyed')
+        await writeAct(tx, kid, by, auditedActs[state], { key: 'seal', generation });
+    }
+    return planned;
+  });
+}
+
+interface Rotation extends Pick<RotateOptions, 'graceMs' | 'force'> {
+  readonly dryRun: boolean;
+}
+
+/**
+ * Publishes the staged generation, or a new one, and retires
+ * the previous one (contract section 5). A dry run only plans.
+ * @returns null for an unknown tenant
+ */
+export async function rotateSealKey(
+  { database, masterKey }: { readonly database: Database; readonly masterKey: MasterKey },
+  kid: string,
+  { graceMs, force, dryRun }: Rotation,
+  by: Act,
+): Promise<KeyPlan | null> {
+  const make = createGenerationFactory(masterKey, kid, by.at);
+  const plan = (keys: readonly Generation[]): KeyPlan =>
+    planRotate(keys, make, { now: by.at, graceMs, force });
+  return dryRun ? plan(await listSealKeys(database.read, kid)) : changeSealKeys(database, kid, plan, by);
 }

@@ -7,7 +7,7 @@ import { wrapContext } from '../../../src/keys/generation.ts';
 import type { DecisionResponse } from '../../../src/schema/responses.ts';
 import { createOpener, type Opener } from '../../../src/seal/open.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
-import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
+import { listSealKeys } from '../../../src/tenants/secrets.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from '../../lib/child.ts';
 
 /** Starts a temporary gpd behind the proxy of site.ts, as a shop would run it. */
@@ -27,7 +27,7 @@ export interface Rig {
 async function sealKey(environment: NodeJS.ProcessEnv): Promise<Opener> {
   const store = await openStore(loadConfig({ environment, flags: {} }));
   try {
-    const keys = await createSealKeyStore(store.database).list(KID);
+    const keys = await listSealKeys(store.database.read, KID);
     const key = keys.find((generation) => generation.state === 'published');
     if (!key || key.wrappedPrivate === null) throw new Error('the tenant has no published seal key');
     return createOpener(store.masterKey.unwrap(key.wrappedPrivate, wrapContext(KID, key.generation)));

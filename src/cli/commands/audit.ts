@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
-import { listAudit } from '../../audit/store.ts';
+import { AUDIT_ACTIONS, type AuditAction, listAudit } from '../../audit/audit.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { checkInteger, checkKid, checkOneOf, type Flags, ONLY_KID_HELP, parseDuration } from '../input.ts';

@@ -18,8 +18,13 @@ import { iso, isoTime } from '../../lib/clock.ts';
 import { decodeBase64 } from '../../lib/crypto.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
-import { createSealKeyStore, rotateSealKey } from '../../tenants/seal-keys.ts';
-import { readTenantSecret, saveTenantSecret } from '../../tenants/secrets.ts';
+import {
+  changeSealKeys,
+  listSealKeys,
+  readTenantSecret,
+  rotateSealKey,
+  saveTenantSecret,
+} from '../../tenants/secrets.ts';
 import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
 import {
   checkInteger,
@@ -124,7 +129,7 @@ async function generate({ open, resolveKid, by }: CommandContext, kidArgument?: 
   const kid = await resolveKid(kidArgument);
   const act = await by(kid);
   const make = createGenerationFactory(store.masterKey, kid, act.at);
-  const plan = await createSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
+  const plan = await changeSealKeys(store.database, kid, (keys) => planGenerate(keys, make), act);
   printKey(requireAccepted(kid, plan).result);
 }
 
@@ -165,8 +170,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   const all = await listKids(database);
   const kids = all.filter((name) => kid === undefined || name === kid);
   if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
-  const store = createSealKeyStore(database);
-  const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();
+  const keys = (await Promise.all(kids.map((name) => listSealKeys(database.read, name)))).flat();
   printTable(keys.map(describe), keys, {
     KID: 'kid',
     GEN: 'generation',
@@ -189,8 +193,7 @@ async function destroy(
     `generation ${generationText}: must be a whole number from 1`,
   );
   const { database } = await open();
-  const keyStore = createSealKeyStore(database);
-  const keys = await keyStore.list(kid);
+  const keys = await listSealKeys(database.read, kid);
   if (keys.length === 0) throw noSuchTenant(kid);
   const { result } = requireAccepted(kid, planDestroy(keys, generation, Date.now()));
   if (options.dryRun === true) {
@@ -203,7 +206,12 @@ async function destroy(
     `Destroying generation ${generation} of ${kid}: bundles sealed to it can no longer be decrypted`,
   );
   const act = await by(kid);
-  const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
+  const plan = await changeSealKeys(
+    database,
+    kid,
+    (current) => planDestroy(current, generation, act.at),
+    act,
+  );
   const destroyed = requireAccepted(kid, plan).result;
   await recordEnded(`generation ${generation} of ${kid} is destroyed`);
   printKey(destroyed);

@@ -7,8 +7,7 @@ import { tryOr } from '../../lib/errors.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
-import { createSealKeyStore } from '../../tenants/seal-keys.ts';
-import { readTenantSecret } from '../../tenants/secrets.ts';
+import { listSealKeys, readTenantSecret } from '../../tenants/secrets.ts';
 import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
 import { checkKid, type Flags, ONLY_KID_HELP } from '../input.ts';
 import { io, misused, notFound, printLine } from '../io.ts';
@@ -49,7 +48,7 @@ async function sealFromStore(
     const key = masterKey.unwrap(wrapped, tenantSecretContext(kid, SYMMETRIC_SECRET));
     return sealSymmetric(kid, key, plaintext, randomBytes);
   }
-  const keys = await createSealKeyStore(database).list(kid);
+  const keys = await listSealKeys(database.read, kid);
   const published = keys.find((key) => key.state === 'published');
   if (!published) throw noSuchTenant(kid);
   return sealTo(kid, Buffer.from(published.publicKey, 'base64'), plaintext, randomBytes);

@@ -8,7 +8,7 @@ import { listWebhooks } from '../../notify/webhooks.ts';
 import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
 import { createApiKeyStore } from '../../tenants/api-key-store.ts';
-import { createSealKeyStore } from '../../tenants/seal-keys.ts';
+import { listSealKeys } from '../../tenants/secrets.ts';
 import {
   isWildcard,
   originSchema,
@@ -144,7 +144,7 @@ async function show({ open, resolveKid }: CommandContext, kidArgument?: string):
   const { database } = await open();
   const kid = await resolveKid(kidArgument);
   const { createdAt, settings } = await requireTenant(database, kid);
-  const keys = await createSealKeyStore(database).list(kid);
+  const keys = await listSealKeys(database.read, kid);
   const apiKeys = await createApiKeyStore(database).list(kid);
   const shown = {
     kid,

@@ -17,7 +17,7 @@ import { createCheckpointBook } from '../../log/checkpoint-files.ts';
 import { createApiKeyStore } from '../../tenants/api-key-store.ts';
 import { openData, readServerSecret } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
-import { createSealKeyStore } from '../../tenants/seal-keys.ts';
+import { listSealKeys } from '../../tenants/secrets.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { readServerState } from '../server-state.ts';
 import { Skipped } from './finding.ts';
@@ -96,7 +96,7 @@ async function readTenants(database: Database) {
       tenant && {
         kid,
         settings: tenant.settings,
-        sealKeys: await createSealKeyStore(database).list(kid),
+        sealKeys: await listSealKeys(database.read, kid),
         apiKeys: await createApiKeyStore(database).list(kid),
         purposes: await store.purposes(kid),
         policies: await listPolicies(database, kid),

@@ -1,5 +1,4 @@
-import { type AuditAction, type AuditEvent, rightsRef } from '../../audit/audit.ts';
-import { writeAudit } from '../../audit/store.ts';
+import { type AuditAction, type AuditEvent, rightsRef, writeAudit } from '../../audit/audit.ts';
 import { clearDoubt } from '../../consent/doubts.ts';
 import type { Database } from '../../db/engine.ts';
 import { decisionKey } from '../../ingest/decisions-store.ts';

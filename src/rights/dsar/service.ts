@@ -1,5 +1,4 @@
-import { rightsRef } from '../../audit/audit.ts';
-import { recordAudit } from '../../audit/store.ts';
+import { recordAudit, rightsRef } from '../../audit/audit.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
 import type { Reader } from '../../db/engine.ts';
 import { classByRules, explain, ruleText } from '../../ingest/verdict/classify.ts';

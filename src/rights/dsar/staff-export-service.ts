@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { recordAudit } from '../../audit/store.ts';
+import { recordAudit } from '../../audit/audit.ts';
 import type { Database } from '../../db/engine.ts';
 import { policyOf } from '../../ingest/verdict/classify.ts';
 import type { Actor } from '../../lib/act.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { listAudit } from '../../audit/store.ts';
+import { listAudit } from '../../audit/audit.ts';
 import { raiseForgotten } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { serialise } from '../../db/files.ts';

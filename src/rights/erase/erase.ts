@@ -1,5 +1,4 @@
-import { rightsRef } from '../../audit/audit.ts';
-import { writeAudit } from '../../audit/store.ts';
+import { rightsRef, writeAudit } from '../../audit/audit.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { countOpenings } from '../../consent/append-store.ts';
 import type { Database } from '../../db/engine.ts';

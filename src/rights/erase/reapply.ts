@@ -1,5 +1,4 @@
-import { rightsRef } from '../../audit/audit.ts';
-import { writeAudit } from '../../audit/store.ts';
+import { rightsRef, writeAudit } from '../../audit/audit.ts';
 import { timelineOf } from '../../db/meta-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Tenant } from '../../tenants/tenant.ts';

@@ -1,6 +1,5 @@
 import type { Presented } from '../../attest/ceremony.ts';
-import { displayHandle, rightsRef } from '../../audit/audit.ts';
-import { recordAudit, writeAudit } from '../../audit/store.ts';
+import { displayHandle, recordAudit, rightsRef, writeAudit } from '../../audit/audit.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { decisionKey, findDecision, type StoredDecision, withLater } from '../../ingest/decisions-store.ts';
 import { findSummary } from '../../ingest/summary-store.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addDirectory, removeDirectory } from '../../../src/agents/store.ts';
-import { listAudit } from '../../../src/audit/store.ts';
+import { listAudit } from '../../../src/audit/audit.ts';
 import { publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import { savePolicy } from '../../../src/ingest/policy-store.ts';
 import { planDestroy, planRotate } from '../../../src/keys/generation.ts';
@@ -8,8 +8,7 @@ import { insertWebhook, removeWebhook } from '../../../src/notify/webhooks.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
-import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
-import { saveTenantSecret } from '../../../src/tenants/secrets.ts';
+import { changeSealKeys, saveTenantSecret } from '../../../src/tenants/secrets.ts';
 import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { termsOf } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -104,11 +103,10 @@ export function actContract(make: MakeDatabase): void {
 
     it('keys: what was published and what was destroyed', async () => {
       const kid = await addTenant(db.database, 'act-rotate');
-      const store = createSealKeyStore(db.database);
       const newKey = (generation: number) => createGenerationRow({ kid, generation, state: 'published' });
       const rules = { now: NOW, graceMs: 1000, force: false };
-      await store.change(kid, (keys) => planRotate(keys, newKey, rules), by);
-      await store.change(kid, (keys) => planDestroy(keys, 1, NOW), by);
+      await changeSealKeys(db.database, kid, (keys) => planRotate(keys, newKey, rules), by);
+      await changeSealKeys(db.database, kid, (keys) => planDestroy(keys, 1, NOW), by);
       await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped', by);
       expect(await readActs(kid)).toEqual([
         ['key.rotated', { key: 'seal', generation: 2 }],

@@ -3,7 +3,7 @@ import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/store.ts';
+import { recordAudit } from '../../../src/audit/audit.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { impersonalEntry } from '../../../src/ledger/entries.ts';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier, leafHash } from '../../../src/ledger/merkle.ts';

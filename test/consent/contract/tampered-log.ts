@@ -3,7 +3,7 @@ import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/store.ts';
+import { recordAudit } from '../../../src/audit/audit.ts';
 import type { Config } from '../../../src/config.ts';
 import { macTerms, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';

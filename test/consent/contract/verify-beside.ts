@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/store.ts';
+import { recordAudit } from '../../../src/audit/audit.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';
 import type { Database } from '../../../src/db/engine.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { planGenerate, planRotate } from '../../../src/keys/generation.ts';
-import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
+import { changeSealKeys, listSealKeys } from '../../../src/tenants/secrets.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
@@ -19,7 +19,6 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('keeps every field of every state, and lists by generation', async () => {
       const kid = await addTenant(db.database, 'every-state');
-      const store = createSealKeyStore(db.database);
       const keys = [
         createGenerationRow({
           kid,
@@ -38,9 +37,14 @@ export function sealKeyContract(make: MakeDatabase): void {
         }),
         createGenerationRow({ kid, generation: 3 }),
       ];
-      await store.change(kid, () => ({ ok: true, changed: keys, result: keys[0]! }), operatorAt(NOW));
-      expect(await store.list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
-      expect(await createSealKeyStore(other).list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
+      await changeSealKeys(
+        db.database,
+        kid,
+        () => ({ ok: true, changed: keys, result: keys[0]! }),
+        operatorAt(NOW),
+      );
+      expect(await listSealKeys(db.database.read, kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
+      expect(await listSealKeys(other.read, kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
     });
 
     it('overwrites a destroyed private key', async () => {
@@ -51,7 +55,8 @@ export function sealKeyContract(make: MakeDatabase): void {
         wrappedPrivate: null,
         destroyedAt: NOW,
       });
-      await createSealKeyStore(db.database).change(
+      await changeSealKeys(
+        db.database,
         kid,
         () => ({ ok: true, changed: [destroyedKey], result: destroyedKey }),
         operatorAt(NOW),
@@ -63,10 +68,10 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('writes nothing when the plan throws or one of its rows cannot be written', async () => {
       const kid = await addTenant(db.database, 'throws');
-      const store = createSealKeyStore(db.database);
       const before = await readSnapshot(other, -1);
       await expect(
-        store.change(
+        changeSealKeys(
+          db.database,
           kid,
           () => {
             throw new Error('no plan');
@@ -77,27 +82,33 @@ export function sealKeyContract(make: MakeDatabase): void {
       const good = createGenerationRow({ kid, generation: 2, state: 'staged' });
       const bad = createGenerationRow({ kid, generation: 3, publicKey: null as unknown as string });
       await expect(
-        store.change(kid, () => ({ ok: true, changed: [good, bad], result: good }), operatorAt(NOW)),
+        changeSealKeys(
+          db.database,
+          kid,
+          () => ({ ok: true, changed: [good, bad], result: good }),
+          operatorAt(NOW),
+        ),
       ).rejects.toThrow();
-      expect(await store.list(kid)).toEqual([createGenerationRow({ kid })]);
+      expect(await listSealKeys(db.database.read, kid)).toEqual([createGenerationRow({ kid })]);
       expect((await readSnapshot(other, -1)).revision).toBe(before.revision);
     });
 
     it('lets two nodes rotate at once without two published keys or one number twice', async () => {
       const kid = await addTenant(db.database, 'race');
-      const stores = [createSealKeyStore(db.database), createSealKeyStore(other)];
+      const nodes = [db.database, other];
       const createKey = (generation: number, state: 'staged' | 'published') =>
         createGenerationRow({ kid, generation, state, wrappedPrivate: `w${generation}` });
       const plans = await Promise.all(
         Array.from({ length: 8 }, (_, i) =>
-          stores[i % 2]!.change(
+          changeSealKeys(
+            nodes[i % 2]!,
             kid,
             (keys) => planRotate(keys, createKey, { now: NOW + i, graceMs: 1000, force: true }),
             operatorAt(NOW),
           ),
         ),
       );
-      const keys = await stores[0]!.list(kid);
+      const keys = await listSealKeys(other.read, kid);
       expect(new Set(plans.map((plan) => (plan?.ok ? plan.result.generation : -1)))).toEqual(
         new Set([2, 3, 4, 5, 6, 7, 8, 9]),
       );
@@ -112,11 +123,11 @@ export function sealKeyContract(make: MakeDatabase): void {
         createGenerationRow({ kid, generation, state, publishedAt: null });
       const plans = await Promise.all(
         [db.database, other, db.database, other].map((node) =>
-          createSealKeyStore(node).change(kid, (keys) => planGenerate(keys, createKey), operatorAt(NOW)),
+          changeSealKeys(node, kid, (keys) => planGenerate(keys, createKey), operatorAt(NOW)),
         ),
       );
       expect(plans.filter((plan) => plan?.ok)).toHaveLength(1);
-      expect(await createSealKeyStore(other).list(kid)).toHaveLength(2);
+      expect(await listSealKeys(other.read, kid)).toHaveLength(2);
     });
   });
 }

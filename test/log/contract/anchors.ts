@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/store.ts';
+import { recordAudit } from '../../../src/audit/audit.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts, unanchoredSince } from '../../../src/log/anchors.ts';

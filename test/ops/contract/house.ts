@@ -3,7 +3,7 @@ import type { Database } from '../../../src/db/engine.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import type { JobFailure } from '../../../src/lib/jobs.ts';
 import { type HousekeepingDeps, startHousekeeping } from '../../../src/ops/housekeeping.ts';
-import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
+import { changeSealKeys, listSealKeys } from '../../../src/tenants/secrets.ts';
 import { operatorAt } from '../../support/act.ts';
 import { createGenerationRow, NOW } from '../../support/make.ts';
 
@@ -68,7 +68,8 @@ export function addDecision(database: Database, kid: string, id: string, at: num
 
 /** Adds a private key whose grace period ends at `retiresAt`. */
 export async function addRetiringKey(database: Database, kid: string, retiresAt = NOW - HOUR): Promise<void> {
-  await createSealKeyStore(database).change(
+  await changeSealKeys(
+    database,
     kid,
     () => {
       const result = createGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt });
@@ -79,7 +80,7 @@ export async function addRetiringKey(database: Database, kid: string, retiresAt 
 }
 
 export async function privateKeyOf(database: Database, kid: string): Promise<string | null | undefined> {
-  const keys = await createSealKeyStore(database).list(kid);
+  const keys = await listSealKeys(database.read, kid);
   return keys.find(({ generation }) => generation === 2)?.wrappedPrivate;
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/store.ts';
+import { recordAudit } from '../../../src/audit/audit.ts';
 import { insertSession } from '../../../src/consent/sessions.ts';
 import { saveDraft } from '../../../src/console/session-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
@@ -14,8 +14,8 @@ import { createTenantRows } from '../../../src/ops/new-tenant-store.ts';
 import { TENANT_DATA_TABLES } from '../../../src/rights/person-map.ts';
 import { tally } from '../../../src/rights/tally-store.ts';
 import { countOrphanRows, removeTenant, sweepOrphans } from '../../../src/rights/tenant-rows-store.ts';
+import { addKeyTraffic } from '../../../src/tenants/key-use.ts';
 import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
-import { addKeyTraffic } from '../../../src/tenants/seal-keys.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {
   addTenant,

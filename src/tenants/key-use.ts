@@ -1,76 +1,12 @@
 import type { Knex } from 'knex';
-import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/engine.ts';
-import { bumpTenant, tryLockTenant } from '../db/meta-store.ts';
-import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
-import {
-  createGenerationFactory,
-  type Generation,
-  type KeyPlan,
-  planRotate,
-  type RotateOptions,
-} from '../keys/generation.ts';
-import type { MasterKey } from '../keys/master-key.ts';
-import type { Act } from '../lib/act.ts';
-import { DAY, HOUR } from '../lib/clock.ts';
-
-/** Stores the seal keys of tenants and the counts of their use, and rotates a key. */
-
-export type SealKeyRow = Columns<Generation>;
-
-export function createSealKeyStore(database: Database) {
-  return {
-    async list(kid: string): Promise<readonly Generation[]> {
-      const rows = await database.read<SealKeyRow>('seal_keys').where({ kid }).orderBy('generation');
-      return rows.map((row: SealKeyRow) => fromColumns<Generation>(row));
-    },
-    /**
-     * Reads the generations of a tenant, calls the pure plan and writes its changes
-     * with their audit rows, in one transaction that excludes other writers of the
-     * tenant. A refused plan writes nothing. Running servers see a change within 5 s.
-     * @returns null for an unknown tenant
-     */
-    change: (kid: string, plan: (keys: readonly Generation[]) => KeyPlan, by: Act): Promise<KeyPlan | null> =>
-      database.transaction(async (tx) => {
-        if (!(await bumpTenant(tx, kid))) return null;
-        const rows = await tx<SealKeyRow>('seal_keys').where({ kid }).orderBy('generation');
-        const planned = plan(rows.map((row: SealKeyRow) => fromColumns<Generation>(row)));
-        if (!planned.ok || planned.changed.length === 0) return planned;
-        await tx('seal_keys')
-          .insert(planned.changed.map(toColumns))
-          .onConflict(['kid', 'generation'])
-          .merge();
-        const auditedActs = { published: 'key.rotated', destroyed: 'key.destroyed' } as const;
-        for (const { state, generation } of planned.changed) {
-          if (state === 'published' || state === 'destroyed')
-            await writeAct(tx, kid, by, auditedActs[state], { key: 'seal', generation });
-        }
-        return planned;
-      }),
-  };
-}
-
-interface Rotation extends Pick<RotateOptions, 'graceMs' | 'force'> {
-  readonly dryRun: boolean;
-}
+import { tryLockTenant } from '../db/meta-store.ts';
+import { type Clock, DAY, HOUR } from '../lib/clock.ts';
 
 /**
- * Publishes the staged generation, or a new one, and retires
- * the previous one (contract section 5). A dry run only plans.
- * @returns null for an unknown tenant
+ * Counts how often each seal key generation decrypts a bundle, and how often the
+ * banner is requested. An operator sees from it when a generation can be destroyed.
  */
-export async function rotateSealKey(
-  { database, masterKey }: { readonly database: Database; readonly masterKey: MasterKey },
-  kid: string,
-  { graceMs, force, dryRun }: Rotation,
-  by: Act,
-): Promise<KeyPlan | null> {
-  const make = createGenerationFactory(masterKey, kid, by.at);
-  const plan = (keys: readonly Generation[]): KeyPlan =>
-    planRotate(keys, make, { now: by.at, graceMs, force });
-  const store = createSealKeyStore(database);
-  return dryRun ? plan(await store.list(kid)) : store.change(kid, plan, by);
-}
 
 /**
  * The kinds of visits that are counted. `all` are requests for the banner, and `gpc`
@@ -98,10 +34,10 @@ interface VisitUse extends Use {
   readonly visit: Visit;
 }
 
-export type CountedUse = KeyUse | VisitUse;
+type CountedUse = KeyUse | VisitUse;
 
 /** Tells the counts of one tenant apart. */
-export const nameOfUse = (use: CountedUse): string =>
+const nameOfUse = (use: CountedUse): string =>
   `${use.kid}|${use.of === 'visit' ? use.visit : use.generation}`;
 
 const KEEP_DAYS = 60;
@@ -150,4 +86,52 @@ export async function readKeyTraffic(database: Database, kid: string, since: num
 export async function purgeKeyTraffic(database: Database, now: number): Promise<void> {
   const oldest = Math.floor(now / DAY) - KEEP_DAYS;
   await database.transaction((tx) => tx('key_traffic').where('day', '<', oldest).delete());
+}
+
+/** Called with the generation that decrypted a bundle. */
+export type OnOpened = (tenant: { readonly kid: string; readonly since: number }, generation: number) => void;
+
+export type NoteVisit = (tenant: Parameters<OnOpened>[0], ...visits: readonly Visit[]) => void;
+
+export type KeyUseCounter = ReturnType<typeof createKeyUseCounter>;
+
+type Counts = Map<string, CountedUse>;
+
+/** A later tenant with the same kid has separate counts. */
+const counterKey = (use: CountedUse): string => `${use.since}|${nameOfUse(use)}`;
+
+/**
+ * Counts in memory and writes the sums when housekeeping calls `flush`, so that no request waits for a write.
+ */
+export function createKeyUseCounter(database: Database, clock: Clock) {
+  let counts: Counts = new Map();
+  function addUse(use: CountedUse): void {
+    const { count = 0, lastAt = 0 } = counts.get(counterKey(use)) ?? {};
+    counts.set(counterKey(use), {
+      ...use,
+      count: count + use.count,
+      lastAt: Math.max(lastAt, use.lastAt),
+    });
+  }
+  const note: OnOpened = ({ kid, since }, generation) =>
+    addUse({ of: 'key', kid, since, generation, count: 1, lastAt: clock() });
+  /** Counts a request for the banner, or a judged bundle. */
+  const noteVisit: NoteVisit = ({ kid, since }, ...visits) => {
+    for (const visit of visits) addUse({ of: 'visit', kid, since, visit, count: 1, lastAt: clock() });
+  };
+  return {
+    note,
+    noteVisit,
+    /** If the write fails, the counts are written by the next flush. */
+    flush: async () => {
+      const uses = [...counts.values()];
+      counts = new Map();
+      try {
+        await addKeyTraffic(database, uses);
+      } catch (error) {
+        for (const use of uses) addUse(use);
+        throw error;
+      }
+    },
+  };
 }
