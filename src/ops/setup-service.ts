@@ -16,8 +16,11 @@ import { addTenant } from './new-tenant-service.ts';
 
 const MAX_NOTICE = 4000;
 
+const TENANT_RULE = 'a short name has 1 to 64 of A-Z a-z 0-9 . _ -, and is not . or ..';
+
 const setupSchema = z.object({
-  tenant: kidSchema,
+  // The form does not say “kid”, so its message does not either.
+  tenant: z.string().refine((text) => kidSchema.safeParse(text).success, TENANT_RULE),
   origin: originSchema.refine((origin) => !isWildcard(origin), 'a wildcard matches no page: name one origin'),
   baseUrl: publicOrigin,
   controller: z

@@ -28,7 +28,7 @@ export function define(staff: Command): void {
     .description('invite somebody; print a link that works once, for 24 hours')
     .argument('<name>', 'as colleagues see it; no e-mail address')
     .requiredOption('--role <role>', ROLES)
-    .requiredOption('--tenant <kid>', 'the tenant that they act for', checkKid)
+    .option('--tenant <kid>', 'the tenant that they act for, if there are several', checkKid)
     .addHelpText('after', example("gpd staff invite 'Rosa M.' --role reviewer --tenant shop"))
     .action(command(invite));
   staff
@@ -47,13 +47,14 @@ export function define(staff: Command): void {
 }
 
 async function invite(
-  { open, config, by }: CommandContext,
+  { open, config, by, resolveKid }: CommandContext,
   name: string,
-  { role: roleText, tenant: kid }: { readonly role: string; readonly tenant: string },
+  { role: roleText, tenant }: { readonly role: string; readonly tenant?: string },
 ): Promise<void> {
   if (!NAME.test(name)) throw misused("a name is 1 to 60 letters, digits, blanks and . _ - '");
   const role = checkOneOf(STAFF_ROLES, roleText, `--role ${roleText}: must be one of ${ROLES}`);
   const { database } = await open();
+  const kid = await resolveKid(tenant);
   await requireTenant(database, kid);
   const act = await by(kid);
   const { secret, ...invitation } = createInvitation(randomBytes, act.at);

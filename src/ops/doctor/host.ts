@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { sqliteFile } from '../../config.ts';
 import { readForgottenTo, readNewestTime } from '../../db/clock-rule-store.ts';
 import { readMeta } from '../../db/meta-store.ts';
-import { SERVER_SECRET } from '../../keys/master-key.ts';
+import { archiveSignerContext, SERVER_SECRET } from '../../keys/master-key.ts';
 import { DAY, isoTime, SECOND } from '../../lib/clock.ts';
 import { tryOr } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
+import { readArchiveSigner } from '../../rights/dsar/signer.ts';
 import { createLineCollector } from '../../rights/erase/ended.ts';
 import { erasureLogKey, scanErasureLog } from '../../rights/erase/erasure-log.ts';
 import { findUnitCredential, pendingKeyPath } from '../../tenants/master-key-files.ts';
@@ -234,8 +235,14 @@ async function* checkKeyFits({ masterKey, data }: DoctorContext): Findings {
     yield fail('it is not the key of this database', 'Use the key that this database was created with.');
     return;
   }
-  const all = await listWrapped(database.read);
-  const unopened = all.filter((secret) => !opensSecret(master, secret.wrapped, secret.context));
+  const signer = await readArchiveSigner(database);
+  const all = [
+    ...(await listWrapped(database.read)),
+    ...(signer
+      ? [{ name: 'the key that signs exports', wrapped: signer.wrappedKey, context: archiveSignerContext }]
+      : []),
+  ];
+  const unopened = all.filter(({ wrapped: secret, context }) => !opensSecret(master, secret, context));
   const remedy = 'These rows were changed or come from another database: restore a backup.';
   yield* about(
     unopened.map(({ name }) => name),

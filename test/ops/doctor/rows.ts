@@ -161,6 +161,7 @@ const HOST_ROWS: readonly Row[] = [
     /does not open/,
     sql("UPDATE tenant_secrets SET purpose = 'x' WHERE purpose = 'ledger'"),
   ),
+  fail('master-key.fits', /the key that signs exports/, meta('archive-signer', '{"wrappedKey":"gone"}')),
   warn('master-key.fits', /interrupted/, {
     files: (dataDir) => writeFileSync(join(dataDir, 'master.key.new'), ''),
   }),
