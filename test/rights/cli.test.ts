@@ -18,28 +18,38 @@ afterAll(() => rights.stop());
 
 const cli = (...args: string[]) => rights.gpd.cli([...args, '--json']);
 
-async function contested(statement?: string): Promise<{ visit: Visit; contestId: string }> {
-  const visit = await rights.visit({ bot: true });
-  const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
-  const reply = await rights.call(
-    '/privacy/contest',
-    { requestId: visit.requestId, ...(statement ? { statement } : {}) },
-    token,
-  );
+const subjectOf = ({ visitorId }: Visit): Promise<string> =>
+  rights.as({ gpd_role: 'subject', gpd_visitor: visitorId });
+
+async function contested(statement?: string, bot = true): Promise<{ visit: Visit; contestId: string }> {
+  const visit = await rights.visit({ bot });
+  const body = { requestId: visit.requestId, ...(statement && { statement }) };
+  const reply = await rights.call('/privacy/contest', body, await subjectOf(visit));
   return { visit, contestId: (reply.json() as { contestId: string }).contestId };
 }
+
+/** The flags of a ruling, which resolves the contest with --yes. */
+const rule = (contestId: string, outcome = 'overturned'): string[] => [
+  'contests',
+  'resolve',
+  contestId,
+  '--outcome',
+  outcome,
+  '--reason',
+  REASON,
+];
+
+const listedLine = async (contestId: string): Promise<string> => {
+  const { stdout } = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
+  return stdout.split('\n').find((row) => row.startsWith(contestId)) ?? '';
+};
 
 describe('gpd contests', () => {
   it('lists what waits, shows why, and resolves it', async () => {
     await rights.sql('DELETE FROM contests');
     const { visit, contestId } = await contested('a\u202eb');
-    const list = await rights.gpd.json<{ contestId: string; tenant: string }[]>([
-      'contests',
-      'list',
-      '--tenant',
-      KID,
-    ]);
-    expect(list).toMatchObject([{ contestId, tenant: KID, status: 'open' }]);
+    const list = () => rights.gpd.json(['contests', 'list', '--tenant', KID]);
+    expect(await list()).toMatchObject([{ contestId, tenant: KID, status: 'open' }]);
     const shown = await rights.gpd.json(['contests', 'show', contestId]);
     expect(shown).toMatchObject({
       contestId,
@@ -48,38 +58,31 @@ describe('gpd contests', () => {
     const plainText = await rights.gpd.cli(['contests', 'show', contestId]);
     expect(plainText.stdout).toContain('the result would have been');
     expect(plainText.stdout).not.toContain('\u202e');
-    const resolved = await cli(
-      'contests',
-      'resolve',
-      contestId,
-      '--outcome',
-      'overturned',
-      '--reason',
-      REASON,
-      '--yes',
-    );
-    expect(JSON.parse(resolved.stdout)).toMatchObject({
+    const meaning = 'the decision no longer stands; it will count as a person';
+    const dry = await rights.gpd.json([...rule(contestId), '--dry-run']);
+    expect(dry).toMatchObject({ contestId, outcome: 'overturned', meaning, dryRun: true });
+    expect(await rights.gpd.json(['contests', 'show', contestId])).toMatchObject({ status: 'open' });
+    expect(await rights.gpd.json([...rule(contestId), '--yes'])).toMatchObject({
       status: 'resolved',
       outcome: 'overturned',
       resolvedBy: { role: 'operator' },
     });
     expect((await rights.decision(visit.requestId, secret)).json()).toMatchObject({ class: 'human' });
-    expect(await rights.gpd.json(['contests', 'list', '--tenant', KID])).toEqual([]);
+    expect(await list()).toEqual([]);
   });
 
   it('warns, where the id is shared, that one ruling holds for all who look alike', async () => {
     const { contestId, visit } = await contested();
-    const resolve = ['resolve', contestId, '--outcome', 'overturned', '--reason', REASON];
     expect((await cli('contests', 'show', contestId)).stderr).toBe('');
-    expect((await cli('contests', ...resolve, '--dry-run')).stderr).toBe('');
+    expect((await cli(...rule(contestId), '--dry-run')).stderr).toBe('');
     await rights.sql(
       `UPDATE decisions SET verdict = json_set(verdict, '$.needsAttestation', json('true')) WHERE request_id = '${visit.requestId}'`,
     );
     expect((await cli('contests', 'show', contestId)).stderr).toMatch(/other devices look like it/);
-    const unconfirmed = await cli('contests', ...resolve);
+    const unconfirmed = await cli(...rule(contestId));
     expect(unconfirmed).toMatchObject({ code: 2, stdout: '' });
     expect(unconfirmed.stderr).toMatch(/other devices.*\n.*for every device that looks like it.*--yes/);
-    const resolved = await cli('contests', ...resolve, '--yes');
+    const resolved = await cli(...rule(contestId), '--yes');
     expect(resolved).toMatchObject({ code: 0, stderr: expect.stringMatching(/one ruling holds/) as string });
     expect(JSON.parse(resolved.stdout)).toMatchObject({ status: 'resolved' });
   });
@@ -102,67 +105,32 @@ describe('gpd contests', () => {
     for (const hours of [29 * 24 + 23.5, 1.5, -0.5, -23.5, -30]) {
       const dueAt = Date.now() + hours * HOUR;
       await rights.sql(`UPDATE contests SET due_at = ${dueAt} WHERE contest_id = '${contestId}'`);
-      const { stdout } = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
-      const line = stdout.split('\n').find((row) => row.startsWith(contestId));
-      expect(line).toContain(` ${dueIn(dueAt, Date.now()).text} `);
+      expect(await listedLine(contestId)).toContain(` ${dueIn(dueAt, Date.now()).text} `);
     }
   });
 
   it.each<[string, (id: string) => string[], number]>([
-    ['no outcome', (id) => ['resolve', id, '--reason', REASON, '--yes'], 2],
     ['a short reason', (id) => ['resolve', id, '--outcome', 'upheld', '--reason', 'no', '--yes'], 2],
     ['nobody to ask', (id) => ['resolve', id, '--outcome', 'upheld', '--reason', REASON], 2],
-    ['an unknown contest', () => ['resolve', 'con_x', '--outcome', 'upheld', '--reason', REASON, '--yes'], 3],
-    ['an unknown contest to show', () => ['show', 'con_x'], 3],
+    ['an unknown contest', () => ['show', 'con_x'], 3],
+    ['an unknown contest to claim', () => ['claim', 'con_x'], 3],
     ['an unknown tenant', () => ['list', '--tenant', 'nobody'], 3],
     ['62 days', (id) => ['extend', id, '--reason', REASON, '--days', '62'], 2],
     ['no days', (id) => ['extend', id, '--reason', REASON, '--days', '0'], 2],
     ['half days', (id) => ['extend', id, '--reason', REASON, '--days', '1.5'], 2],
-    ['days in words', (id) => ['extend', id, '--reason', REASON, '--days', 'x'], 2],
     ['an empty reason', (id) => ['extend', id, '--reason', ' ', '--days', '5'], 2],
-    ['no reason', (id) => ['extend', id, '--days', '5'], 2],
-    ['an unknown contest to extend', () => ['extend', 'con_x', '--reason', REASON, '--days', '5'], 3],
-    ['an unknown contest to claim', () => ['claim', 'con_x'], 3],
     ['no question', (id) => ['ask', id, '--question', ''], 2],
   ])('%s: exit code', async (_what, args, code) => {
     const { contestId } = await contested();
     expect((await cli('contests', ...args(contestId))).code).toBe(code);
   });
 
-  it('--dry-run says what would become of it, and changes nothing', async () => {
-    const { contestId } = await contested();
-    const args = [
-      'contests',
-      'resolve',
-      contestId,
-      '--outcome',
-      'overturned',
-      '--reason',
-      REASON,
-      '--dry-run',
-    ];
-    const meaning = 'the decision no longer stands; it will count as a person';
-    expect(await rights.gpd.json(args)).toMatchObject({
-      contestId,
-      outcome: 'overturned',
-      meaning,
-      dryRun: true,
-    });
-    expect(await rights.gpd.json(['contests', 'show', contestId])).toMatchObject({ status: 'open' });
-  });
-
   it('says of a human decision that nothing is overturned', async () => {
-    const visit = await rights.visit();
+    const { visit, contestId } = await contested(undefined, false);
     expect(visit.answer.class).toBe('human');
-    const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
-    const filed = await rights.call('/privacy/contest', { requestId: visit.requestId }, token);
-    expect(filed.status).toBe(202);
-    const { contestId } = filed.json() as { contestId: string };
-    const args = ['contests', 'resolve', contestId, '--outcome', 'overturned', '--reason', REASON];
     const meaning = 'the objection is right; the decision said “a person”, and it stays that';
-    expect((await rights.gpd.cli([...args, '--dry-run'])).stdout).toContain(meaning);
-    expect((await rights.gpd.cli([...args, '--yes'])).stdout).toContain(meaning);
-    expect(await rights.gpd.json([...args, '--yes'])).toMatchObject({ outcome: 'overturned', meaning });
+    expect((await rights.gpd.cli([...rule(contestId), '--dry-run'])).stdout).toContain(meaning);
+    expect(await rights.gpd.json([...rule(contestId), '--yes'])).toMatchObject({ meaning });
     expect((await rights.decision(visit.requestId, secret)).json()).toMatchObject({ class: 'human' });
   });
 
@@ -172,13 +140,10 @@ describe('gpd contests', () => {
     const { dueAt, extendedTo } = await rights.gpd.json<{ dueAt: string; extendedTo: string }>(args);
     expect(Date.parse(extendedTo) - Date.parse(dueAt)).toBe(30 * 24 * HOUR);
     expect((await cli(...args)).code).toBe(7);
-    const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
-    expect((await rights.call('/privacy/dsar', {}, token)).json()).toMatchObject({
+    expect((await rights.call('/privacy/dsar', {}, await subjectOf(visit))).json()).toMatchObject({
       contests: [{ dueAt, extendedTo, extensionReason: 'A second expert looks.' }],
     });
-    const list = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
-    const line = list.stdout.split('\n').find((row) => row.startsWith(contestId));
-    expect(line).toMatch(/due in (58|59|60) days/);
+    expect(await listedLine(contestId)).toMatch(/due in (58|59|60) days/);
     const [audit] = await rights.gpd.json<object[]>(['audit', KID, '--action', 'contest.extended']);
     expect(audit).toMatchObject({ role: 'operator', detail: { days: 30 } });
     const { stdout } = await rights.gpd.cli(['audit', KID, '--json']);
@@ -190,9 +155,7 @@ describe('gpd contests', () => {
     const contest = await rights.gpd.json(['contests', 'ask', contestId, '--question', 'Which browser?']);
     expect(contest).toMatchObject({ contestId, question: 'Which browser?', status: 'open' });
     expect(await rights.gpd.json(['contests', 'claim', contestId])).toMatchObject({ contestId });
-    const list = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
-    const line = list.stdout.split('\n').find((row) => row.startsWith(contestId));
-    expect(line?.trimEnd()).toMatch(/automation\s+\S+$/);
+    expect((await listedLine(contestId)).trimEnd()).toMatch(/automation\s+\S+$/);
   });
 });
 
@@ -202,19 +165,12 @@ describe('gpd rights register', () => {
     const other = await rights.visit();
     const erased = await cli('erase', '--tenant', KID, '--visitor', other.visitorId, '--yes');
     const { receiptId } = JSON.parse(erased.stdout) as { receiptId: string };
-    const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
-    await rights.call('/privacy/dsar', {}, token);
+    await rights.call('/privacy/dsar', {}, await subjectOf(visit));
     const rows = await rights.gpd.json<{ kind: string; number: string }[]>(['rights', 'register', KID]);
-    expect(rows.find(({ number }) => number === contestId)).toMatchObject({
-      kind: 'contest',
-      state: 'open',
-      askedBy: 'account',
-      extendedTo: null,
-    });
-    expect(rows.find(({ number }) => number === receiptId)).toMatchObject({
-      kind: 'erasure',
-      askedBy: 'operator',
-    });
+    const numbered = (wanted: string) => rows.find(({ number }) => number === wanted);
+    const contest = { kind: 'contest', state: 'open', askedBy: 'account', extendedTo: null };
+    expect(numbered(contestId)).toMatchObject(contest);
+    expect(numbered(receiptId)).toMatchObject({ kind: 'erasure', askedBy: 'operator' });
     expect(rows.some(({ kind }) => kind === 'export')).toBe(true);
     const { stdout } = await rights.gpd.cli(['rights', 'register', KID, '--csv']);
     const lines = stdout.trimEnd().split('\r\n');
@@ -230,17 +186,12 @@ describe('gpd erase', () => {
   it('shows first what would be deleted, then erases and prints the receipt', async () => {
     const visit = await rights.visit();
     const args = ['erase', '--tenant', KID, '--visitor', visit.visitorId];
-    expect(JSON.parse((await cli(...args, '--dry-run')).stdout)).toMatchObject({
-      dryRun: true,
-      devices: 1,
-      decisions: 1,
-    });
+    const planned = { dryRun: true, devices: 1, decisions: 1 };
+    expect(JSON.parse((await cli(...args, '--dry-run')).stdout)).toMatchObject(planned);
     expect((await rights.decision(visit.requestId, secret)).status).toBe(200);
     const unconfirmed = await cli(...args);
-    expect({ code: unconfirmed.code, says: unconfirmed.stderr.includes('--yes') }).toEqual({
-      code: 2,
-      says: true,
-    });
+    expect(unconfirmed.code).toBe(2);
+    expect(unconfirmed.stderr).toContain('--yes');
     const erased = await cli(...args, '--yes');
     expect(erased.code).toBe(0);
     const receipt = JSON.parse(erased.stdout) as { receiptId: string };
@@ -255,14 +206,11 @@ describe('gpd erase', () => {
   });
 
   it.each<[string, string[], number]>([
-    ['no tenant', ['--visitor', 'x', '--yes'], 2],
     ['nobody named', ['--tenant', KID, '--yes'], 2],
     ['two named', ['--tenant', KID, '--visitor', 'x', '--request', 'y', '--yes'], 2],
     ['an unknown tenant', ['--tenant', 'nobody', '--visitor', 'x', '--yes'], 3],
     ['an unknown visitor', ['--tenant', KID, '--visitor', 'x', '--yes'], 3],
-    ['an unknown visitor, as a trial', ['--tenant', KID, '--visitor', 'x', '--dry-run'], 3],
     ['an unknown request', ['--tenant', KID, '--request', 'req_x', '--yes'], 3],
-    ['an unknown principal', ['--tenant', KID, '--principal', 'nobody', '--yes'], 3],
   ])('%s: exit code', async (_what, args, code) => {
     expect((await cli('erase', ...args)).code).toBe(code);
   });
@@ -274,12 +222,9 @@ describe('gpd erase', () => {
     expect(ran).toMatchObject({ code: 3, stdout: '' });
     expect(ran.stderr).toMatch(/holds nothing under that id; nothing was changed/);
     expect(await count()).toBe(before);
-    const session = { principalId: 'only-signed-in' };
-    const { url } = rights.gpd;
-    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-    await fetch(`${url}/v1/sessions`, { method: 'POST', headers, body: JSON.stringify(session) });
-    expect((await cli('erase', '--tenant', KID, '--principal', 'only-signed-in', '--yes')).code).toBe(0);
-    expect((await cli('erase', '--tenant', KID, '--principal', 'only-signed-in', '--yes')).code).toBe(3);
+    await rights.call('/v1/sessions', { principalId: 'only-signed-in' }, secret);
+    for (const code of [0, 3])
+      expect((await cli('erase', '--tenant', KID, '--principal', 'only-signed-in', '--yes')).code).toBe(code);
   });
 
   it('refuses another tenant’s request, and an unknown receipt', async () => {
@@ -297,14 +242,15 @@ describe('gpd erase', () => {
         VALUES ('era_damaged', '${KID}', 's', 'dpo', ${at}, '[{"private', '{}', 'rows')`,
     );
     const resumed = await cli('erase', 'resume');
-    expect(resumed).toMatchObject({ code: 1, stderr: expect.stringMatching(/read: era_damaged;/) as string });
     expect(JSON.parse(resumed.stdout)).toEqual({ resumed: 1, incomplete: 1 });
     const listed = await cli('erase', 'list', KID);
-    expect(listed).toMatchObject({ code: 1, stderr: expect.stringMatching(/read: era_damaged;/) as string });
     expect((JSON.parse(listed.stdout) as object[]).length).toBeGreaterThan(0);
     const status = await cli('erase', 'status', 'era_damaged');
-    expect(status).toMatchObject({ code: 1, stderr: expect.stringContaining('era_damaged') as string });
-    expect([resumed, listed, status].map(({ stderr }) => stderr).join()).not.toContain('private');
+    for (const { code, stderr } of [resumed, listed, status]) {
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/era_damaged/);
+      expect(stderr).not.toContain('private');
+    }
     await rights.sql("DELETE FROM erasures WHERE receipt_id = 'era_damaged'");
   });
 });
@@ -334,7 +280,7 @@ describe('gpd retention run', () => {
     expectError(await rights.decision(old.requestId, secret), 'no-such-decision');
     expect((await rights.decision(recentVisit.requestId, secret)).status).toBe(200);
     expect((await rights.decision(visit.requestId, secret)).status).toBe(200);
-    await cli('contests', 'resolve', contestId, '--outcome', 'upheld', '--reason', REASON, '--yes');
+    await cli(...rule(contestId, 'upheld'), '--yes');
     await rights.gpd.json(['retention', 'run']);
     expectError(await rights.decision(visit.requestId, secret), 'no-such-decision');
     expect(await rights.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });

@@ -2,10 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/lib/errors.ts';
 import { KID, OTHER, REASON } from '../support/constants.ts';
 import { expectError } from '../support/expect.ts';
-import { ask } from '../support/http.ts';
+import { createHostileTokens } from '../support/hostile-tokens.ts';
+import { ask, postJson } from '../support/http.ts';
+import { startGpd } from '../support/server.ts';
 import { type Claims, type Rights, startRights, type Visit } from './support/rights.ts';
 
-/** Every role against every route. */
+/** Every role and every hostile token against every route. */
+
+const ROUTES = ['/privacy/contest', '/privacy/contest/resolve', '/privacy/dsar', '/privacy/erase'];
 
 let rights: Rights;
 let mine: Visit;
@@ -57,7 +61,6 @@ const who: Readonly<Record<string, () => Claims>> = {
     gpd_visitor: mine.visitorId,
   }),
   'a role that is none': () => ({ gpd_role: 'admin' }),
-  'no role': () => ({ gpd_role: undefined }),
 };
 
 type Expected = number | ErrorCode;
@@ -68,26 +71,24 @@ async function expectAnswer(name: string, path: string, body: unknown, expected:
   if (typeof expected === 'number')
     expect({ status: reply.status, text: reply.text }).toMatchObject({ status: expected });
   else expectError(reply, expected);
+  // As RFC 9110 wants it.
+  if (reply.status === 401) expect(reply.headers['www-authenticate']).toMatch(/^Bearer/);
 }
 
 describe('POST /privacy/contest', () => {
   const table: readonly (readonly [string, () => string, Expected])[] = [
     ['nobody', () => mine.requestId, 'unauthenticated'],
     ['a role that is none', () => mine.requestId, 'unauthenticated'],
-    ['no role', () => mine.requestId, 'unauthenticated'],
     ['subject', () => mine.requestId, 202],
     ['subject', () => theirs.requestId, 'not-your-decision'],
     ['subject', () => foreign.requestId, 'no-such-decision'],
     ['subject', () => `req_${'0'.repeat(26)}`, 'no-such-decision'],
-    ['subject', () => 'anything', 'no-such-decision'],
     ['subject without a visitor or a link', () => mine.requestId, 'subject-not-identified'],
     ['subject of no tenant', () => mine.requestId, 'subject-not-identified'],
     ['subject of another tenant', () => mine.requestId, 'no-such-decision'],
     ['subject of another tenant', () => foreign.requestId, 'not-your-decision'],
     ['subject unknown here', () => mine.requestId, 'not-your-decision'],
     ['reviewer', () => mine.requestId, 'subject-only'],
-    ['reviewer of no tenant', () => mine.requestId, 'subject-only'],
-    ['dpo', () => mine.requestId, 'subject-only'],
     ['subject and reviewer', () => mine.requestId, 202],
   ];
   it.each(table)('%s', (name, requestId, expected) =>
@@ -99,13 +100,9 @@ describe('POST /privacy/contest/resolve', () => {
   const table: readonly (readonly [string, () => string, Expected])[] = [
     ['nobody', () => contestId, 'unauthenticated'],
     ['subject', () => contestId, 'reviewer-only'],
-    ['subject without a visitor or a link', () => contestId, 'reviewer-only'],
     ['reviewer of no tenant', () => contestId, 'reviewer-tenant-unbound'],
-    ['dpo of no tenant', () => contestId, 'reviewer-tenant-unbound'],
     ['reviewer of another tenant', () => contestId, 'cross-tenant-denied'],
-    ['dpo of another tenant', () => contestId, 'cross-tenant-denied'],
     ['reviewer', () => foreignContestId, 'cross-tenant-denied'],
-    ['reviewer', () => 'con_unknown', 'no-such-contest'],
     ['reviewer', () => `con_${'0'.repeat(26)}`, 'no-such-contest'],
     ['subject and reviewer', () => contestId, 200],
     ['reviewer', () => contestId, 200],
@@ -130,9 +127,7 @@ describe('POST /privacy/dsar', () => {
     ['subject of another tenant', 'no-data'],
     ['subject unknown here', 'no-data'],
     ['reviewer', 'staff-export-elsewhere'],
-    ['reviewer of no tenant', 'staff-export-elsewhere'],
     ['dpo', 'staff-export-elsewhere'],
-    ['dpo of another tenant', 'staff-export-elsewhere'],
     ['subject and reviewer', 200],
   ];
   it.each(table)('%s', (name, expected) => expectAnswer(name, '/privacy/dsar', {}, expected));
@@ -144,18 +139,13 @@ describe('POST /privacy/erase', () => {
     ['subject', () => ({ visitorId: theirs.visitorId }), 'not-your-data'],
     ['subject', () => ({ visitorId: 'B'.repeat(22) }), 'not-your-data'],
     ['subject', () => ({ requestId: mine.requestId }), 'invalid-request'],
-    ['subject', () => ({ durableId: `${KID}|x` }), 'invalid-request'],
-    ['subject', () => ({ principalId: 'anna' }), 'invalid-request'],
     ['subject without a visitor or a link', () => ({}), 'subject-not-identified'],
     ['subject of no tenant', () => ({}), 'subject-not-identified'],
     ['subject unknown here', () => ({}), 200],
     ['subject of another tenant', () => ({}), 200],
     ['reviewer', () => ({ visitorId: mine.visitorId }), 'not-your-data'],
-    ['reviewer', () => ({}), 'not-your-data'],
-    ['reviewer of no tenant', () => ({}), 'not-your-data'],
     ['dpo', () => ({}), 'not-your-data'],
     ['dpo', () => ({ visitorId: mine.visitorId, requestId: mine.requestId }), 'invalid-request'],
-    ['dpo', () => ({ who: 'x' }), 'invalid-request'],
     ['dpo of no tenant', () => ({ visitorId: mine.visitorId }), 'reviewer-tenant-unbound'],
     ['dpo of another tenant', () => ({ durableId: `${KID}|x` }), 'cross-tenant-denied'],
     ['dpo of another tenant', () => ({ requestId: mine.requestId }), 'cross-tenant-denied'],
@@ -185,8 +175,6 @@ describe('POST /privacy/erase', () => {
 });
 
 describe('order of refusals', () => {
-  const ROUTES = ['/privacy/contest', '/privacy/contest/resolve', '/privacy/dsar', '/privacy/erase'];
-
   it.each(ROUTES)('%s: 401 before the body, and 405 with Allow', async (path) => {
     const reply = await rights.call(path, 'no json');
     expectError(reply, 'unauthenticated');
@@ -194,16 +182,6 @@ describe('order of refusals', () => {
     const got = await ask(rights.gpd.url, path);
     expectError(got, 'method-not-allowed');
     expect(got.headers['allow']).toContain('POST');
-  });
-
-  it('every 401 says how to authenticate, as RFC 9110 wants it', async () => {
-    const reply = await rights.call(
-      '/privacy/dsar',
-      {},
-      await rights.as({ gpd_role: 'subject', sub: 'zoe' }),
-    );
-    expectError(reply, 'subject-not-identified');
-    expect(reply.headers['www-authenticate']).toBe('Bearer');
   });
 
   it.each(ROUTES)('%s: the role before the body', async (path) => {
@@ -220,5 +198,37 @@ describe('order of refusals', () => {
     expectError(await rights.call(path, 'x'.repeat(32_769), token), 'payload-too-large');
     const text = { 'content-type': 'text/plain' };
     expectError(await rights.call(path, '{}', token, text), 'unsupported-media-type');
+  });
+});
+
+describe('a hostile token', () => {
+  let tokens: Awaited<ReturnType<typeof createHostileTokens>>;
+  beforeAll(async () => {
+    tokens = await createHostileTokens(rights.idp);
+  });
+
+  it.each(ROUTES)(
+    'is refused by %s as any other is, and neither it nor a claim is in the log',
+    async (path) => {
+      expect(tokens.length).toBeGreaterThan(30);
+      for (const [name, token] of tokens) {
+        const reply = await rights.call(path, {}, token);
+        expect({ name, status: reply.status }).toEqual({ name, status: 401 });
+        expectError(reply, 'unauthenticated');
+      }
+      const logs = rights.gpd.logs();
+      const parts = tokens.flatMap(([, token]) => [
+        token,
+        ...token.split('.').filter(({ length }) => length > 40),
+      ]);
+      expect(parts.filter((part) => part.length > 8 && logs.includes(part))).toEqual([]);
+    },
+  );
+
+  it('is told what to set while no identity provider is configured', async () => {
+    const gpd = await startGpd();
+    const reply = await postJson(gpd.url, '/privacy/dsar', {}, { authorization: 'Bearer x' });
+    expect(JSON.stringify(expectError(reply, 'unauthenticated'))).toContain('GPD_OIDC_ISSUER');
+    await gpd.stop();
   });
 });
