@@ -83,18 +83,18 @@ describe('a key of a directory', () => {
 });
 
 it('gpd reports an unavailable database once, not at every look', async () => {
-  const { database, close } = await createSqlite();
+  const own = await createSqlite();
   const faults: unknown[] = [];
-  const agents = await startAgents(database, {
+  const agents = await startAgents(own.database, {
     openDiscovery: false,
     clock: Date.now,
     onFault: (error) => faults.push(error),
     interval: 5,
   });
-  await database.close();
+  await own.database.close();
   await sleep(100);
   await agents.stop();
-  await close();
+  await own.close();
   expect(faults).toHaveLength(1);
 });
 
