@@ -5,7 +5,6 @@ import {
   directoryUrl,
   importAgentKey,
   MAX_KEYS,
-  RFC_TEST_KEY,
   readJwks,
   WELL_KNOWN_PATH,
 } from '../../src/agents/directory.ts';
@@ -16,13 +15,10 @@ const { jwk, thumbprint } = createAgent();
 describe('the address of a directory', () => {
   it.each([
     ['https://agent.example', `https://agent.example${WELL_KNOWN_PATH}`],
-    ['https://agent.example/', `https://agent.example${WELL_KNOWN_PATH}`],
     ['HTTPS://Agent.Example:443', `https://agent.example${WELL_KNOWN_PATH}`],
     ['https://agent.example:8443', `https://agent.example:8443${WELL_KNOWN_PATH}`],
     ['https://agent.example/keys.json', 'https://agent.example/keys.json'],
-    ['https://agent.example/?v=1', 'https://agent.example/?v=1'],
     ['https://agent.example/?', `https://agent.example${WELL_KNOWN_PATH}`],
-    ['https://agent.example/#', `https://agent.example${WELL_KNOWN_PATH}`],
     ['https://agent.example/keys?#', 'https://agent.example/keys'],
     ['https://bücher.example', `https://xn--bcher-kva.example${WELL_KNOWN_PATH}`],
   ])('%s', (text, url) => {
@@ -32,19 +28,12 @@ describe('the address of a directory', () => {
 
   it.each([
     'http://agent.example',
-    'ftp://agent.example',
-    'data:application/json,{}',
     'file:///etc/passwd',
-    'javascript:0',
     'agent.example',
-    '//agent.example',
     'https://',
     'https://user@agent.example',
-    'https://user:pass@agent.example',
     'https://agent.example/#keys',
-    'https://agent example',
     `https://agent.example/${'a'.repeat(500)}`,
-    '',
   ])('%s is never looked up', (text) => {
     expect(directoryUrl(text)).toBeNull();
   });
@@ -73,17 +62,15 @@ describe('the keys of a directory', () => {
     const printed = rfcTestAgent();
     const spelled = otherSpelling(printed.jwk.x);
     expect(Buffer.from(spelled, 'base64url')).toEqual(Buffer.from(printed.jwk.x, 'base64url'));
-    expect(await readJwks({ keys: [{ ...printed.jwk, x: spelled }] })).toEqual([]);
+    expect(await readJwks({ keys: [{ ...printed.jwk, x: spelled, kid: 'mine' }] })).toEqual([]);
   });
 
-  it("are not known by the directory's own kid", async () => {
-    const other = createAgent();
-    const keys = await readJwks({ keys: [{ ...jwk, kid: other.thumbprint, 'x5t#S256': other.thumbprint }] });
-    expect(keys?.map((key) => key.thumbprint)).toEqual([thumbprint]);
-  });
-
-  it('carry their times of validity', async () => {
-    const keys = await readJwks({ keys: [{ ...jwk, nbf: 5, exp: 9.5, use: 'sig', alg: 'EdDSA' }] });
+  it("carry their times of validity, and not the directory's own kid", async () => {
+    const kid = createAgent().thumbprint;
+    const keys = await readJwks({
+      purpose: 'ai',
+      keys: [{ ...jwk, kid, 'x5t#S256': kid, nbf: 5, exp: 9.5, use: 'sig', alg: 'EdDSA' }],
+    });
     expect(keys).toEqual([{ thumbprint, x: jwk.x, nbf: 5, exp: 9.5 }]);
   });
 
@@ -101,48 +88,30 @@ describe('the keys of a directory', () => {
     expect((await readJwks(document))?.map((key) => key.thumbprint) ?? []).not.toContain(thumbprint);
   });
 
-  it('may stand beside members that nobody knows', async () => {
-    expect(await readJwks({ purpose: 'ai', keys: [jwk], extra: [1] })).toHaveLength(1);
-  });
-
-  it('never include the key that the RFC prints, not even under another kid', async () => {
-    const printed = rfcTestAgent();
-    expect(printed.thumbprint).toBe(RFC_TEST_KEY);
-    expect(await readJwks({ keys: [{ ...printed.jwk, kid: 'mine' }, jwk] })).toEqual([
-      { thumbprint, x: jwk.x },
-    ]);
-  });
-
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
   const x25519 = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' });
   it.each<readonly [string, unknown]>([
     ['a P-256 key', p256],
     ['an RSA key', rsa],
     ['an X25519 key', x25519],
-    ['a shared key', { kty: 'oct', k: 'AAAA' }],
     ['an x that is too short', { ...jwk, x: jwk.x.slice(1) }],
     ['an x that is too long', { ...jwk, x: `${jwk.x}A` }],
     ['an x whose last bits say nothing', { ...jwk, x: otherSpelling(jwk.x) }],
     ['a key with its private half', { ...jwk, d: jwk.x }],
     ['an x in base64', { ...jwk, x: `${jwk.x.slice(0, 42)}+` }],
-    ['an x that is a number', { ...jwk, x: 1 }],
     ['no x', { kty: 'OKP', crv: 'Ed25519' }],
     ['kty in lower case', { ...jwk, kty: 'okp' }],
     ['an nbf that is a string', { ...jwk, nbf: '0' }],
     ['an exp beyond all numbers', { ...jwk, exp: Number.POSITIVE_INFINITY }],
     ['null', null],
-    ['a string', 'key'],
     ['a list', [jwk]],
   ])('%s is passed over', async (_name, other) => {
     expect(await readJwks({ keys: [other, jwk, other] })).toEqual([{ thumbprint, x: jwk.x }]);
   });
 
   it.each<readonly [string, unknown]>([
-    ['a list', [jwk]],
     ['keys that are no list', { keys: { 0: jwk } }],
-    ['no keys member', {}],
     ['null', null],
-    ['a string', '{}'],
     ['too many keys', { keys: Array.from({ length: MAX_KEYS + 1 }, () => jwk) }],
     ['too many keys of another kind', { keys: Array.from({ length: MAX_KEYS + 1 }, () => p256) }],
   ])('%s is no directory', async (_name, document) => {

@@ -79,27 +79,25 @@ describe('gpd agents', () => {
     expect(stdout).toMatch(/milliseconds\.example .* in milliseconds/);
   });
 
-  it.each([
-    ["the RFC's printed key", () => [rfcTestAgent().jwk]],
-    ['no key', () => []],
-    ['no Ed25519 key', () => [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }]],
-    ['too many keys', () => Array.from({ length: 33 }, () => createAgent().jwk)],
-  ])('refuses %s, exit 2', async (_name, keys) => {
-    const ran = await gpd.cli(['agents', 'add', 'https://refused.example', '--jwks', jwksFile(...keys())]);
+  it("refuses the RFC's printed key, exit 2", async () => {
+    const file = jwksFile(rfcTestAgent().jwk);
+    const ran = await gpd.cli(['agents', 'add', 'https://refused.example', '--jwks', file]);
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toMatch(/key|JWKS/);
     const list = await gpd.json<{ agentId: string }[]>(['agents', 'list']);
     expect(list.map(({ agentId }) => agentId)).not.toContain('https://refused.example');
   });
 
-  it.each(['http://agent.example', 'agent.example', 'https://x@agent.example'])(
-    'refuses %s, exit 2',
-    async (url) => {
-      expect(await gpd.cli(['agents', 'add', url, '--jwks', jwksFile(createAgent().jwk)])).toMatchObject({
-        code: 2,
-      });
-    },
-  );
+  it('refuses an address without https, exit 2', async () => {
+    const ran = await gpd.cli([
+      'agents',
+      'add',
+      'http://agent.example',
+      '--jwks',
+      jwksFile(createAgent().jwk),
+    ]);
+    expect(ran.code).toBe(2);
+  });
 
   it('lists what cannot be fetched, exit 5, and never asks a private address', async () => {
     const ran = await gpd.cli(['agents', 'add', 'https://127.0.0.1:1', '--json']);

@@ -36,36 +36,25 @@ function looseBits(text: string): string {
 const DEEP = 10_000;
 const malformed: readonly (readonly [string, (bundle: Bundle) => unknown])[] = [
   ['an empty body', () => ''],
-  ['white space', () => ' \n'],
   ['an array', (bundle) => [bundle]],
   ['null', () => 'null'],
-  ['a string', () => '"bundle"'],
-  ['a number', () => '1'],
   ['an empty object', () => '{}'],
   ['half an object', (bundle) => JSON.stringify(bundle).slice(0, -1)],
   ['something after the object', (bundle) => `${JSON.stringify(bundle)}{}`],
-  ['a trailing comma', (bundle) => JSON.stringify(bundle).replace(/}$/, ',}')],
   ['a byte order mark', (bundle) => `\ufeff${JSON.stringify(bundle)}`],
   ['UTF-16', (bundle) => Buffer.from(JSON.stringify(bundle), 'utf16le')],
   ['bad UTF-8 in a value', (bundle) => Buffer.from(JSON.stringify({ ...bundle, kid: 'a\u00ffb' }), 'latin1')],
   ['an overlong UTF-8 form', () => Buffer.from([0x7b, 0xc0, 0xa2, 0x7d])],
   ['an extra field', (bundle) => ({ ...bundle, extra: 1 })],
-  ['an extra field that is null', (bundle) => ({ ...bundle, alg: null })],
   ['__proto__', (bundle) => jsonText([...quoted(bundle), ['"__proto__"', '{}']])],
   [
     '__proto__ that brings the kid',
     ({ kid, ...rest }) => jsonText([...quoted(rest as Bundle), ['"__proto__"', `{"kid":"${kid}"}`]]),
   ],
-  ['constructor', (bundle) => ({ ...bundle, constructor: {} })],
   ['a duplicate kid', (bundle) => jsonText([...quoted(bundle), ['"kid"', JSON.stringify(KID)]])],
-  ['a duplicate ct', (bundle) => jsonText([...quoted(bundle), ['"ct"', JSON.stringify(bundle.ct)]])],
   [
     'a duplicate key spelt with an escape',
     (bundle) => jsonText([...quoted(bundle), ['"\\u006bid"', JSON.stringify(KID)]]),
-  ],
-  [
-    'a duplicate key, the first spelt with an escape',
-    (bundle) => jsonText([['"ki\\u0064"', '"other"'], ...quoted(bundle)]),
   ],
   [
     'a duplicate key after a nested object',
@@ -74,34 +63,19 @@ const malformed: readonly (readonly [string, (bundle: Bundle) => unknown])[] = [
   [`arrays ${DEEP} deep`, () => '['.repeat(DEEP) + ']'.repeat(DEEP)],
   [`a kid ${DEEP} deep`, () => `{"kid":${'['.repeat(DEEP)}${']'.repeat(DEEP)}}`],
   [`objects ${DEEP / 2} deep`, () => `${'{"a":'.repeat(DEEP / 2)}1${'}'.repeat(DEEP / 2)}`],
-  ['a kid that is a number', (bundle) => ({ ...bundle, kid: 1 })],
-  ['a kid that is an array', (bundle) => ({ ...bundle, kid: [KID] })],
-  ['an iv that is null', (bundle) => ({ ...bundle, iv: null })],
-  ['a ct that is an object', (bundle) => ({ ...bundle, ct: {} })],
   ['an epk that is null', (bundle) => ({ ...bundle, epk: null })],
-  ['an epk that is false', (bundle) => ({ ...bundle, epk: false })],
   ['an empty epk', (bundle) => ({ ...bundle, epk: '' })],
   ['no kid', ({ kid: _kid, ...rest }) => rest],
-  ['no iv', ({ iv: _iv, ...rest }) => rest],
-  ['no ct', ({ ct: _ct, ...rest }) => rest],
   ['an empty kid', (bundle) => ({ ...bundle, kid: '' })],
   ['a kid of 65 characters', (bundle) => ({ ...bundle, kid: 'k'.repeat(65) })],
   ['a kid with |', (bundle) => ({ ...bundle, kid: `${KID}|x` })],
   ['a kid with a line break', (bundle) => ({ ...bundle, kid: `${KID}\n` })],
-  ['a kid with a letter beyond ASCII', (bundle) => ({ ...bundle, kid: 'acmé' })],
   ['an iv of 13 bytes', (bundle) => ({ ...bundle, iv: Buffer.alloc(13).toString('base64') })],
-  ['an iv with white space', (bundle) => ({ ...bundle, iv: `${bundle.iv.slice(0, 15)} ` })],
   ['an iv in the url alphabet', (bundle) => ({ ...bundle, iv: `${bundle.iv.slice(0, 14)}-_` })],
   ['an epk without padding', (bundle) => ({ ...bundle, epk: bundle.epk.replace('=', '') })],
   ['an epk with loose bits', (bundle) => ({ ...bundle, epk: looseBits(bundle.epk) })],
-  ['an epk in the url alphabet', (bundle) => ({ ...bundle, epk: `${bundle.epk.slice(0, 86)}_=` })],
   ['an empty ct', (bundle) => ({ ...bundle, ct: '' })],
-  [
-    'a ct without padding',
-    (bundle) => ({ ...bundle, ct: `${Buffer.alloc(40).toString('base64').replace(/=/g, '')}` }),
-  ],
   ['a ct with loose bits', (bundle) => ({ ...bundle, ct: looseBits(Buffer.alloc(40).toString('base64')) })],
-  ['a ct in the url alphabet', (bundle) => ({ ...bundle, ct: `-_${bundle.ct.slice(2)}` })],
   [
     'a ct with a line break',
     (bundle) => ({ ...bundle, ct: `${bundle.ct.slice(0, 76)}\n${bundle.ct.slice(76)}` }),
@@ -129,30 +103,22 @@ describe('a body that is one, however it is written', () => {
 });
 
 describe('the media type', () => {
-  it.each([
-    'application/json',
-    'application/json; charset=utf-8',
-    'Application/JSON;charset="utf-8"',
-    'application/json ;x=y',
-  ])('takes %s', async (type) => {
-    expectCore(await post(gpd.url, createBundle(acme), { 'content-type': type }), 'ok');
-  });
+  it.each(['application/json; charset=utf-8', 'Application/JSON;charset="utf-8"', 'application/json ;x=y'])(
+    'takes %s',
+    async (type) => {
+      expectCore(await post(gpd.url, createBundle(acme), { 'content-type': type }), 'ok');
+    },
+  );
 
-  it.each([
-    'text/plain',
-    'text/plain; a=application/json',
-    'application/x-www-form-urlencoded',
-    'application/jsonx',
-    'application/problem+json',
-    '',
-  ])('415 for %j', async (type) => {
-    expectError(await post(gpd.url, createBundle(acme), { 'content-type': type }), 'unsupported-media-type');
-  });
-
-  it('415 without one', async () => {
-    const options = { method: 'POST', headers: browserHeaders(), body: JSON.stringify(createBundle(acme)) };
-    expectError(await ask(gpd.url, INGEST, options), 'unsupported-media-type');
-  });
+  it.each(['text/plain; a=application/json', 'application/x-www-form-urlencoded', 'application/jsonx', ''])(
+    '415 for %j',
+    async (type) => {
+      expectError(
+        await post(gpd.url, createBundle(acme), { 'content-type': type }),
+        'unsupported-media-type',
+      );
+    },
+  );
 
   it('415 for a body whose transfer is coded, which Node passes over', async () => {
     const send = async (coding: string) => {
@@ -166,18 +132,15 @@ describe('the media type', () => {
     expect(await send('chunked')).toBe(200);
   });
 
-  it.each(['gzip', 'br', 'deflate', 'gzip, identity'])('415 for a body in %s', async (encoding) => {
+  it.each(['gzip', 'br', 'gzip, identity'])('415 for a body in %s', async (encoding) => {
     const body = gzipSync(JSON.stringify(createBundle(acme)));
     expectError(await post(gpd.url, body, { 'content-encoding': encoding }), 'unsupported-media-type');
   });
 
-  it('takes Content-Encoding: identity', async () => {
-    expectCore(await post(gpd.url, createBundle(acme), { 'content-encoding': 'identity' }), 'ok');
-  });
-
-  it('ignores the query of an address', async () => {
+  it('takes Content-Encoding: identity, and ignores the query of an address', async () => {
     const body = JSON.stringify(createBundle(acme));
-    const headers = { ...browserHeaders(), 'content-type': 'application/json' };
+    const json = { 'content-type': 'application/json', 'content-encoding': 'identity' };
+    const headers = { ...browserHeaders(), ...json };
     const reply = await ask(gpd.url, `${INGEST}?kid=other`, { method: 'POST', headers, body });
     expect(expectCore(reply, 'ok').class).toBe('human');
   });

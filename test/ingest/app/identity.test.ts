@@ -29,6 +29,10 @@ async function identify(
   return expectCore(await post(gpd.url, createBundle(target, { signals }), headers), 'ok');
 }
 
+function groupsOf(...names: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(desktopChrome()).filter(([name]) => names.includes(name)));
+}
+
 describe('who it is', () => {
   it('0.6 at first sight, 0.99 ever after, the same visitorId', async () => {
     const signals = desktopChrome();
@@ -69,11 +73,6 @@ describe('who it is', () => {
     expect(await from('203.0.113.1')).toEqual([0.99, false]);
   });
 
-  it('another device is another visitor', async () => {
-    const ids = await Promise.all([1, 2, 3].map(async () => (await identify(desktopChrome())).visitorId));
-    expect(new Set(ids).size).toBe(3);
-  });
-
   it('the same device is another visitor to another tenant', async () => {
     const signals = desktopChrome();
     const [here, there] = [await identify(signals), await identify(signals, { target: other })];
@@ -81,28 +80,16 @@ describe('who it is', () => {
     expect(there.visitorId).not.toBe(here.visitorId);
   });
 
-  it('the same device stays one visitor after what changes every day', async () => {
-    const device = 'd'.repeat(32);
-    const { visitorId } = await identify(desktopChrome(device));
-    const later = desktopChrome(device);
-    Object.assign(later.page, { language: 'de', languages: ['de', 'en'], pluginCount: 0 });
-    Object.assign(later.screen, { width: 1080, height: 1920, innerWidth: 800, innerHeight: 700, dpr: 2 });
-    Object.assign(later.time, { zone: 'Asia/Tokyo', offsetMinutes: 540 });
-    later.input = { moves: 0, downUpMs: null };
-    expect(await identify(later)).toMatchObject({ visitorId, confidence: 0.99 });
-  });
-
-  const incomplete: readonly (readonly [string, (signals: ReturnType<typeof desktopChrome>) => object])[] = [
-    ['no signals at all', () => ({})],
-    ['no screen', ({ screen: _screen, ...rest }) => rest],
-    ['a screen that is null', (signals) => ({ ...signals, screen: null })],
-    ['no graphics', ({ graphics: _graphics, ...rest }) => rest],
-    ['screen and graphics and nothing else', ({ screen, graphics }) => ({ screen, graphics })],
-  ];
-  it.each(incomplete)('nobody is identified below the floor: %s', async (_name, cut) => {
+  it.each<readonly [string, object]>([
+    ['no signals at all', {}],
+    ['a screen that is null', { ...desktopChrome(), screen: null }],
+    ['no graphics', { ...desktopChrome(), graphics: undefined }],
+    ['screen and graphics and nothing else', { ...groupsOf('screen', 'graphics') }],
+    ['a screen of nulls', { ...desktopChrome(), screen: { width: null, height: null } }],
+    ['all three empty', { ...desktopChrome(), screen: {}, media: {}, graphics: {} }],
+  ])('nobody is identified below the floor, nor taken for a person: %s', async (_name, signals) => {
     for (let i = 0; i < 2; i += 1) {
-      const signals = cut(desktopChrome('f'.repeat(32))) as Record<string, unknown>;
-      const body = await identify(signals, { headers: { origin: ORIGIN } });
+      const body = await identify({ ...signals }, { headers: { origin: ORIGIN } });
       expect(body).toMatchObject({
         visitorId: null,
         confidence: 0,
@@ -120,26 +107,18 @@ describe('who it is', () => {
     ['an endless text', { engine: { errorMessage: 'x'.repeat(5000) } }],
     ['graphics that are an array', { graphics: [] }],
   ])('badly typed signals lead to unknown, never to a 500: %s', async (_name, wrongSignals) => {
-    const body = await identify({ ...desktopChrome(), ...wrongSignals });
-    expect(body.class).toBe('unknown');
+    expect((await identify({ ...desktopChrome(), ...wrongSignals })).class).toBe('unknown');
   });
 
-  it.each([
-    ['all three empty', { screen: {}, media: {}, graphics: {} }],
-    ['graphics empty', { graphics: {} }],
-    ['a screen of nulls', { screen: { width: null, height: null } }],
-  ])('an empty group is as good as none, so nobody is taken for a person: %s', async (_name, empty) => {
-    const body = await identify({ ...desktopChrome(), ...empty });
-    expect(body).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
+  it.each(['math', 'errorMessage'])('a lone surrogate in engine.%s is no 500 either', async (field) => {
+    await identify({ ...desktopChrome(), engine: { [field]: 'a\ud800b' } });
   });
 
   it('keeps no durableId where a visitor could see it', async () => {
     const signals = desktopChrome();
     const body = await identify(signals, { headers: { origin: ORIGIN } });
-    const rows = await execute(
-      gpd.dataDir,
-      `SELECT durable FROM decisions WHERE request_id = '${body.requestId}'`,
-    );
+    const select = `SELECT durable FROM decisions WHERE request_id = '${body.requestId}'`;
+    const rows = await execute(gpd.dataDir, select);
     const durable = String(rows[0]?.['durable']);
     expect(durable.length).toBeGreaterThan(20);
     expect(JSON.stringify(body)).not.toContain(durable);
@@ -156,11 +135,9 @@ describe('the transparency token', () => {
 
   it.each([
     ['no origin', undefined],
-    ['an unknown origin', 'https://evil.example'],
+    ['an origin that begins like it', `${ORIGIN}.evil.example`],
     ['the origin of another tenant', OTHER_ORIGIN],
     ['the same host over http', 'http://shop.example'],
-    ['the same host on another port', 'https://shop.example:8443'],
-    ['a subdomain', 'https://a.shop.example'],
     ['null', 'null'],
     ['the origin in capitals', 'HTTPS://SHOP.EXAMPLE'],
     ['the origin twice', `${ORIGIN}, ${ORIGIN}`],

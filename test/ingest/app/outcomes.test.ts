@@ -5,19 +5,27 @@ import { dumpDatabase, execute } from '../../support/database.ts';
 import { expectCore, expectError, INGEST, post, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { headlessChrome } from '../../support/samples.ts';
-import { createBundle, flipByte, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
+import { createBundle, createNonce, flipByte, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
+
+let gpd: Gpd;
+let limited: Gpd;
+let acme: SealTarget;
+beforeAll(async () => {
+  [gpd, limited] = await Promise.all([startGpd(), startGpd({ settings: { GPD_RATE_INGEST: '1/600' } })]);
+  acme = gpd.targets[0]!;
+  expectCore(await post(limited.url, createBundle(limited.targets[0]!)), 'ok');
+});
+afterAll(() => Promise.all([gpd.stop(), limited.stop()]));
+
+const badTag = () => {
+  const bundle = createBundle(acme);
+  return { ...bundle, ct: flipByte(bundle.ct, -1) };
+};
+const stranger = () => sealUnder('nobody', Buffer.alloc(32, 7), makePlaintext());
 
 /** Table E1 of the interface, row by row. */
 describe('ingest outcomes', () => {
-  let gpd: Gpd;
-  let acme: SealTarget;
-  beforeAll(async () => {
-    gpd = await startGpd();
-    acme = gpd.targets[0]!;
-  });
-  afterAll(() => gpd.stop());
-
   it('200 ok: a person is identified and gets a token', async () => {
     const body = expectCore(await post(gpd.url, createBundle(acme), { origin: ORIGIN }), 'ok');
     expect(body).toMatchObject({ class: 'human', confidence: 0.6, deviceId: null, declaredAgentId: null });
@@ -31,8 +39,7 @@ describe('ingest outcomes', () => {
     const signals = headlessChrome();
     const agent = { 'user-agent': String(signals.page['userAgent']) };
     const body = expectCore(await post(gpd.url, createBundle(acme, { signals }), agent), 'ok');
-    expect(body.class).toBe('undeclared_automation');
-    expect(body.smartSignals.bot).toBe(true);
+    expect(body).toMatchObject({ class: 'undeclared_automation', smartSignals: { bot: true } });
     expect(body.suspectScore).toBeGreaterThanOrEqual(0.9);
   });
 
@@ -43,87 +50,40 @@ describe('ingest outcomes', () => {
     expectCore(await post(gpd.url, bundle), 'replay');
   });
 
-  it('451 consent-missing', async () => {
-    const body = expectCore(
-      await post(gpd.url, createBundle(acme, { consent: { purposes: [] } })),
-      'consent-missing',
-    );
-    expect(body.consentState).toMatchObject({ purposes: [], gpc: false, gpcSource: 'none', version: 3 });
-  });
-
-  it('409 replay', async () => {
-    const bundle = createBundle(acme);
-    expectCore(await post(gpd.url, bundle), 'ok');
-    expectCore(await post(gpd.url, bundle, { origin: ORIGIN }), 'replay');
-  });
-
   it('409 replay: another bundle with the same nonce', async () => {
-    const first = makePlaintext();
-    expectCore(await post(gpd.url, seal(acme, first)), 'ok');
-    const second = makePlaintext({ nonce: String(first['nonce']) });
-    expectCore(await post(gpd.url, seal(acme, second)), 'replay');
+    const nonce = createNonce();
+    expectCore(await post(gpd.url, createBundle(acme, { nonce })), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce }), { origin: ORIGIN }), 'replay');
   });
 
-  it.each([
-    ['old', -301_000],
-    ['future-dated', 301_000],
-  ])('400 stale: %s', async (_name, offset) => {
+  it.each([-301_000, 301_000])('400 stale: %d ms away', async (offset) => {
     const bundle = createBundle(acme, { clientTs: Date.now() + offset });
     expectCore(await post(gpd.url, bundle, { origin: ORIGIN }), 'stale');
   });
 
-  it('400 decrypt-failed: a bad tag', async () => {
-    const bundle = createBundle(acme);
-    const reply = await post(gpd.url, { ...bundle, ct: flipByte(bundle.ct, -1) });
-    const { consentState } = expectCore(reply, 'decrypt-failed');
-    const nothing = {
-      purposes: [],
-      gpc: false,
-      gpcSource: 'none',
-      version: 0,
-      issuedAt: 0,
-      basis: 'asserted',
-    };
-    expect(consentState).toEqual(nothing);
-  });
-
-  it('400 decrypt-failed: no opener for an unknown kid', async () => {
-    const reply = await post(gpd.url, createBundle({ ...acme, kid: 'nobody' }));
-    expectCore(reply, 'decrypt-failed');
+  it('400 decrypt-failed: a bad tag, of which nothing is known', async () => {
+    const { consentState } = expectCore(await post(gpd.url, badTag()), 'decrypt-failed');
+    const nothing = { purposes: [], gpc: false, gpcSource: 'none', version: 0, issuedAt: 0 };
+    expect(consentState).toEqual({ ...nothing, basis: 'asserted' });
   });
 
   it('401 unknown-key: an unknown kid on the symmetric path', async () => {
-    const reply = await post(gpd.url, sealUnder('nobody', Buffer.alloc(32, 7), makePlaintext()));
-    expectCore(reply, 'unknown-key');
-  });
-
-  it('400 malformed-sealed-bundle', async () => {
-    expectError(await post(gpd.url, { kid: KID }), 'malformed-sealed-bundle');
-  });
-
-  it('413 payload-too-large', async () => {
-    expectError(await post(gpd.url, 'x'.repeat(32_769)), 'payload-too-large');
-  });
-
-  it('gives a fresh cookie each time, whatever the browser sent', async () => {
-    const inbound = 'A'.repeat(43);
-    const sessions = new Set([inbound]);
-    const staleBundle = createBundle(acme, { clientTs: 0 });
-    for (const bundle of [
-      createBundle(acme),
-      staleBundle,
-      createBundle({ ...acme, kid: 'nobody' }),
-      staleBundle,
-    ]) {
-      sessions.add(sessionOf(await post(gpd.url, bundle, { cookie: `gp_session=${inbound}` })));
-    }
-    expect(sessions.size).toBe(5);
+    expectCore(await post(gpd.url, stranger()), 'unknown-key');
   });
 
   it('405 for another method', async () => {
     const reply = await ask(gpd.url, INGEST);
     expectError(reply, 'method-not-allowed');
     expect(reply.headers['allow']?.split(/,\s*/).sort()).toEqual(['OPTIONS', 'POST']);
+  });
+
+  it('gives a fresh cookie each time, whatever the browser sent', async () => {
+    const inbound = 'A'.repeat(43);
+    const sessions = new Set([inbound]);
+    const staleBundle = createBundle(acme, { clientTs: 0 });
+    for (const bundle of [createBundle(acme), staleBundle, badTag(), staleBundle])
+      sessions.add(sessionOf(await post(gpd.url, bundle, { cookie: `gp_session=${inbound}` })));
+    expect(sessions.size).toBe(5);
   });
 
   it('writes for a 200 and for nothing else', async () => {
@@ -134,29 +94,68 @@ describe('ingest outcomes', () => {
     expect(before).not.toEqual(earlier);
     expectCore(await post(gpd.url, usedBundle), 'replay');
     expectCore(await post(gpd.url, createBundle(acme, { clientTs: 0 })), 'stale');
-    expectCore(await post(gpd.url, { ...usedBundle, ct: flipByte(usedBundle.ct, 0) }), 'decrypt-failed');
-    expectCore(await post(gpd.url, sealUnder('nobody', Buffer.alloc(32), makePlaintext())), 'unknown-key');
+    expectCore(await post(gpd.url, badTag()), 'decrypt-failed');
+    expectCore(await post(gpd.url, stranger()), 'unknown-key');
     expectError(await post(gpd.url, '{}'), 'malformed-sealed-bundle');
     expect(await dumpDatabase(gpd.dataDir)).toEqual(before);
   });
 });
 
+/** Contract 3.1: of two things that are wrong with a request, the cheaper refusal comes first. */
+describe('the order of refusals', () => {
+  const tooLarge = 'x'.repeat(32_769);
+  const nobody = { purposes: ['analytics'] };
+
+  it('size, then rate, then media type, envelope and opening', async () => {
+    expectError(await post(limited.url, tooLarge), 'payload-too-large');
+    expectError(await post(limited.url, '{'), 'rate-limited');
+    expectError(await post(limited.url, createBundle(acme)), 'rate-limited');
+    expectError(await post(gpd.url, tooLarge, { 'content-type': 'text/plain' }), 'payload-too-large');
+    const bundle = { ...createBundle({ ...acme, kid: 'nobody' }), extra: 1 };
+    expectError(await post(gpd.url, bundle), 'malformed-sealed-bundle');
+  });
+
+  it('opening before freshness', async () => {
+    const staleText = makePlaintext({ clientTs: 0 });
+    expectCore(await post(gpd.url, seal({ ...acme, kid: 'nobody' }, staleText)), 'decrypt-failed');
+    expectCore(await post(gpd.url, sealUnder('nobody', Buffer.alloc(32), staleText)), 'unknown-key');
+    expectCore(await post(gpd.url, seal(acme, { ...staleText, surplus: true })), 'decrypt-failed');
+  });
+
+  it('freshness before consent, and a refused nonce is not claimed', async () => {
+    const nonce = createNonce();
+    expectCore(await post(gpd.url, createBundle(acme, { nonce, clientTs: 0, consent: nobody })), 'stale');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce, clientTs: 0 }), { 'sec-gpc': '1' }), 'stale');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce, consent: nobody })), 'consent-missing');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce })), 'ok');
+  });
+
+  it('freshness and consent before replay', async () => {
+    const nonce = createNonce();
+    const bundle = createBundle(acme, { nonce });
+    expectCore(await post(gpd.url, bundle), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce, clientTs: 0 })), 'stale');
+    expectCore(await post(gpd.url, bundle, { 'sec-gpc': '1' }), 'consent-missing');
+    expectCore(await post(gpd.url, bundle), 'replay');
+  });
+});
+
 describe('a fault', () => {
   it('is 500 unknown inside the core and 500 internal outside of it', async () => {
-    const gpd = await startGpd();
-    const key = await addApiKey(gpd);
+    const broken = await startGpd();
+    const key = await addApiKey(broken);
     const bearer = { authorization: `Bearer ${key}` };
     const decision = `/v1/decisions/req_${'0'.repeat(26)}`;
-    await expect.poll(async () => (await ask(gpd.url, decision, { headers: bearer })).status).toBe(404);
-    await execute(gpd.dataDir, 'DROP TABLE decisions');
-    const target = gpd.targets[0]!;
-    const body = expectCore(await post(gpd.url, createBundle(target), { origin: ORIGIN }), 'unknown');
-    const outside = await ask(gpd.url, decision, { headers: bearer });
+    await expect.poll(async () => (await ask(broken.url, decision, { headers: bearer })).status).toBe(404);
+    await execute(broken.dataDir, 'DROP TABLE decisions');
+    const target = broken.targets[0]!;
+    const body = expectCore(await post(broken.url, createBundle(target), { origin: ORIGIN }), 'unknown');
+    const outside = await ask(broken.url, decision, { headers: bearer });
     expectError(outside, 'internal');
     for (const id of [body.requestId, String(outside.headers['x-request-id'])])
-      expect(gpd.logs()).toContain(id);
+      expect(broken.logs()).toContain(id);
     // It goes on: a fault is one request's.
-    expectCore(await post(gpd.url, createBundle(target, { clientTs: 0 })), 'stale');
-    await gpd.stop();
+    expectCore(await post(broken.url, createBundle(target, { clientTs: 0 })), 'stale');
+    await broken.stop();
   });
 });

@@ -71,10 +71,8 @@ export function decisionContract(make: MakeDatabase): void {
       expect(await purgeNonces(db.database, NOW)).toBe(1);
       expect(await nonces()).toEqual(['due', 'future']);
       expect(await purgeNonces(db.database, NOW)).toBe(0);
-      expect(await recorder.record(createEntry({ kid: 'purge', id: 'again', nonce: 'past' }))).toBe(
-        'recorded',
-      );
-      expect(await recorder.record(createEntry({ kid: 'purge', id: 'late', nonce: 'due' }))).toBe('replay');
+      const claim = (nonce: string) => recorder.record(createEntry({ kid: 'purge', id: `2${nonce}`, nonce }));
+      expect([await claim('past'), await claim('due')]).toEqual(['recorded', 'replay']);
     });
 
     it('never says that a nonce is new that it may have forgotten, though the clock went back', async () => {
@@ -92,24 +90,14 @@ export function decisionContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
     });
 
-    it('goes through many in small steps, of every tenant', async () => {
-      await db.database.transaction((tx) => tx('nonces').delete());
-      const recorder = createRecorder(db.database);
-      await Promise.all(
-        Array.from({ length: 1200 }, (_, i) =>
-          recorder.record(createEntry({ kid: `kid-${i % 3}`, id: `s${i}`, durable: null, datedAt: i })),
-        ),
-      );
-      expect(await purgeNonces(db.database, 1199)).toBe(1199);
-      expect(await nonces()).toEqual(['nonce-s1199']);
-    });
-
-    it('counts each once when two nodes purge at the same time', async () => {
+    it('goes through many in small steps, of every tenant, and counts each once when two nodes purge', async () => {
       await db.database.transaction((tx) => tx('nonces').delete());
       const recorder = createRecorder(db.database);
       await Promise.all(
         Array.from({ length: 2000 }, (_, i) =>
-          recorder.record(createEntry({ kid: 'both', id: `b${i}`, durable: null, datedAt: 2000 + i })),
+          recorder.record(
+            createEntry({ kid: `both-${i % 3}`, id: `b${i}`, durable: null, datedAt: 2000 + i }),
+          ),
         ),
       );
       const purgedCounts = await Promise.all([db.database, other].map((node) => purgeNonces(node, NOW)));

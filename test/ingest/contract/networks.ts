@@ -37,10 +37,8 @@ export function networkContract(make: MakeDatabase): void {
       other.read(table).where({ kid }).orderBy('durable').pluck('durable');
 
     it('takes what the device counted from the total of its tenant, and nothing of others', async () => {
-      const [kid, neighbour] = [
-        await addTenant(db.database, 'totals'),
-        await addTenant(db.database, 'totals-2'),
-      ];
+      const kid = await addTenant(db.database, 'totals');
+      const neighbour = await addTenant(db.database, 'totals-2');
       for (const network of ['n1', 'n2', 'n3']) await visit(kid, 'gone', network);
       await visit(kid, 'gone', 'n4', DAY - 2);
       await visit(kid, 'gone-too', 'n5', DAY - 2);
@@ -83,9 +81,8 @@ export function networkContract(make: MakeDatabase): void {
     it.each(['network_days', 'network_marks'] as const)('seeks in %s day by day', async (table) => {
       if (db.database.kind !== 'sqlite') return;
       const query = ofStoredDays(other.read(table).where({ kid: 'k' }).whereIn('durable', ['a', 'b']), table);
-      const plan = JSON.stringify(
-        rowsOf(await other.read.raw(`EXPLAIN QUERY PLAN ${query.delete().toQuery()}`)),
-      );
+      const explained = await other.read.raw(`EXPLAIN QUERY PLAN ${query.delete().toQuery()}`);
+      const plan = JSON.stringify(rowsOf(explained));
       expect(plan).toContain(`SEARCH ${table} USING`);
       expect(plan).toContain('day=? AND kid=? AND durable=?');
       expect(plan).not.toContain(`SCAN ${table}`);

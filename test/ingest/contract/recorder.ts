@@ -6,7 +6,7 @@ import { createRecorder as createWholeRecorder } from '../../../src/ingest/store
 import type { KnownDevice } from '../../../src/ingest/verdict/identity.ts';
 import { commitVerdict } from '../../../src/ledger/entries.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
-import { createConsentState, createEntry, DAY, NOW, type TestEntry } from '../../support/make.ts';
+import { createConsentState, createEntry, DAY, NOW } from '../../support/make.ts';
 import { createRecorder, ensureTenant } from '../../support/recorder.ts';
 
 const TABLES = ['nonces', 'sightings', 'visitor_index', 'decisions'] as const;
@@ -20,8 +20,33 @@ async function sighting(database: Database, kid: string, durable = 'durable-1'):
   return database.read('sightings').where({ kid, durable }).first(columns);
 }
 
-const record = (database: Database, entry: TestEntry): Promise<string> =>
-  createRecorder(database).record(entry);
+/** A visit as ingest hands it over: decided on what the recorder knows of its device. */
+interface Visit {
+  readonly kid: string;
+  readonly id: string;
+  readonly device?: Partial<DeviceQuery> | null;
+  readonly decide?: (known: KnownDevice | null) => Partial<Parameters<typeof createEntry>[0]>;
+}
+
+const wholeRecorder = (database: Database) => createWholeRecorder(database, () => performance.now());
+
+function sight(recorder: ReturnType<typeof wholeRecorder>, { kid, id, device, decide }: Visit) {
+  const query = device === null ? null : { kid, durable: 'd', network: 'n', day: DAY, ...device };
+  return recorder.record({
+    claim: createEntry({ kid, id }).claim,
+    device: query,
+    decide: (known) =>
+      createEntry({
+        kid,
+        id,
+        day: DAY,
+        durable: query?.durable ?? null,
+        network: query?.network ?? 'n',
+        marked: known?.marked === true,
+        ...decide?.(known),
+      }),
+  });
+}
 
 export function recorderContract(make: MakeDatabase): void {
   describe('Recorder', () => {
@@ -49,24 +74,14 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('counts the values of a device once, however many of its first visits are recorded at once', async () => {
-      const recorder = createWholeRecorder(db.database, () => performance.now());
+      const recorder = wholeRecorder(db.database);
       const kid = 'counted-once';
-      const device = { kid, durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, kid);
-      const sight = (id: string, network = 'n'): Promise<Recorded> => {
-        const query = { ...device, network };
-        return recorder.record({
-          claim: createEntry({ ...query, id }).claim,
-          device: query,
-          decide(knownDevice) {
-            const signals = [{ name: 'gpu', value: 'keyed' }];
-            const summary = { signals, joint: 'j', expiresAt: NOW + DAY };
-            return createEntry({ ...query, id, marked: knownDevice?.marked === true, summary });
-          },
-        });
-      };
-      await Promise.all(['o1', 'o2', 'o3', 'o4', 'o5'].map((id) => sight(id)));
-      await Promise.all([sight('o6', 'another'), sight('o7', 'another')]);
+      const signals = [{ name: 'gpu', value: 'keyed' }];
+      const decide = () => ({ summary: { signals, joint: 'j', expiresAt: NOW + DAY } });
+      await Promise.all(['o1', 'o2', 'o3', 'o4', 'o5'].map((id) => sight(recorder, { kid, id, decide })));
+      const device = { network: 'another' };
+      await Promise.all(['o6', 'o7'].map((id) => sight(recorder, { kid, id, device, decide })));
       const rows = await other
         .read('population')
         .where({ kid })
@@ -81,65 +96,58 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('records a sighting with what is known of its device, and two simultaneous ones with the same', async () => {
-      const recorder = createWholeRecorder(db.database, () => performance.now());
-      const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };
-      await ensureTenant(db.database, 'settled');
-      const knownDevices: (KnownDevice | null)[] = [];
-      const sight = (id: string, query: DeviceQuery | null = device): Promise<Recorded> =>
-        recorder.record({
-          claim: createEntry({ ...device, id }).claim,
-          device: query,
-          decide(knownDevice) {
-            knownDevices.push(knownDevice);
-            return createEntry({ ...device, id, marked: knownDevice?.marked ?? false });
-          },
-        });
-      await Promise.all([sight('s1'), sight('s2')]);
-      const recorded = await sight('s3');
-      await sight('s4', null);
-      expect(knownDevices.map((entry) => entry && [entry.seen, entry.marked])).toEqual([
+      const recorder = wholeRecorder(db.database);
+      const kid = 'settled';
+      await ensureTenant(db.database, kid);
+      const known: (KnownDevice | null)[] = [];
+      const decide = (device: KnownDevice | null) => {
+        known.push(device);
+        return {};
+      };
+      await Promise.all(['s1', 's2'].map((id) => sight(recorder, { kid, id, decide })));
+      const recorded = await sight(recorder, { kid, id: 's3', decide });
+      await sight(recorder, { kid, id: 's4', decide, device: null });
+      expect(known.map((entry) => entry && [entry.seen, entry.marked])).toEqual([
         [false, false],
         [false, false],
         [true, true],
         null,
       ]);
-      expect(recorded).toMatchObject({ kid: 'settled', verdict: { requestId: 'req_s3' } });
-      expect(await counts(other, 'settled')).toEqual([4, 1, 1, 4]);
+      expect(recorded).toMatchObject({ kid, verdict: { requestId: 'req_s3' } });
+      // Who was not identified leaves a decision and no sighting.
+      expect(await counts(other, kid)).toEqual([4, 1, 1, 4]);
     });
 
     it('tells each sighting of a batch what is known of its own device', async () => {
-      const recorder = createWholeRecorder(db.database, () => performance.now());
-      const summaries = new Map<string, string>();
-      const sight = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
-        recorder.record({
-          claim: createEntry({ kid, id }).claim,
-          device: durable === null ? null : { kid, durable, network: 'n', day: DAY },
-          decide(knownDevice) {
-            const { pairsOfWeek = 0, tenantPairsOfWeek = 0 } = knownDevice?.spread ?? {};
-            summaries.set(
-              id,
-              knownDevice ? `${knownDevice.seen} ${pairsOfWeek} ${tenantPairsOfWeek}` : 'nobody',
-            );
-            return createEntry({ kid, id, durable, network: 'n', marked: knownDevice?.marked ?? false });
+      const recorder = wholeRecorder(db.database);
+      const known = new Map<string, string>();
+      const tell = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
+        sight(recorder, {
+          kid,
+          id,
+          device: durable === null ? null : { durable },
+          decide: (device) => {
+            const { pairsOfWeek, tenantPairsOfWeek } = device?.spread ?? {};
+            known.set(id, device ? `${device.seen} ${pairsOfWeek} ${tenantPairsOfWeek}` : 'nobody');
+            return {};
           },
         });
       await ensureTenant(db.database, 'own-c');
       const networks = [['own-a', 'd', 1] as const, ['own-b', 'd', 2] as const, ['own-b', 'e', 3] as const];
       for (const [kid, durable, count] of networks)
-        for (let i = 0; i < count; i += 1)
-          await record(
-            db.database,
-            createEntry({ kid, id: `${durable}${i}`, durable, network: `network-${i}` }),
-          );
+        for (let i = 0; i < count; i += 1) {
+          const entry = createEntry({ kid, id: `${durable}${i}`, durable, network: `network-${i}` });
+          await createRecorder(db.database).record(entry);
+        }
       await Promise.all([
-        sight('m1', 'own-a', null),
-        sight('m2', 'own-b', 'd'),
-        sight('m3', 'own-a', 'd'),
-        sight('m4', 'own-b', null),
-        sight('m5', 'own-b', 'e'),
-        sight('m6', 'own-c', 'd'),
+        tell('m1', 'own-a', null),
+        tell('m2', 'own-b', 'd'),
+        tell('m3', 'own-a', 'd'),
+        tell('m4', 'own-b', null),
+        tell('m5', 'own-b', 'e'),
+        tell('m6', 'own-c', 'd'),
       ]);
-      expect(Object.fromEntries(summaries)).toEqual({
+      expect(Object.fromEntries(known)).toEqual({
         m1: 'nobody',
         m2: 'true 3 5',
         m3: 'true 2 1',
@@ -163,40 +171,33 @@ export function recorderContract(make: MakeDatabase): void {
         },
       };
       await ensureTenant(db.database, 'anew');
-      const recorded = await createWholeRecorder(twice, () => performance.now()).record({
-        claim: createEntry({ kid: 'anew', id: 'r' }).claim,
-        device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
-        decide() {
-          rounds += 1;
-          return createEntry({ kid: 'anew', id: `r${rounds}` });
-        },
-      });
+      const decide = () => {
+        rounds += 1;
+        return { id: `r${rounds}` };
+      };
+      const recorded = await sight(wholeRecorder(twice), { kid: 'anew', id: 'r', decide });
       expect(recorded).toMatchObject({ verdict: { requestId: 'req_r2' } });
       expect(await findDecision(other, 'anew', 'req_r1')).toBeNull();
       expect((await findDecision(other, 'anew', 'req_r2'))?.verdict).toMatchObject({ requestId: 'req_r2' });
     });
 
     it('leaves what cannot be settled to its caller alone', async () => {
-      const recorder = createWholeRecorder(db.database, () => performance.now());
-      const device = { kid: 'unsettled', durable: 'd', network: 'n', day: DAY };
-      await ensureTenant(db.database, 'unsettled');
-      const sight = (id: string): Promise<Recorded> =>
-        recorder.record({
-          claim: createEntry({ kid: 'unsettled', id }).claim,
-          device,
-          decide() {
-            if (id === 'u2') throw new RangeError('of u2 alone');
-            return createEntry({ kid: 'unsettled', id });
-          },
-        });
-      const outcomes = await Promise.allSettled(['u1', 'u2', 'u3'].map(sight));
-      expect(outcomes).toMatchObject([
+      const recorder = wholeRecorder(db.database);
+      const kid = 'unsettled';
+      await ensureTenant(db.database, kid);
+      const fails = () => {
+        throw new RangeError('of u2 alone');
+      };
+      const visits = ['u1', 'u2', 'u3'].map((id) =>
+        sight(recorder, { kid, id, ...(id === 'u2' && { decide: fails }) }),
+      );
+      expect(await Promise.allSettled(visits)).toMatchObject([
         { status: 'fulfilled', value: { verdict: { requestId: 'req_u1' } } },
         { status: 'rejected', reason: new RangeError('of u2 alone') },
         { status: 'fulfilled', value: { verdict: { requestId: 'req_u3' } } },
       ]);
-      expect(await counts(other, 'unsettled')).toEqual([2, 1, 1, 2]);
-      expect(await record(db.database, createEntry({ kid: 'unsettled', id: 'u2' }))).toBe('recorded');
+      expect(await counts(other, kid)).toEqual([2, 1, 1, 2]);
+      expect(await createRecorder(db.database).record(createEntry({ kid, id: 'u2' }))).toBe('recorded');
     });
 
     it('commits to exactly the bytes that it stores', async () => {
@@ -206,15 +207,6 @@ export function recorderContract(make: MakeDatabase): void {
       expect(row.verdict).toBe(JSON.stringify(entry.verdict));
       const salt = Buffer.from(entry.salt, 'base64url');
       expect(row.commitment).toBe(commitVerdict(salt, 'committed', 'req_c1', row.verdict));
-    });
-
-    it('says replay to a nonce that was claimed, and writes nothing', async () => {
-      const recorder = createRecorder(db.database);
-      await recorder.record(createEntry({ kid: 'replayed', id: 'r1', nonce: 'n' }));
-      const again = createEntry({ kid: 'replayed', id: 'r2', nonce: 'n', durable: 'another' });
-      expect(await recorder.record(again)).toBe('replay');
-      expect(await createRecorder(other).record(again)).toBe('replay');
-      expect(await counts(other, 'replayed')).toEqual([1, 1, 1, 1]);
     });
 
     it('tells what is new from what is not within one batch', async () => {
@@ -232,16 +224,6 @@ export function recorderContract(make: MakeDatabase): void {
       const ids = other.read('decisions').where({ kid: 'mixed' }).orderBy('request_id').pluck('request_id');
       expect(await ids).toEqual(['req_x0', 'req_x2', 'req_x5']);
       expect(await sighting(other, 'mixed')).toMatchObject({ seen: 3 });
-    });
-
-    it('claims a nonce for each tenant apart', async () => {
-      const entries = ['tenant-a', 'tenant-b', 'tenant'].map((kid) =>
-        createEntry({ kid, id: 'x', nonce: 'n' }),
-      );
-      const recorder = createRecorder(db.database);
-      expect(await Promise.all(entries.map((entry) => recorder.record(entry)))).toEqual(
-        Array(3).fill('recorded'),
-      );
     });
 
     it('records one of 100 duplicates that reach two nodes at once', async () => {
@@ -284,28 +266,16 @@ export function recorderContract(make: MakeDatabase): void {
       );
     });
 
-    it('counts a device that comes many times in one batch', async () => {
+    it('adds up the sightings of a batch, of later ones and of other nodes, whatever their order', async () => {
       const recorder = createRecorder(db.database);
-      const times = [5, 1, 9, 3].map((ms) => NOW + ms);
-      await Promise.all(
-        times.map((decidedAt, i) => recorder.record(createEntry({ kid: 'often', id: `o${i}`, decidedAt }))),
-      );
-      const expected = { first_at: NOW + 1, last_at: NOW + 9, seen: 4 };
-      expect(await sighting(other, 'often')).toEqual(expected);
-      expect(await counts(other, 'often')).toEqual([4, 1, 1, 4]);
-    });
-
-    it('adds up the sightings of later batches and other nodes, whatever their order', async () => {
-      const record = (database: Database, id: string, decidedAt: number) =>
-        createRecorder(database).record(createEntry({ kid: 'sums', id, decidedAt }));
-      await record(db.database, 's1', NOW);
-      await record(other, 's2', NOW + 100);
-      await record(db.database, 's3', NOW + 50);
-      expect(await sighting(other, 'sums')).toEqual({
-        first_at: NOW,
-        last_at: NOW + 100,
-        seen: 3,
-      });
+      const sight = (decidedAt: number, by = recorder) =>
+        by.record(createEntry({ kid: 'often', id: `o${decidedAt}`, decidedAt }));
+      await Promise.all([5, 1, 9, 3].map((ms) => sight(NOW + ms)));
+      expect(await sighting(other, 'often')).toEqual({ first_at: NOW + 1, last_at: NOW + 9, seen: 4 });
+      await sight(NOW + 100, createRecorder(other));
+      await sight(NOW + 50);
+      expect(await sighting(other, 'often')).toEqual({ first_at: NOW + 1, last_at: NOW + 100, seen: 6 });
+      expect(await counts(other, 'often')).toEqual([6, 1, 1, 6]);
     });
 
     it('indexes the visitorId of a new epoch beside the old one', async () => {
@@ -319,11 +289,6 @@ export function recorderContract(make: MakeDatabase): void {
         ['durable-1', 681],
       ]);
       expect(new Set(rows.map((row) => row.visitor_id)).size).toBe(2);
-    });
-
-    it('keeps the decision of who was not identified, and no sighting', async () => {
-      await createRecorder(db.database).record(createEntry({ kid: 'nobody', id: 'n1', durable: null }));
-      expect(await counts(other, 'nobody')).toEqual([1, 0, 0, 1]);
     });
 
     it('takes any text in a verdict: NUL, lone surrogates, other scripts', async () => {
@@ -348,11 +313,10 @@ export function recorderContract(make: MakeDatabase): void {
 
     it('is idle when all that was handed over is written', async () => {
       await ensureTenant(db.database, 'idle');
-      const recorder = createWholeRecorder(db.database, () => performance.now());
-      const pending = Array.from({ length: 50 }, (_, i) => {
-        const entry = createEntry({ kid: 'idle', id: `idle-${i}`, durable: `d${i}` });
-        return recorder.record({ claim: entry.claim, device: null, decide: () => entry });
-      });
+      const recorder = wholeRecorder(db.database);
+      const pending = Array.from({ length: 50 }, (_, i) =>
+        sight(recorder, { kid: 'idle', id: `idle-${i}`, device: { durable: `d${i}` } }),
+      );
       await recorder.idle();
       expect(await counts(other, 'idle')).toEqual([50, 50, 50, 50]);
       await Promise.all(pending);

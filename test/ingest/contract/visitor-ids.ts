@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { createRecorder } from '../../../src/ingest/store.ts';
 import { lockHead } from '../../../src/log/entries.ts';
-import type { RowTarget } from '../../../src/rights/erase/find.ts';
 import { placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { durableOfVisitor } from '../../../src/rights/link-store.ts';
@@ -37,17 +36,11 @@ export function visitorIdContract(make: MakeDatabase): void {
           createEntry({ kid, id, durable: DEVICE, decidedAt, marked: knownDevice?.marked ?? false }),
       });
 
-    const target = (kid: string): RowTarget => ({
-      kid,
-      durables: [DEVICE],
-      requests: [],
-      linksOf: null,
-      requestRef: (id) => `ref of ${id}`,
-      keep: { openContests: false, override: false },
-    });
     const eraseIn = async (tx: Parameters<typeof eraseRows>[0], kid: string) => {
       await lockHead(tx, kid);
-      return eraseRows(tx, target(kid));
+      const keep = { openContests: false, override: false };
+      const target = { kid, durables: [DEVICE], requests: [], linksOf: null, keep, requestRef: String };
+      return eraseRows(tx, target);
     };
     const erase = (database: Database, kid: string) => database.transaction((tx) => eraseIn(tx, kid));
 

@@ -1,76 +1,59 @@
 import { describe, expect, it } from 'vitest';
-import { readFacts } from '../../../src/ingest/verdict/facts.ts';
 import { collisionChance, isCoarse, isShared } from '../../../src/ingest/verdict/identity.ts';
-import { readSignals } from '../../../src/schema/signals.ts';
-import * as browsers from './support/browsers.ts';
-import { type Browser, gpu } from './support/browsers.ts';
-import { nothing } from './support/changes.ts';
+import { createFacts } from '../../support/make-signals.ts';
+import {
+  androidChrome,
+  type Browser,
+  brave,
+  type Change,
+  changed,
+  chrome,
+  drawnBy,
+  firefox,
+  firefoxRfp,
+  iPad,
+  iPhone,
+  LLVMPIPE,
+  linuxChrome,
+  NO_WEBGL,
+  named,
+  nothing,
+  SWIFTSHADER,
+  safari,
+  set,
+} from './support/browsers.ts';
 
 /** Contract 3.4 (a) and the arithmetic of (b) and (c): when an id may belong to several people. */
 
-function coarse(make: () => Browser, change: (browser: Browser) => void = () => {}): boolean {
-  const browser = make();
-  change(browser);
-  return isCoarse(readFacts(readSignals(browser.signals), { ...browser, hosting: null }));
-}
-
-const safariOf = (version: string): Browser => {
-  const browser = browsers.safari();
-  const userAgent = String(browser.signals.page['userAgent']).replace('Version/18.1', `Version/${version}`);
-  browsers.rename(browser, { userAgent, platform: 'MacIntel' });
-  return browser;
+const versioned = (version: string): Change => {
+  const userAgent = String(safari().signals.page['userAgent']);
+  return named(userAgent.replace('Version/18.1', `Version/${version}`), 'MacIntel');
 };
 
 describe('a family that is coarse by nature', () => {
-  it.each<readonly [string, () => Browser, (browser: Browser) => void]>([
-    ['an iPhone', browsers.iPhone, nothing],
-    ['Chrome on an iPhone', () => browsers.iPhone('CriOS/141.0.0.0 Mobile/15E148'), nothing],
-    ['an old iPhone', () => browsers.iPhone('Version/15.6 Mobile/15E148'), nothing],
-    ['an iPad in desktop mode', browsers.iPad, nothing],
-    [
-      'an old iPad in desktop mode',
-      () => {
-        const browser = safariOf('15.6');
-        Object.assign(browser.signals.page, { maxTouchPoints: 5 });
-        return browser;
-      },
-      nothing,
-    ],
-    ['Safari 17', () => safariOf('17.0'), nothing],
-    ['Safari 26', () => safariOf('26.0'), nothing],
-    ['Firefox with resistFingerprinting', browsers.firefoxRfp, nothing],
-    [
-      'SwiftShader',
-      browsers.chrome,
-      (browser) => gpu(browser, 'ANGLE (Google, Vulkan (SwiftShader Device), SwiftShader driver)'),
-    ],
-    ['llvmpipe', browsers.linuxChrome, (browser) => gpu(browser, 'llvmpipe (LLVM 19.1.7, 256 bits)')],
-    [
-      'the basic renderer of Windows',
-      browsers.chrome,
-      (browser) => gpu(browser, 'ANGLE (Microsoft, Microsoft Basic Render Driver)'),
-    ],
-    ['no WebGL at all', browsers.chrome, (browser) => gpu(browser, null)],
-  ])('%s', (_name, make, change) => {
-    expect(coarse(make, change)).toBe(true);
+  it.each<readonly [string, () => Browser, Change, boolean]>([
+    ['an iPhone', iPhone, nothing, true],
+    ['Chrome on an iPhone', () => iPhone('CriOS/141.0.0.0 Mobile/15E148'), nothing, true],
+    ['an old iPhone', () => iPhone('Version/15.6 Mobile/15E148'), nothing, true],
+    ['an old iPad in desktop mode', iPad, versioned('15.6'), true],
+    ['Safari 17', safari, versioned('17.0'), true],
+    ['resistFingerprinting', firefoxRfp, nothing, true],
+    ['SwiftShader', chrome, SWIFTSHADER, true],
+    ['llvmpipe', linuxChrome, LLVMPIPE, true],
+    ['the basic renderer', chrome, drawnBy('ANGLE (Microsoft, Microsoft Basic Render Driver)'), true],
+    ['no WebGL at all', chrome, NO_WEBGL, true],
+    ['Chrome on Windows', chrome, nothing, false],
+    ['Chrome on Android', androidChrome, nothing, false],
+    ['Firefox', firefox, nothing, false],
+    ['Brave', brave, nothing, false],
+    ['Safari 16 on a Mac', safari, versioned('16.6'), false],
+    ['Firefox with two marks of a defense', firefox, set.time({ zone: 'UTC', clockStepMs: 16.67 }), false],
+  ])('%s: %s %s %s', (_name, make, change, isOne) => {
+    expect(isCoarse(changed(make, change).facts)).toBe(isOne);
   });
 
-  it.each<readonly [string, () => Browser]>([
-    ['Chrome on Windows', browsers.chrome],
-    ['Chrome on Linux', browsers.linuxChrome],
-    ['Chrome on Android', browsers.androidChrome],
-    ['Firefox', browsers.firefox],
-    ['Brave', browsers.brave],
-    ['Safari 16 on a Mac', () => safariOf('16.6')],
-  ])('is not %s', (_name, make) => {
-    expect(coarse(make)).toBe(false);
-  });
-
-  it('does not include Firefox with two marks of a defense', () => {
-    const two = (browser: Browser): void => {
-      Object.assign(browser.signals.time, { zone: 'UTC', clockStepMs: 16.67 });
-    };
-    expect(coarse(browsers.firefox, two)).toBe(false);
+  it('is none where no graphics are told at all: that bundle is incomplete', () => {
+    expect(isCoarse(createFacts({ graphics: null }))).toBe(false);
   });
 });
 
@@ -84,7 +67,6 @@ describe('an id seen too widely', () => {
   it.each([
     ['20 networks in a day', spread(20, 20, 100), false],
     ['21 networks in a day', spread(21, 21, 100), true],
-    ['every pair of a small tenant', spread(1, 4999, 4999), false],
     ['a share of 2^-12 of 8,192 pairs', spread(1, 2, 8192), true],
     ['a share below 2^-12', spread(1, 2, 8193), false],
     ['one pair of 5,000: below 2^-12', spread(1, 1, 5000), false],

@@ -29,6 +29,7 @@ const AUTOMATION: Classification = {
   counterfactual: { decisive: [{ id: 'A1', class: 'human' }], withoutAll: null },
 };
 const TAMPERED: Classification = {
+  ...HUMAN,
   class: 'unknown',
   score: 0.65,
   rules: [
@@ -36,19 +37,15 @@ const TAMPERED: Classification = {
     { id: 'T4', weight: 0.3, kind: 'T' },
   ],
   inconsistency: 2,
-  automation: false,
-  counterfactual: null,
 };
 const TWO_MEDIUM: Classification = {
+  ...HUMAN,
   class: 'undeclared_automation',
   score: 0.35,
   rules: [
     { id: 'M1', weight: 0.15, kind: 'M' },
     { id: 'M2', weight: 0.2, kind: 'M' },
   ],
-  inconsistency: 0,
-  automation: false,
-  counterfactual: null,
 };
 const AGENT = 'https://agent.example';
 
@@ -73,34 +70,31 @@ function verdict(over: Partial<DecideInput>): ReturnType<typeof decide> {
 const overridden = { known: { ...KNOWN_DEVICE, neverAutomation: true } };
 
 describe('declared_agent', () => {
-  it.each([HUMAN, AUTOMATION, TAMPERED, TWO_MEDIUM])(
-    'if and only if Web Bot Auth verified: $class',
-    (classification) => {
-      expect(verdict({ classification, declaredAgentId: AGENT }).class).toBe('declared_agent');
-      expect(verdict({ classification, declaredAgentId: null }).class).toBe(classification.class);
-    },
-  );
-
   it.each([
     [HUMAN, false],
     [TAMPERED, false],
     [TWO_MEDIUM, false],
     [AUTOMATION, true],
-  ])('is a bot if and only if an A rule fired: $class', (classification, bot) => {
-    const declared = verdict({ classification, declaredAgentId: AGENT });
-    expect(declared.smartSignals.bot).toBe(bot);
-    expect(declared.suspectScore).toBe(classification.score);
-    expect(declared.declaredAgentId).toBe(AGENT);
-  });
+  ])(
+    'if and only if Web Bot Auth verified, and a bot if and only if an A rule fired: $class',
+    (classification, bot) => {
+      expect(verdict({ classification }).class).toBe(classification.class);
+      expect(verdict({ classification, declaredAgentId: AGENT })).toMatchObject({
+        class: 'declared_agent',
+        declaredAgentId: AGENT,
+        suspectScore: classification.score,
+        smartSignals: { bot },
+      });
+    },
+  );
 
   it("stays what it is beside a reviewer's override of the device", () => {
-    const declared = verdict({ ...overridden, classification: AUTOMATION, declaredAgentId: AGENT });
-    expect(declared).toMatchObject({
+    expect(verdict({ ...overridden, classification: AUTOMATION, declaredAgentId: AGENT })).toMatchObject({
       class: 'declared_agent',
       overridden: false,
+      suspectScore: 0.9,
       smartSignals: { bot: true },
     });
-    expect(declared.suspectScore).toBe(0.9);
   });
 });
 
@@ -120,101 +114,74 @@ describe("a reviewer's override", () => {
   );
 
   it('leaves a human as it is', () => {
-    const human = { ...HUMAN, score: 0.06 };
-    expect(verdict({ ...overridden, classification: human })).toMatchObject({
-      class: 'human',
-      overridden: false,
-      suspectScore: 0.06,
-    });
+    const calm = verdict({ ...overridden, classification: { ...HUMAN, score: 0.06 } });
+    expect(calm).toMatchObject({ class: 'human', overridden: false, suspectScore: 0.06 });
   });
 });
 
 describe('a privacy defense', () => {
-  it('leaves at most 0.2 of suspicion and no mark of tampering', () => {
+  it('leaves at most 0.2 of suspicion and no mark of tampering, raises no score, and exempts no A rule', () => {
     const calmed = verdict({ classification: TAMPERED, defenses: ['firefox-rfp'] });
     expect(calmed).toMatchObject({ class: 'unknown', suspectScore: 0.2 });
     expect(calmed.smartSignals).toMatchObject({ tampered: false, inconsistency: 2 });
-  });
-
-  it('does not lower the score of an A rule', () => {
-    expect(verdict({ classification: AUTOMATION, defenses: ['brave'] })).toMatchObject({
-      class: 'undeclared_automation',
-      suspectScore: 0.9,
-      smartSignals: { bot: true },
-    });
-  });
-
-  it('raises no score', () => {
-    expect(verdict({ classification: { ...HUMAN, score: 0.04 }, defenses: ['brave'] }).suspectScore).toBe(
-      0.04,
-    );
+    const human = { ...HUMAN, score: 0.04 };
+    expect(verdict({ classification: human, defenses: ['brave'] }).suspectScore).toBe(0.04);
+    const driven = verdict({ classification: AUTOMATION, defenses: ['brave'] });
+    expect(driven).toMatchObject({ suspectScore: 0.9, smartSignals: { bot: true } });
+    expect(driven.class).toBe('undeclared_automation');
   });
 });
 
-describe('smartSignals', () => {
+describe('the verdict', () => {
   it.each([
     [HUMAN, { bot: false, tampered: false, inconsistency: 0 }],
     [TAMPERED, { bot: false, tampered: true, inconsistency: 2 }],
     [AUTOMATION, { bot: true, tampered: false, inconsistency: 0 }],
     [TWO_MEDIUM, { bot: true, tampered: false, inconsistency: 0 }],
-  ])('of $class', (classification, expected) => {
+  ])('has smartSignals of $class', (classification, expected) => {
     expect(verdict({ classification }).smartSignals).toEqual({ incognito: false, ...expected });
   });
-});
 
-describe('attestation and confidence', () => {
   it.each([
     ['nobody', { identity: null, needsAttestation: true }, 0, false],
     ['a first sighting', {}, 0.6, false],
     ['a repeat', { known: { ...KNOWN_DEVICE, seen: true } }, 0.99, false],
     ['a shared id', { needsAttestation: true }, 0.6, true],
-  ])('%s', (_name, over, confidence, needsAttestation) => {
+  ])('has a confidence in %s', (_name, over, confidence, needsAttestation) => {
     expect(verdict(over)).toMatchObject({ confidence, needsAttestation });
   });
-});
 
-describe('what would have changed the class', () => {
-  it('is recorded with the verdict, and nothing where no strong rule fired', () => {
+  it('keeps what would have changed the class, and nothing where no strong rule fired', () => {
     expect(verdict({ classification: AUTOMATION }).counterfactual).toEqual(AUTOMATION.counterfactual);
     expect(verdict({ classification: HUMAN })).not.toHaveProperty('counterfactual');
+  });
+
+  it("of the operator's own monitor keeps its class and is no suspect", () => {
+    const watched = verdict({ classification: AUTOMATION, monitor: true });
+    expect(watched).toMatchObject({ class: 'undeclared_automation', suspectScore: 0.2, monitor: true });
   });
 });
 
 describe('the grant that the visit rode on', () => {
-  it.each<readonly [string, string, Partial<DecideInput>]>([
-    ['a rule of kind A', 'undeclared_automation', { classification: AUTOMATION }],
-    ['a signature', 'declared_agent', { classification: HUMAN, declaredAgentId: AGENT }],
-    ['a signature beside oddities', 'declared_agent', { classification: TWO_MEDIUM, declaredAgentId: AGENT }],
-  ])('is doubted by %s', (_name, giver, over) => {
-    const doubting = verdict({ ...over, grantSeq: 7 });
-    expect(readGiver(doubting)).toBe(giver);
-    expect(doubting.grantSeq).toBe(7);
-    expect(verdict(over)).not.toHaveProperty('grantSeq');
-  });
-
-  it.each<readonly [string, string, Partial<DecideInput>]>([
-    ['oddities that people have too', 'unknown', { classification: TWO_MEDIUM }],
+  const CONTRADICTED = { ...TAMPERED, class: 'undeclared_automation' } as const;
+  it.each<readonly [string, string, Partial<DecideInput>, boolean]>([
+    ['a rule of kind A', 'undeclared_automation', { classification: AUTOMATION }, true],
+    ['a signature', 'declared_agent', { declaredAgentId: AGENT }, true],
     [
-      'a contradiction and an oddity',
-      'unknown',
-      { classification: { ...TAMPERED, class: 'undeclared_automation' } },
+      'a signature beside oddities',
+      'declared_agent',
+      { classification: TWO_MEDIUM, declaredAgentId: AGENT },
+      true,
     ],
-    ['a contradiction alone', 'unknown', { classification: TAMPERED }],
-    ['a person', 'human', { classification: HUMAN }],
-    ["a reviewer's override", 'human', { ...overridden, classification: AUTOMATION }],
-  ])('is not doubted by %s', (_name, giver, over) => {
-    const calm = verdict({ ...over, grantSeq: 7 });
-    expect(readGiver(calm)).toBe(giver);
-    expect(calm).not.toHaveProperty('grantSeq');
-  });
-});
-
-describe("the operator's own monitor", () => {
-  it('keeps its class and is no suspect', () => {
-    expect(verdict({ classification: AUTOMATION, monitor: true })).toMatchObject({
-      class: 'undeclared_automation',
-      suspectScore: 0.2,
-      monitor: true,
-    });
+    ['oddities that people have too', 'unknown', { classification: TWO_MEDIUM }, false],
+    ['a contradiction and an oddity', 'unknown', { classification: CONTRADICTED }, false],
+    ['a contradiction alone', 'unknown', { classification: TAMPERED }, false],
+    ['a person', 'human', {}, false],
+    ["a reviewer's override", 'human', { ...overridden, classification: AUTOMATION }, false],
+  ])('from %s, %s: %s is doubted: %s', (_name, giver, over, isDoubted) => {
+    const ridden = verdict({ ...over, grantSeq: 7 });
+    expect(readGiver(ridden)).toBe(giver);
+    expect(ridden.grantSeq).toBe(isDoubted ? 7 : undefined);
+    expect(verdict(over)).not.toHaveProperty('grantSeq');
   });
 });

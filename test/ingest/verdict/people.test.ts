@@ -1,28 +1,51 @@
 import { describe, expect, it } from 'vitest';
+import type { Facts } from '../../../src/ingest/verdict/facts.ts';
+import {
+  isPhoneView,
+  isStaged,
+  isStagedPhone,
+  windowOutgrowsScreen,
+} from '../../../src/ingest/verdict/rule.ts';
 import * as browsers from './support/browsers.ts';
-import { type Browser, changed, gpu, judge } from './support/browsers.ts';
 import {
   all,
+  androidChrome,
+  type Browser,
   type Change,
+  changed,
+  chrome,
+  DEVTOOLS,
   drawnBy,
+  EMPTIED,
+  groups,
   header,
-  insecure,
+  judge,
+  LLVMPIPE,
+  linuxChrome,
+  NO_POINTER,
+  NO_WEBGL,
   named,
+  OUTGROWN,
   patched,
-  setFields,
+  SWIFTSHADER,
+  sent,
+  set,
+  sized,
   uaData,
-} from './support/changes.ts';
+} from './support/browsers.ts';
 
 /** A person wrongly called a bot is the worse error: nobody here is one. */
 
+const linuxFirefox = (): Browser => browsers.firefox('X11; Linux x86_64', 'Linux x86_64');
+
 const PEOPLE: readonly (readonly [string, () => Browser])[] = [
-  ['Chrome on Windows', browsers.chrome],
-  ['Chrome on Linux', browsers.linuxChrome],
+  ['Chrome on Windows', chrome],
+  ['Chrome on Linux', linuxChrome],
   ['Chrome on a Chromebook', browsers.chromebook],
-  ['Chrome on Android', browsers.androidChrome],
+  ['Chrome on Android', androidChrome],
   ['an Android WebView', browsers.webView],
   ['Firefox on Windows', browsers.firefox],
-  ['Firefox on Linux', () => browsers.firefox('X11; Linux x86_64', 'Linux x86_64')],
+  ['Firefox on Linux', linuxFirefox],
   ['Firefox on a Mac', () => browsers.firefox('Macintosh; Intel Mac OS X 10.15', 'MacIntel')],
   ['Safari on a Mac', browsers.safari],
   ['an iPhone', browsers.iPhone],
@@ -34,185 +57,220 @@ const PEOPLE: readonly (readonly [string, () => Browser])[] = [
 ];
 
 describe('people', () => {
-  it.each(PEOPLE)('%s is human, without a strong rule', (_name, make) => {
-    const judged = judge(make());
-    expect({ class: judged.class, strong: judged.strong }).toEqual({ class: 'human', strong: [] });
-    expect(judged.score).toBeLessThanOrEqual(0.1);
-    expect(judged.inconsistency).toBe(0);
-    expect(judged.automation).toBe(false);
-  });
+  it.each(PEOPLE)(
+    '%s is human without a strong rule, and unknown at most with developer tools',
+    (_name, make) => {
+      const judged = judge(make());
+      expect(judged).toMatchObject({ class: 'human', strong: [], inconsistency: 0, automation: false });
+      expect(judged.score).toBeLessThanOrEqual(0.1);
+      const open = changed(make, set.tells({ cdp: true }));
+      expect(open).toMatchObject({ class: 'unknown', strong: ['M2'] });
+      const poor = changed(make, drawnBy(null), groups({ worker: null, input: null, time: null }));
+      expect(poor.class).not.toBe('undeclared_automation');
+      expect(poor.strong).toEqual([]);
+    },
+  );
 
-  it.each<readonly [string, () => Browser]>([
-    ['Chrome', browsers.linuxChrome],
-    ['Firefox', () => browsers.firefox('X11; Linux x86_64', 'Linux x86_64')],
-  ])('%s on a remote desktop, with neither pointer nor graphics chip, is unknown at most', (_name, make) => {
-    for (const renderer of [null, 'llvmpipe (LLVM 19.1.7, 256 bits)']) {
-      const judged = changed(make, (browser) => {
-        gpu(browser, renderer);
-        Object.assign(browser.signals.graphics, renderer === null ? { vendor: null } : {});
-        Object.assign(browser.signals.media, { pointer: 'none', hover: false });
-      });
-      expect(judged).toMatchObject({ class: 'unknown', strong: ['M5'] });
-    }
-  });
+  it.each([linuxChrome, linuxFirefox])(
+    'on a remote desktop without a graphics chip are unknown at most',
+    (make) => {
+      for (const drawn of [NO_WEBGL, LLVMPIPE])
+        expect(changed(make, NO_POINTER, drawn)).toMatchObject({ class: 'unknown', strong: ['M5'] });
+    },
+  );
 
-  it('"desktop site" on a phone is no automation', () => {
+  it('with the "desktop site" on a phone are no automation', () => {
     expect(judge(browsers.androidDesktopMode()).class).not.toBe('undeclared_automation');
-  });
-
-  it.each(PEOPLE)('%s with developer tools open is unknown at most', (_name, make) => {
-    const judged = changed(make, ({ signals }) => {
-      signals.tells['cdp'] = true;
-    });
-    expect(judged).toMatchObject({ class: 'unknown', strong: ['M2'] });
-  });
-
-  it.each(PEOPLE)('%s without WebGL, worker, input and time is human all the same', (_name, make) => {
-    const judged = changed(make, (browser) => {
-      gpu(browser, null);
-      Object.assign(browser.signals, { worker: null, input: null, time: null });
-    });
-    expect(judged.class).not.toBe('undeclared_automation');
-    expect(judged.strong).toEqual([]);
   });
 });
 
-const SWIFTSHADER =
-  'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)';
-const virtual = drawnBy(SWIFTSHADER);
-const remote = setFields('media', { pointer: 'none', hover: false });
-const tools = all(
-  setFields('tells', { cdp: true, debugsPageAlone: false }),
-  setFields('worker', { cdp: true }),
-);
-const SAFARI =
-  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15';
-const IPHONE =
-  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
-const emptied = { architecture: '', bitness: '', model: '', platformVersion: '', fullVersionList: [] };
+const SAFARI = String(browsers.safari().headers['user-agent']);
+const IPHONE = String(browsers.iPhone().headers['user-agent']);
 
 /** "Network conditions" of the tools: the name changes in page, worker and request, the platform does not. */
 const renamed = (userAgent: string): Change =>
-  all(tools, named(userAgent, 'Win32'), header('sec-ch-ua', undefined), uaData(emptied));
-
-const PROTECTED: readonly (readonly [string, Change])[] = [
-  ['developer tools with the name of Safari for the Mac', renamed(SAFARI)],
-  ['developer tools with the name of an iPhone', renamed(IPHONE)],
-  [
-    'the same without a worker that could be asked',
-    all(renamed(SAFARI), ({ signals }) => Object.assign(signals, { worker: null })),
-  ],
-  ['the same on a virtual machine', all(renamed(SAFARI), virtual)],
-  ['undocked developer tools on a virtual machine', all(tools, virtual)],
-  ['developer tools on a remote desktop', all(tools, remote)],
-  [
-    'developer tools on a remote desktop without graphics',
-    all(tools, remote, drawnBy('llvmpipe (LLVM 19.1.7)')),
-  ],
-  ['developer tools beside a second screen', all(tools, setFields('screen', { outerWidth: 1990 }))],
-  [
-    'developer tools and a page whose worker lost its brands',
-    all(renamed(SAFARI), setFields('worker', { uaData: { brands: [] } })),
-  ],
-  [
-    'a virtual machine with a name of another system',
-    all(virtual, setFields('page', { platform: 'Linux x86_64' })),
-  ],
-  ['a virtual machine beside a second screen', all(virtual, setFields('screen', { outerWidth: 1990 }))],
-  ['a virtual machine behind a proxy that strips headers', all(virtual, header('sec-ch-ua', undefined))],
-  [
-    'a virtual machine with an add-on that hides the language',
-    all(virtual, header('accept-language', undefined)),
-  ],
-  ['a remote desktop over http', all(remote, insecure)],
-  ['a virtual machine that is reached by remote desktop', all(virtual, remote)],
-  ['developer tools on a virtual machine that is reached by remote desktop', all(virtual, remote, tools)],
-];
+  all(DEVTOOLS, named(userAgent, 'Win32'), header('sec-ch-ua', undefined), uaData(EMPTIED));
+const SECOND_SCREEN = set.screen({ outerWidth: 1990 });
 
 describe('people to protect (signals.md section 2b)', () => {
-  it.each(PROTECTED)('%s is unknown', (_name, change) => {
-    expect(changed(browsers.chrome, change).class).toBe('unknown');
+  it.each<readonly [string, Change]>([
+    ['developer tools with the name of Safari for the Mac', renamed(SAFARI)],
+    ['developer tools with the name of an iPhone', renamed(IPHONE)],
+    ['the same without a worker that could be asked', all(renamed(SAFARI), groups({ worker: null }))],
+    ['the same on a virtual machine', all(renamed(SAFARI), SWIFTSHADER)],
+    ['undocked developer tools on a virtual machine', all(DEVTOOLS, SWIFTSHADER)],
+    ['developer tools on a remote desktop', all(DEVTOOLS, NO_POINTER)],
+    ['developer tools on a remote desktop without graphics', all(DEVTOOLS, NO_POINTER, LLVMPIPE)],
+    ['developer tools beside a second screen', all(DEVTOOLS, SECOND_SCREEN)],
+    ['tools and a worker that lost its brands', all(renamed(SAFARI), set.worker({ uaData: { brands: [] } }))],
+    ['a virtual machine named otherwise', all(SWIFTSHADER, set.page({ platform: 'Linux x86_64' }))],
+    ['a virtual machine beside a second screen', all(SWIFTSHADER, SECOND_SCREEN)],
+    ['a virtual machine behind a proxy', all(SWIFTSHADER, header('sec-ch-ua', undefined))],
+    ['a virtual machine that hides the language', all(SWIFTSHADER, header('accept-language', undefined))],
+    ['a remote desktop over http', all(NO_POINTER, sent({ https: false }))],
+    ['a virtual machine that is reached by remote desktop', all(SWIFTSHADER, NO_POINTER)],
+    ['developer tools on such a machine', all(SWIFTSHADER, NO_POINTER, DEVTOOLS)],
+  ])('%s: unknown', (_name, change) => {
+    expect(changed(chrome, change).class).toBe('unknown');
   });
 });
 
-const WINDOWS =
-  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36';
-const bare = all(remote, drawnBy('llvmpipe (LLVM 19.1.7)'));
+const WINDOWS = String(chrome().headers['user-agent']);
+const BARE = all(NO_POINTER, LLVMPIPE);
 
 /** An add-on patches the page and the request; the worker and the detailed browser data keep their name. */
 const byAddOn = all(
-  setFields('page', { userAgent: WINDOWS, platform: 'Win32' }),
+  set.page({ userAgent: WINDOWS, platform: 'Win32' }),
   header('user-agent', WINDOWS),
   patched('userAgent', 'platform'),
 );
 /** A switch of the browser: the platform keeps its name, and the detailed browser data is emptied. */
-const bySwitch = all(named(WINDOWS, 'Linux x86_64'), uaData(emptied));
-
-const RENAMED: readonly (readonly [string, readonly string[], Change])[] = [
-  ['an add-on', ['T1', 'T4', 'T8'], byAddOn],
-  ['an add-on, and developer tools', ['T1', 'T4', 'T8'], all(byAddOn, tools)],
-  ['an add-on, on a remote desktop', ['T1', 'T4', 'T8'], all(byAddOn, bare)],
-  ['an add-on, and developer tools, on a remote desktop', ['T1', 'T4', 'T8'], all(byAddOn, tools, bare)],
-  ['an add-on, on a virtual machine', ['T1', 'T4', 'T8'], all(byAddOn, virtual, remote)],
-  ['a switch', ['T2', 'T4', 'T10'], bySwitch],
-  ['a switch, and developer tools', ['T2', 'T4', 'T10'], all(bySwitch, tools)],
-  ['a switch, on a remote desktop', ['T2', 'T4', 'T10'], all(bySwitch, bare)],
-  [
-    'a switch, on a virtual machine that is reached by remote desktop',
-    ['T2', 'T4', 'T10'],
-    all(bySwitch, virtual, remote),
-  ],
-  [
-    'a switch, seen by the mouse too',
-    ['T14', 'T2', 'T4', 'T10'],
-    all(bySwitch, setFields('input', { offGrid: false }), tools, bare),
-  ],
-];
+const bySwitch = all(named(WINDOWS, 'Linux x86_64'), uaData(EMPTIED));
 
 describe('people whose browser names another system', () => {
-  it.each(RENAMED)('by %s: %j alone, unknown', (_name, strong, change) => {
-    expect(changed(browsers.linuxChrome, change)).toMatchObject({ class: 'unknown', strong });
+  it.each<readonly [string, string, Change]>([
+    ['an add-on', 'T1 T4 T8', byAddOn],
+    ['an add-on, and developer tools', 'T1 T4 T8', all(byAddOn, DEVTOOLS)],
+    ['an add-on, on a remote desktop', 'T1 T4 T8', all(byAddOn, BARE)],
+    ['an add-on, and developer tools, on a remote desktop', 'T1 T4 T8', all(byAddOn, DEVTOOLS, BARE)],
+    ['an add-on, on a virtual machine', 'T1 T4 T8', all(byAddOn, SWIFTSHADER, NO_POINTER)],
+    ['a switch', 'T2 T4 T10', bySwitch],
+    ['a switch, and developer tools', 'T2 T4 T10', all(bySwitch, DEVTOOLS)],
+    ['a switch, on a remote desktop', 'T2 T4 T10', all(bySwitch, BARE)],
+    ['a switch, on a virtual machine', 'T2 T4 T10', all(bySwitch, SWIFTSHADER, NO_POINTER)],
+    [
+      'a switch, seen by the mouse too',
+      'T14 T2 T4 T10',
+      all(bySwitch, set.input({ offGrid: false }), DEVTOOLS, BARE),
+    ],
+  ])('by %s: %s alone, unknown', (_name, strong, change) => {
+    expect(changed(linuxChrome, change)).toMatchObject({ class: 'unknown', strong: strong.split(' ') });
   });
 
+  const OTHER_LIST = { fullVersionList: [{ brand: 'Other', version: '1' }] };
   it.each<readonly [string, Change]>([
-    ['the emptied data alone, as headless browsers have it', uaData(emptied)],
+    ['the emptied data alone, as headless browsers have it', uaData(EMPTIED)],
     ['replaced functions alone', patched('userAgent')],
-    ['another name for the worker alone', setFields('worker', { userAgent: WINDOWS, platform: 'Win32' })],
-    ['an oddity that no name explains', all(bySwitch, setFields('page', { chromeObject: false }))],
-    [
-      'lists that name different browsers',
-      all(bySwitch, uaData({ fullVersionList: [{ brand: 'Other', version: '1' }] })),
-    ],
-    ['a debugger on the page alone', all(bySwitch, setFields('tells', { cdp: true, debugsPageAlone: true }))],
+    ['another name for the worker alone', set.worker({ userAgent: WINDOWS, platform: 'Win32' })],
+    ['an oddity that no name explains', all(bySwitch, set.page({ chromeObject: false }))],
+    ['lists that name different browsers', all(bySwitch, uaData(OTHER_LIST))],
+    ['a debugger on the page alone', all(bySwitch, set.tells({ cdp: true, debugsPageAlone: true }))],
   ])('is automation with neither pointer nor graphics beside %s', (_name, change) => {
-    expect(changed(browsers.linuxChrome, all(bare, change)).class).toBe('undeclared_automation');
+    expect(changed(linuxChrome, BARE, change).class).toBe('undeclared_automation');
   });
 });
 
 describe('what protects them is no way around the rules', () => {
+  const iPhoneLike = all(
+    set.media({ pointer: 'coarse', hover: false }),
+    set.page({ maxTouchPoints: 5 }),
+    sized(390, 844),
+  );
   it.each<readonly [string, Change]>([
-    [
-      'software graphics in a window that its screen does not hold',
-      all(
-        virtual,
-        setFields('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1936, outerHeight: 1168 }),
-      ),
-    ],
-    [
-      'a name of another system and a debugger on the page alone',
-      all(renamed(SAFARI), setFields('tells', { debugsPageAlone: true })),
-    ],
-    [
-      "an iPhone's name, size and touch, and a worker that no phone view leaves like that",
-      all(
-        renamed(IPHONE),
-        setFields('media', { pointer: 'coarse', hover: false }),
-        setFields('page', { maxTouchPoints: 5 }),
-        setFields('screen', { width: 390, height: 844, outerWidth: 390, outerHeight: 844 }),
-      ),
-    ],
-    ['a request that was patched, with a debugger', all(tools, header('sec-ch-ua-platform', '"macOS"'))],
+    ['software graphics in a window that its screen does not hold', all(SWIFTSHADER, OUTGROWN)],
+    ['a debugger on the page alone', all(renamed(SAFARI), set.tells({ debugsPageAlone: true }))],
+    ["an iPhone's size and touch, and a worker that no phone view leaves", all(renamed(IPHONE), iPhoneLike)],
+    ['a request that was patched, with a debugger', all(DEVTOOLS, header('sec-ch-ua-platform', '"macOS"'))],
   ])('%s is automation', (_name, change) => {
-    expect(changed(browsers.chrome, change).class).toBe('undeclared_automation');
+    expect(changed(chrome, change).class).toBe('undeclared_automation');
+  });
+});
+
+const COARSE = set.media({ pointer: 'coarse' });
+const BRANDED = set.worker({ uaData: { brands: [{ brand: 'a', version: '1' }] } });
+
+/** The phone view of developer tools, as the measured matrix shows it. */
+describe('developer tools that show a page as an iPhone', () => {
+  const phoneView = all(
+    DEVTOOLS,
+    set.worker({ uaData: { brands: [], platform: 'Windows' } }),
+    set.media({ pointer: 'coarse', hover: false }),
+    sized(390, 844),
+    set.page({ maxTouchPoints: 1 }),
+  );
+  const asPhone = all(phoneView, named(IPHONE, 'Win32'));
+  const staged = set.screen({ outerWidth: 1920, outerHeight: 1080 });
+  /** The platform of the phone reaches the page and not its worker; outside that view it is T1. */
+  const ofPage = set.page({ platform: 'iPhone' });
+
+  it('are no automation', () => {
+    expect(changed(chrome, asPhone).class).toBe('unknown');
+    expect(changed(chrome, asPhone, ofPage).class).toBe('unknown');
+    expect(changed(chrome, asPhone, ofPage, staged).strong).toContain('T1');
+  });
+
+  it('or are docked, on a machine that draws in software, are no automation', () => {
+    const docked = set.screen({ innerWidth: 1200, outerWidth: 1920 });
+    expect(changed(chrome, DEVTOOLS, docked, SWIFTSHADER)).toMatchObject({
+      class: 'unknown',
+      strong: ['M2'],
+    });
+  });
+
+  it('do not excuse a phone that they do not show like that', () => {
+    for (const other of [staged, BRANDED])
+      expect(changed(chrome, asPhone, other).class).toBe('undeclared_automation');
+  });
+});
+
+const factsOf = (make: () => Browser, ...changes: readonly Change[]): Facts =>
+  changed(make, ...changes).facts;
+const FULL = sized(1920, 1080);
+
+describe('a page that is staged', () => {
+  it('fills the screen, as its window does', () => {
+    expect(isStaged(factsOf(chrome, FULL))).toBe(true);
+    expect(isStaged(factsOf(chrome, FULL, groups({ media: null })))).toBe(true);
+    for (const side of ['innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'])
+      expect(isStaged(factsOf(chrome, FULL, set.screen({ [side]: 700 })))).toBe(false);
+  });
+
+  it('is touched, and its window differs, as long as every size is told', () => {
+    expect(isStaged(factsOf(chrome, COARSE, FULL))).toBe(false);
+    for (const side of ['outerWidth', 'outerHeight'])
+      expect(isStaged(factsOf(chrome, COARSE, FULL, set.screen({ [side]: 700 })))).toBe(true);
+    const small = set.screen({ outerWidth: 700, outerHeight: 700 });
+    for (const side of ['width', 'height', 'innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'])
+      expect(isStaged(factsOf(chrome, COARSE, FULL, small, set.screen({ [side]: null })))).toBe(false);
+  });
+});
+
+describe('a window larger than its screen', () => {
+  it.each(['outerWidth', 'outerHeight'])('by %s alone, is no one that a person has', (side) => {
+    const larger = (more: object): boolean =>
+      windowOutgrowsScreen(factsOf(chrome, FULL, set.screen({ [side]: 2000, ...more })));
+    expect([larger({}), larger({ innerWidth: 900 }), larger({ innerHeight: 900 })]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(larger({ [side]: side === 'outerWidth' ? 1920 : 1080 })).toBe(false);
+  });
+});
+
+describe('the phone that a debugger shows', () => {
+  const shown = all(DEVTOOLS, FULL, COARSE, set.worker({ uaData: { brands: [] } }));
+  const stagedOn = (platform: string, ...changes: readonly Change[]): boolean =>
+    isStagedPhone(factsOf(androidChrome, shown, set.page({ platform }), ...changes));
+
+  it('is a phone, touched, with a debugger, and as large as its window', () => {
+    expect(isPhoneView(factsOf(androidChrome, shown))).toBe(true);
+    for (const without of [
+      named('Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0', 'x'),
+      set.media({ pointer: 'fine' }),
+      all(set.tells({ cdp: false }), set.worker({ cdp: false })),
+      set.screen({ outerWidth: 2000 }),
+      set.screen({ width: null }),
+      BRANDED,
+    ])
+      expect(isPhoneView(factsOf(androidChrome, shown, without))).toBe(false);
+  });
+
+  it('is staged on the processor of a desktop, by a driver that leaves the worker its brands', () => {
+    for (const desktop of ['Win32', 'MacIntel iPhone']) expect(stagedOn(desktop, BRANDED)).toBe(true);
+    for (const phone of ['Linux armv81', 'Linux aarch64', 'iPhone', 'iPad'])
+      expect(stagedOn(phone, BRANDED)).toBe(false);
+    expect(stagedOn('Win32')).toBe(false);
+    expect(stagedOn('Win32', BRANDED, groups({ worker: null }))).toBe(false);
   });
 });

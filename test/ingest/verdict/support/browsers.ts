@@ -40,7 +40,7 @@ interface Identity {
 }
 
 /** Each part of a browser that names it gets the same name. */
-export function rename(browser: Browser, { userAgent, platform, vendor }: Identity): void {
+function rename(browser: Browser, { userAgent, platform, vendor }: Identity): void {
   const { page, worker, frame } = browser.signals;
   for (const group of [page, worker, frame]) Object.assign(group, { userAgent, platform });
   Object.assign(page, {
@@ -66,7 +66,7 @@ function hints(browser: Browser, platform: string, values: Record<string, unknow
 const CHROMIUM = (system: string, mobile = ''): string =>
   `Mozilla/5.0 (${system}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0${mobile} Safari/537.36`;
 
-export function gpu(browser: Browser, renderer: string | null): void {
+function gpu(browser: Browser, renderer: string | null): void {
   browser.signals.graphics['renderer'] = renderer;
   browser.signals.worker['renderer'] = renderer;
 }
@@ -202,8 +202,120 @@ export function brave(): Browser {
   return browser;
 }
 
-export function changed(make: () => Browser, change: (browser: Browser) => void): Judged {
+export function changed(make: () => Browser, ...changes: readonly Change[]): Judged {
   const browser = make();
-  change(browser);
+  for (const change of changes) change(browser);
   return judge(browser);
 }
+
+/** A change of one thing in a browser. */
+export type Change = (browser: Browser) => void;
+
+type Group = Exclude<keyof Browser['signals'], number | symbol>;
+
+/** Sets fields of one group of signals. */
+const inGroup =
+  (group: Group) =>
+  (values: Readonly<Record<string, unknown>>): Change =>
+  ({ signals }) => {
+    Object.assign(signals[group] as object, values);
+  };
+export const set = {
+  page: inGroup('page'),
+  worker: inGroup('worker'),
+  frame: inGroup('frame'),
+  screen: inGroup('screen'),
+  media: inGroup('media'),
+  graphics: inGroup('graphics'),
+  engine: inGroup('engine'),
+  time: inGroup('time'),
+  tells: inGroup('tells'),
+  input: inGroup('input'),
+} as const;
+
+export const globals = (...names: readonly string[]): Change => set.tells({ globals: names });
+export const patched = (...names: readonly string[]): Change => set.tells({ patched: names });
+
+/** One size for all: the screen, the window and its page. */
+export const sized = (width: number, height: number): Change =>
+  set.screen({
+    width,
+    height,
+    innerWidth: width,
+    innerHeight: height,
+    outerWidth: width,
+    outerHeight: height,
+  });
+
+/** Groups as a whole; null is missing. */
+export const groups =
+  (values: Readonly<Record<string, unknown>>): Change =>
+  ({ signals }) => {
+    Object.assign(signals, values);
+  };
+
+export const uaData =
+  (values: Readonly<Record<string, unknown>>): Change =>
+  ({ signals }) => {
+    Object.assign(signals.page['uaData'] as object, values);
+  };
+
+export const header =
+  (name: string, value: string | undefined): Change =>
+  ({ headers }) => {
+    Object.assign(headers, { [name]: value });
+  };
+
+/** The request, as its connection is seen. */
+export const sent =
+  (values: Partial<Pick<Browser, 'https' | 'ja4' | 'hosting'>>): Change =>
+  (browser) => {
+    Object.assign(browser, values);
+  };
+export const handshake = (ja4: string): Change => sent({ ja4 });
+
+export const drawnBy =
+  (renderer: string | null): Change =>
+  (browser) =>
+    gpu(browser, renderer);
+
+export const named =
+  (userAgent: string, platform: string): Change =>
+  (browser) =>
+    rename(browser, { userAgent, platform });
+
+export const chromeOf = (major: number): Change =>
+  named(CHROMIUM('Windows NT 10.0; Win64; x64').replace('141', String(major)), 'Win32');
+
+export const all =
+  (...changes: readonly Change[]): Change =>
+  (browser) => {
+    for (const change of changes) change(browser);
+  };
+
+export const nothing: Change = () => {};
+
+/** What both empty who disguise a Chromium. */
+export const EMPTIED = { architecture: '', bitness: '', model: '', platformVersion: '', fullVersionList: [] };
+export const NO_POINTER = set.media({ pointer: 'none', hover: false });
+export const NO_WEBGL = set.graphics({ vendor: null, renderer: null });
+export const SWIFTSHADER = drawnBy(
+  'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)',
+);
+export const LLVMPIPE = drawnBy('llvmpipe (LLVM 19.1.7, 256 bits)');
+/** A page that fills the screen in a window that does not fit on it. */
+export const OUTGROWN = set.screen({
+  innerWidth: 1920,
+  innerHeight: 1080,
+  outerWidth: 1990,
+  outerHeight: 1168,
+});
+/** Developer tools, as a person opens them. */
+export const DEVTOOLS = all(set.tells({ cdp: true, debugsPageAlone: false }), set.worker({ cdp: true }));
+
+/** Parts of handshakes as the families begin them. */
+export const JA4 = {
+  blink: 't13d1516h2_8daaf6152771_02713d6af862',
+  gecko: 't13d1715h2_5b57614c22b0_3d5424432f57',
+  webkit: 't13d2014h2_a09f3c656075_14788d8d241b',
+} as const;

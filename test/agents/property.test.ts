@@ -24,7 +24,6 @@ import {
 
 const seed = Number(announcedSeed('bot-auth differential')) % 2 ** 31;
 const AGENT = createAgent();
-const MEMBER = '"signature-agent";key="sig1"';
 
 interface Sent {
   readonly method: string;
@@ -55,16 +54,9 @@ async function ours({ method, target, headers }: Sent): Promise<boolean> {
   return verdict === AGENT_ORIGIN;
 }
 
-const COMPONENTS = [
-  '"@method"',
-  '"@path"',
-  '"@query"',
-  '"@scheme"',
-  '"@target-uri"',
-  '"x-run"',
-  '"content-type"',
-  MEMBER,
-];
+const COMPONENTS = ['@method', '@path', '@query', '@scheme', '@target-uri', 'x-run', 'content-type'].map(
+  quoted,
+);
 
 /** Requests that a careful agent would sign, in many forms. */
 const good = fc
@@ -72,7 +64,7 @@ const good = fc
     method: fc.constantFrom('POST', 'GET', 'PUT'),
     query: fc.constantFrom('', '?', '?a=1&b=2', '?q=%C3%A4%20x', '?a=%2F..%2F'),
     label: fc.constantFrom('sig1', 'a', 'b-2'),
-    more: fc.subarray(COMPONENTS.slice(0, -1)),
+    more: fc.subarray(COMPONENTS),
     run: fc.constantFrom('1', 'a, b', '  padded  ', 'two  blanks', '"quoted"'),
     nonce: fc.option(fc.base64String({ minLength: 4, maxLength: 24 })),
     alg: fc.boolean(),
@@ -132,38 +124,18 @@ const changes: Readonly<Record<string, Change>> = {
   'an unrelated header': withHeader('x-unrelated', () => 'anything'),
 };
 
+/** Pieces of the grammar of structured fields. */
 const PIECES = [
-  '',
-  ' ',
-  '\t',
-  ',',
-  ';',
-  '=',
-  '"',
-  '(',
-  ')',
-  ':',
-  '?1',
-  '0',
-  '1.0',
-  '-',
-  'A',
-  '\u00e9',
-  '"@authority"',
-  '"@method" ',
-  ' "x-run"',
-  ';req',
-  ';sf',
-  ';bs',
-  ';key="sig1"',
-  ';x=1',
-  ';created=1',
-  ';nonce="n"',
-  ';tag="web-bot-auth"',
-  ';alg="ed25519"',
-  ';keyid="k"',
-  ', sig2=()',
-  ';type=directory',
+  ...String.raw`sig1|sig2|=|(|)|;|,|"|\|:|?1|0|1.0|1|-|@|*|%|.|/|A|999999999999999|"@authority"|"@method" | "x-run"`.split(
+    '|',
+  ),
+  ...';req|;sf|;bs|;tr|;x=1|;key="sig1"|;key=1|;key|;created=1|;nonce="n"|;tag="web-bot-auth"|;alg="ed25519"'.split(
+    '|',
+  ),
+  ...';keyid="k"|, sig2=()|;type=directory|created|expires|keyid|nonce|:AAAA:|://|%"x"|@1763630000'.split(
+    '|',
+  ),
+  ...['', ' ', '\t', '\n', '\0', '\u00e9', '"signature-agent"', '__proto__', 'constructor'],
 ];
 /** A piece of the grammar put in, or something taken away, where something begins or ends. */
 const slip = fc.record({
@@ -236,5 +208,57 @@ describe('against http-message-signatures', () => {
       { seed, numRuns: 1500 },
     );
     expect(Math.min(verdicts.verified, verdicts.refused)).toBeGreaterThan(200);
+  });
+});
+
+/** Whatever stands in the three headers: no throw, and no name without a signature over just this. */
+describe('malformed headers', () => {
+  const GOOD = signedHeaders(AGENT, { params: { nonce: '"n"' } });
+  const LEGACY = signedHeaders(AGENT, {
+    signatureAgent: quoted(AGENT_ORIGIN),
+    components: ['"@authority"', '"signature-agent"'],
+  });
+  const NAMES = ['signature', 'signature-input', 'signature-agent'] as const;
+  const grammar = fc.array(fc.constantFrom(...PIECES), { maxLength: 60 }).map((parts) => parts.join(''));
+  const anyText = fc.oneof(
+    grammar,
+    fc.string({ maxLength: 200 }),
+    fc.string({ unit: 'binary', maxLength: 60 }),
+  );
+  const verify = (headers: Readonly<Record<string, string | readonly string[]>>): Promise<string | null> =>
+    verifyBotAuth(createDeps([AGENT]), createRequest(headers), NOW);
+
+  it('never throw and never verify, whatever the text', async () => {
+    const headers = fc.record({ signature: anyText, 'signature-input': anyText, 'signature-agent': anyText });
+    await fc.assert(
+      fc.asyncProperty(headers, async (any) => {
+        expect(await verify({ host: GOOD['host'] ?? '', ...any })).toBeNull();
+      }),
+      { seed, numRuns: 600 },
+    );
+  });
+
+  it.each(NAMES)('any text as %s beside two good ones never throws and never verifies', async (name) => {
+    await fc.assert(
+      fc.asyncProperty(anyText, fc.constantFrom(GOOD, LEGACY), async (text, good) => {
+        fc.pre(text.trim() !== good[name]);
+        expect(await verify({ ...good, [name]: text })).toBeNull();
+      }),
+      { seed, numRuns: 400 },
+    );
+  });
+
+  it('repeated header lines never throw', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...NAMES),
+        fc.array(anyText, { maxLength: 4 }),
+        async (name, lines) => {
+          const verdict = await verify({ ...GOOD, [name]: [GOOD[name] ?? '', ...lines] });
+          expect([null, AGENT_ORIGIN]).toContain(verdict);
+        },
+      ),
+      { seed, numRuns: 300 },
+    );
   });
 });
