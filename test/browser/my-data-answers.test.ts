@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import { describe, expect, it, vi } from 'vitest';
 import { KID } from '../support/constants.ts';
@@ -128,8 +127,6 @@ describeInChromium('browser/my-data, all that it can say', () => {
     expect(text).toMatch(/some: uncommon/);
     expect(await at.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(320);
     expect(problems).toEqual([]);
-    if (process.env['SHOTS'])
-      await at.page.screenshot({ path: join(process.env['SHOTS'], 'my-data-dark-320.png'), fullPage: true });
   });
 
   it('says so without JavaScript, and 404 for no tenant', async () => {
@@ -164,11 +161,6 @@ describeInChromium('browser/my-data, all that it can say', () => {
     await at.page.getByTestId('forget-now').click();
     await at.page.getByTestId('forgotten').waitFor();
     expect(await violations()).toEqual([]);
-    if (process.env['SHOTS'])
-      await at.page.screenshot({
-        path: join(process.env['SHOTS'], 'my-data-forgotten-390.png'),
-        fullPage: true,
-      });
   });
 
   it('saves what is held as a page, which opens by itself', async () => {
@@ -182,14 +174,5 @@ describeInChromium('browser/my-data, all that it can say', () => {
     expect(html).toMatch(/req_[0-9A-Z]{26}/);
     await at.page.getByTestId('forget').waitFor();
     expect(problems).toEqual([]);
-  });
-
-  it('looks right in the light', async () => {
-    await open({ viewport: { width: 1280, height: 900 } });
-    await look();
-    await at.page.getByTestId('forget').waitFor();
-    if (process.env['SHOTS'])
-      await at.page.screenshot({ path: join(process.env['SHOTS'], 'my-data-light.png'), fullPage: true });
-    expect(await at.page.title()).toContain('holds about you');
   });
 });

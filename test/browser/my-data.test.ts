@@ -128,8 +128,6 @@ describeInChromium('browser/my-data', () => {
     await expect
       .poll(() => at.page.getByTestId('status').textContent())
       .toBe('Your objection was filed. A person will review it.');
-    if (process.env['SHOTS'])
-      await at.page.screenshot({ path: join(process.env['SHOTS'], 'my-data-filed-390.png'), fullPage: true });
     expect(problems).toEqual([]);
   });
 });
