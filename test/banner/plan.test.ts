@@ -24,50 +24,29 @@ const terms = (choices: ConsentRecord['choices'], gpc = false) =>
 const granted = { [AGENT]: createChoice() };
 const refused = createChoice({ choice: 'denied' });
 const over = createChoice({ overGpc: true });
+const yes: Wants = { [AGENT]: true, analytics: true };
+const no: Wants = { [AGENT]: false, analytics: false };
 const OVER: Wants = { [AGENT]: 'over-gpc', analytics: true, news: 'over-gpc' };
 
 type Wants = Readonly<Record<string, boolean | 'over-gpc'>>;
 
 describe('what is written', () => {
   it.each<[what: string, choices: ConsentRecord['choices'], wants: Wants, writes: string[], gpc?: true]>([
-    ['accept is one grant', {}, { [AGENT]: true, analytics: true }, [`grant ${AGENT},analytics`]],
-    ['reject is one denial', {}, { [AGENT]: false, analytics: false }, [`deny ${AGENT},analytics`]],
+    ['accept is one grant', {}, yes, [`grant ${AGENT},analytics`]],
+    ['reject is one denial', {}, no, [`deny ${AGENT},analytics`]],
     // Whatever breaks in between, less is granted.
-    [
-      'refusals come first',
-      granted,
-      { [AGENT]: false, analytics: true },
-      [`withdraw ${AGENT}`, 'grant analytics'],
-    ],
-    ['not what is unchanged', { ...granted, analytics: refused }, { [AGENT]: true, analytics: false }, []],
+    ['refusals come first', granted, { ...yes, [AGENT]: false }, [`withdraw ${AGENT}`, 'grant analytics']],
+    ['not what is unchanged', { ...granted, analytics: refused }, { ...yes, analytics: false }, []],
     ['not what is not named, or not a purpose', granted, { unknown: true }, []],
     [
       'a repeated choice, a refusal too',
       { [AGENT]: createChoice({ choice: 'denied', until: NOW }), analytics: createChoice({ version: 1 }) },
-      { [AGENT]: false, analytics: false },
+      no,
       [`deny ${AGENT},analytics`],
     ],
-    [
-      'under GPC no grant that it overrules',
-      {},
-      { [AGENT]: true, analytics: true },
-      ['grant analytics'],
-      true,
-    ],
-    [
-      'under GPC no denial that it has made',
-      {},
-      { [AGENT]: false, analytics: false },
-      ['deny analytics'],
-      true,
-    ],
-    [
-      'a withdrawal that the ledger does not know of yet',
-      granted,
-      { [AGENT]: false },
-      [`withdraw ${AGENT}`],
-      true,
-    ],
+    ['under GPC no grant that it overrules', {}, yes, ['grant analytics'], true],
+    ['under GPC no denial that it has made', {}, no, ['deny analytics'], true],
+    ['a withdrawal before the ledger knows', granted, { [AGENT]: false }, [`withdraw ${AGENT}`], true],
     ['no second one', { [AGENT]: createChoice({ choice: 'withdrawn' }) }, { [AGENT]: false }, [], true],
     // A write of its own, for a purpose that may be asked for alone.
     ['a yes over the signal', {}, OVER, ['grant analytics', 'grant news over'], true],

@@ -30,19 +30,6 @@ for (const name of BROWSERS) {
       return url;
     }
 
-    it('the settings name the entry of a refusal on the page where it was made', async () => {
-      await open();
-      await at.banner.press('reject');
-      const { principalId } = await vi.waitFor(async () => {
-        expect(await at.banner.text('.heard')).toBe('Your choice was saved.');
-        return at.banner.state();
-      });
-      const check = (await at.shop.api.check(principalId ?? '', AGENT)) as { proof: { seq: number } };
-      await at.banner.press('reopen');
-      await at.banner.waitFor('close');
-      expect(await at.banner.text('.purposes')).toContain(`Entry no. ${check.proof.seq}.`);
-    });
-
     it('the last link of a page does not stay under the button', async () => {
       const away = '<p id="corner"><a id="imprint" href="#first">Imprint</a></p>';
       await open({ after: away });

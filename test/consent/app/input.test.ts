@@ -201,11 +201,7 @@ describe('a principalId is compared in NFC', () => {
 
   it('is one in a batch, in the state and in the history, and is echoed in NFC', async () => {
     const { seq } = await api.write('grant', { principalId: NFD });
-    const checks = SPELLINGS.map((principalId, i) => ({
-      id: String(i),
-      principalId,
-      purpose: PURPOSE,
-    }));
+    const checks = SPELLINGS.map((principalId, i) => ({ id: String(i), principalId, purpose: PURPOSE }));
     const batch = await api.post('/v1/consent/can-process/batch', { checks });
     expect((batch.json() as { results: readonly object[] }).results).toMatchObject(
       checks.map(() => ({ allowed: true, proof: { seq } })),
