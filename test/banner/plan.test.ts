@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planWrites, prove, remember, removePending, takeBack } from '../../src/banner/plan.ts';
+import type { ConsentRecord } from '../../src/banner/record.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT,
@@ -13,94 +14,53 @@ import {
 } from './support.ts';
 
 const key = (): string => 'key';
-const plan = (wants: Record<string, boolean>, terms = createTerms()) =>
-  planWrites(terms, new Map(Object.entries(wants)), key).map(({ action, purposes, gpc, policyVersion }) => ({
-    action,
-    purposes,
+const news = createPurpose({ id: 'news', gpc: 'ask' });
+const terms = (choices: ConsentRecord['choices'], gpc = false) =>
+  createTerms({
     gpc,
-    policyVersion,
-  }));
-const common = { gpc: false, policyVersion: 3 };
-const ALL = { [AGENT]: true, analytics: true };
-const ALL_REFUSED = { [AGENT]: false, analytics: false };
+    record: createRecord(choices),
+    config: createConfig({ purposes: [createPurpose(), analytics, news] }),
+  });
+const granted = { [AGENT]: createChoice() };
+const refused = createChoice({ choice: 'denied' });
+const over = createChoice({ overGpc: true });
+const yes: Wants = { [AGENT]: true, analytics: true };
+const no: Wants = { [AGENT]: false, analytics: false };
+const OVER: Wants = { [AGENT]: 'over-gpc', analytics: true, news: 'over-gpc' };
+
+type Wants = Readonly<Record<string, boolean | 'over-gpc'>>;
 
 describe('what is written', () => {
-  it('accept: one grant of what was asked; reject: one denial', () => {
-    expect(plan(ALL)).toEqual([{ action: 'grant', purposes: [AGENT, 'analytics'], ...common }]);
-    expect(plan(ALL_REFUSED)).toEqual([{ action: 'deny', purposes: [AGENT, 'analytics'], ...common }]);
-  });
-
-  it('refusals come first: whatever breaks in between, less is granted', () => {
-    const record = createRecord({ [AGENT]: createChoice() });
-    expect(plan({ [AGENT]: false, analytics: true }, createTerms({ record }))).toEqual([
-      { action: 'withdraw', purposes: [AGENT], ...common },
-      { action: 'grant', purposes: ['analytics'], ...common },
-    ]);
-  });
-
-  it('an unchanged choice is not written again, and a purpose that is not named keeps its choice', () => {
-    const record = createRecord({ [AGENT]: createChoice(), analytics: createChoice({ choice: 'denied' }) });
-    const terms = createTerms({ record });
-    expect(plan({ [AGENT]: true, analytics: false }, terms)).toEqual([]);
-    expect(plan({}, terms)).toEqual([]);
-    expect(plan({ unknown: true }, terms)).toEqual([]);
-    expect(plan({ analytics: true }, terms)).toEqual([
-      { action: 'grant', purposes: ['analytics'], ...common },
-    ]);
-  });
-
-  it('a repeated choice is written again, a refusal too', () => {
-    const record = createRecord({
-      [AGENT]: createChoice({ choice: 'denied', until: NOW }),
-      analytics: createChoice({ version: 1 }),
-    });
-    expect(plan(ALL_REFUSED, createTerms({ record }))).toEqual([
-      { action: 'deny', purposes: [AGENT, 'analytics'], ...common },
-    ]);
-  });
-
-  it('under GPC the signal’s purposes are never written, and the others carry it', () => {
-    const expected = { purposes: ['analytics'], gpc: true, policyVersion: 3 };
-    expect(plan(ALL, createTerms({ gpc: true }))).toEqual([{ action: 'grant', ...expected }]);
-    expect(plan(ALL_REFUSED, createTerms({ gpc: true }))).toEqual([{ action: 'deny', ...expected }]);
-    const record = createRecord({ [AGENT]: createChoice() });
-    expect(plan({ [AGENT]: true }, createTerms({ gpc: true, record }))).toEqual([]);
-  });
-
-  it('a yes over the signal is a write of its own, for a purpose that may be asked for alone', () => {
-    const news = createPurpose({ id: 'news', gpc: 'ask' });
-    const terms = createTerms({
-      gpc: true,
-      config: createConfig({ purposes: [createPurpose(), news, analytics] }),
-    });
-    const wants = new Map<string, boolean | 'over-gpc'>([
-      [AGENT, 'over-gpc'],
-      ['news', 'over-gpc'],
-      ['analytics', true],
-    ]);
-    expect(planWrites(terms, wants, key)).toEqual([
-      { action: 'grant', purposes: ['analytics'], policyVersion: 3, gpc: true, key: 'key' },
-      { action: 'grant', purposes: ['news'], policyVersion: 3, gpc: true, overGpc: true, key: 'key' },
-    ]);
-    expect(plan({ news: true }, terms)).toEqual([]);
-    expect(planWrites({ ...terms, gpc: false }, new Map([['news', 'over-gpc']]), key)).toEqual([]);
-  });
-
-  it('a yes over the signal is taken back as any other', () => {
-    const news = createPurpose({ id: 'news', gpc: 'ask' });
-    const record = createRecord({ news: createChoice({ overGpc: true }) });
-    const terms = createTerms({ gpc: true, record, config: createConfig({ purposes: [news] }) });
-    expect(plan({ news: false }, terms)).toMatchObject([{ action: 'withdraw', purposes: ['news'] }]);
-    expect(plan({ news: true }, terms)).toEqual([]);
-  });
-
-  it('a grant can be withdrawn under a signal that the ledger has not received yet', () => {
-    const record = createRecord({ [AGENT]: createChoice() });
-    expect(plan({ [AGENT]: false }, createTerms({ gpc: true, record }))).toEqual([
-      { action: 'withdraw', purposes: [AGENT], gpc: true, policyVersion: 3 },
-    ]);
-    const withdrawn = createRecord({ [AGENT]: createChoice({ choice: 'withdrawn' }) });
-    expect(plan({ [AGENT]: false }, createTerms({ gpc: true, record: withdrawn }))).toEqual([]);
+  it.each<[what: string, choices: ConsentRecord['choices'], wants: Wants, writes: string[], gpc?: true]>([
+    ['accept is one grant', {}, yes, [`grant ${AGENT},analytics`]],
+    ['reject is one denial', {}, no, [`deny ${AGENT},analytics`]],
+    // Whatever breaks in between, less is granted.
+    ['refusals come first', granted, { ...yes, [AGENT]: false }, [`withdraw ${AGENT}`, 'grant analytics']],
+    ['not what is unchanged', { ...granted, analytics: refused }, { ...yes, analytics: false }, []],
+    ['not what is not named, or not a purpose', granted, { unknown: true }, []],
+    [
+      'a repeated choice, a refusal too',
+      { [AGENT]: createChoice({ choice: 'denied', until: NOW }), analytics: createChoice({ version: 1 }) },
+      no,
+      [`deny ${AGENT},analytics`],
+    ],
+    ['under GPC no grant that it overrules', {}, yes, ['grant analytics'], true],
+    ['under GPC no denial that it has made', {}, no, ['deny analytics'], true],
+    ['a withdrawal before the ledger knows', granted, { [AGENT]: false }, [`withdraw ${AGENT}`], true],
+    ['no second one', { [AGENT]: createChoice({ choice: 'withdrawn' }) }, { [AGENT]: false }, [], true],
+    // A write of its own, for a purpose that may be asked for alone.
+    ['a yes over the signal', {}, OVER, ['grant analytics', 'grant news over'], true],
+    ['no such yes without the signal', {}, { news: 'over-gpc' }, []],
+    ['a plain yes is none', {}, { news: true }, [], true],
+    ['it is taken back as any other', { news: over }, { news: false }, ['withdraw news'], true],
+    ['and not given twice', { news: over }, { news: true }, [], true],
+  ])('%s', (_what, choices, wants, writes, gpc = undefined) => {
+    const planned = planWrites(terms(choices, gpc), new Map(Object.entries(wants)), key);
+    const said = planned.map(
+      ({ action, purposes, overGpc }) => `${action} ${purposes.join()}${overGpc ? ' over' : ''}`,
+    );
+    expect(said).toEqual(writes);
+    for (const one of planned) expect(one).toMatchObject({ gpc: gpc === true, policyVersion: 3, key: 'key' });
   });
 });
 
@@ -119,36 +79,19 @@ describe('what is remembered', () => {
 
   it('a grant, as long as its purpose says, with its entry', () => {
     const { choices } = remember(createRecord(), write, createTerms(), entries);
+    const grant = { choice: 'granted', version: 3, at: NOW };
+    const [first, second] = entries.map(({ seq, hash }) => ({ seq, hash }));
     expect(choices).toEqual({
-      [AGENT]: {
-        choice: 'granted',
-        version: 3,
-        at: NOW,
-        until: NOW + 180 * DAY,
-        proof: { seq: 4, hash: 'd'.repeat(64) },
-      },
-      analytics: {
-        choice: 'granted',
-        version: 3,
-        at: NOW,
-        until: NOW + 30 * DAY,
-        proof: { seq: 5, hash: 'e'.repeat(64) },
-      },
+      [AGENT]: { ...grant, until: NOW + 180 * DAY, proof: first },
+      analytics: { ...grant, until: NOW + 30 * DAY, proof: second },
     });
   });
 
   it('a yes over the signal as one, and nothing else', () => {
-    const over = { ...write, gpc: true, overGpc: true } as const;
-    expect(remember(createRecord(), over, createTerms(), entries).choices[AGENT]).toMatchObject({
-      overGpc: true,
-    });
-    expect(remember(createRecord(), write, createTerms(), entries).choices[AGENT]).not.toHaveProperty(
-      'overGpc',
-    );
-    const back = { ...over, action: 'withdraw' } as const;
-    expect(remember(createRecord(), back, createTerms(), entries).choices[AGENT]).not.toHaveProperty(
-      'overGpc',
-    );
+    const yes = { ...write, gpc: true, overGpc: true } as const;
+    const saysOver = (made: typeof write | typeof yes, action: 'grant' | 'withdraw' = 'grant') =>
+      remember(createRecord(), { ...made, action }, createTerms(), entries).choices[AGENT]?.overGpc;
+    expect([saysOver(yes), saysOver(write), saysOver(yes, 'withdraw')]).toEqual([true, undefined, undefined]);
   });
 
   it('a refusal, as long as a grant, and its proof once the ledger has it', () => {

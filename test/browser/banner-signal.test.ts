@@ -66,8 +66,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await at.banner.text('.layer')).toContain('Audience measurement');
       expect(await at.banner.text('.layer')).not.toContain('Device identification');
       expect(await at.banner.text('.layer .chip')).toBe('Global Privacy Control honoured');
-      await at.banner.press('accept');
-      await at.banner.waitFor('reopen');
+      await at.banner.answer('accept');
       const { granted, principalId } = await at.banner.state();
       expect(granted).toEqual([ANALYTICS]);
       const storedChoices = (await at.page.evaluate(
@@ -129,8 +128,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         await at.enter();
         const url = plain.page();
         await at.page.goto(url);
-        await at.banner.press('accept');
-        await at.banner.waitFor('reopen');
+        await at.banner.answer('accept');
         const before = await at.banner.receipt();
         const id = before.principalId ?? '';
 
@@ -153,8 +151,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         await at.page.removeScriptToEvaluateOnNewDocument(script.identifier);
         await at.page.goto(url);
         expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [], gpc: false });
-        await at.banner.press('accept');
-        await at.banner.waitFor('reopen');
+        await at.banner.answer('accept');
         expect(await plain.api.check(id)).toMatchObject({ allowed: true });
         expect(await identify(plain)).toMatchObject({ status: 200 });
       });

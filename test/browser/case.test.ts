@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -83,10 +82,6 @@ describeInChromium('browser/case', () => {
     expect(found.passes.length).toBeGreaterThan(5);
     return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
   }
-  async function shot(name: string): Promise<void> {
-    const dir = process.env['SHOTS'];
-    if (dir) await page.screenshot({ path: join(dir, `case-${name}.png`), fullPage: true });
-  }
   const expectFits = async (width: number): Promise<void> =>
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
 
@@ -100,13 +95,11 @@ describeInChromium('browser/case', () => {
     expect(await page.locator('#reply').isVisible()).toBe(false);
     expect(await page.locator('#ruling').isVisible()).toBe(false);
     expect(await violations()).toEqual([]);
-    await shot('open-390');
     await reviewers.ask(RITA, contestId, 'Which screen reader do you use?');
     await page.reload();
     await page.getByLabel('Your answer').fill(`NVDA ${HOSTILE}`);
     expect(await violations()).toEqual([]);
     await expectFits(390);
-    await shot('asked-390');
     await page.getByRole('button', { name: 'Send the answer' }).click();
     await page.getByText('Your answer was sent to the reviewer.').waitFor();
     expect(await page.locator('#reply').isVisible()).toBe(false);
@@ -120,7 +113,6 @@ describeInChromium('browser/case', () => {
     expect(reasons).toMatch(/first reviewer.*explains every sign.*second reviewer.*I agree/);
     expect(await violations()).toEqual([]);
     await expectFits(390);
-    await shot('overturned-390');
     await page.emulateMedia({ media: 'print' });
     expect(await page.locator('#open').isVisible()).toBe(false);
     expect(await page.locator('#state').isVisible()).toBe(true);
@@ -139,7 +131,6 @@ describeInChromium('browser/case', () => {
     await page.keyboard.press('Enter');
     await shown('We will answer by');
     expect(await violations()).toEqual([]);
-    await shot('open-dark-1440');
     expect(page.url()).toBe(`${rights.gpd.url}/case`);
     await page.getByLabel('Case key').fill('7ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-Z');
     await page.keyboard.press('Enter');

@@ -1,8 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createIngestAnswer, GRANTED } from './support/answers.ts';
+import { createIngestAnswer, createSealKey, GRANTED, pubKeyBody } from './support/answers.ts';
 import { describeInChromium, launchShell } from './support/chromium.ts';
-import { createSealKey, pubKeyBody } from './support/seal-keys.ts';
 import { type Site, startSite } from './support/site.ts';
 
 const KID = 'shop';

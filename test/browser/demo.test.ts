@@ -7,6 +7,18 @@ import { type Demo, startDemo } from './support/demo.ts';
 const WATCH = `window.violations = [];
 addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective + ' ' + e.blockedURI));`;
 
+/** Counts the steps that reach the lowest 40 pixels, where the banner's button is, while the page is scrolled through. */
+const STEPS_BESIDE_BUTTON = `(() => {
+  const found = new Set();
+  for (let top = 0; top < document.documentElement.scrollHeight; top += 100) {
+    window.scrollTo({ top, behavior: 'instant' });
+    const element = document.elementFromPoint(innerWidth - 20, innerHeight - 40);
+    if (element?.closest('main')) found.add(element);
+  }
+  window.scrollTo({ top: 0, behavior: 'instant' });
+  return found.size;
+})()`;
+
 describeInChromium('browser/demo', () => {
   let demo: Demo;
   let browser: Browser;
@@ -126,21 +138,6 @@ describeInChromium('browser/demo', () => {
     );
   });
 
-  it('files a contest without an account, and says by when it is reviewed', async () => {
-    await open();
-    await pressAndWait('consent-accept');
-    await press('contest');
-    await page.locator('textarea[name="statement"]').fill('I am a person.');
-    await press('file');
-    await expect.poll(() => read('case-key')).toMatch(/^([0-9A-Z]{5}-){5}[0-9A-Z]$/);
-    expect(await page.locator('[data-field="filed"]').textContent()).toMatch(
-      /^A person will review it by \d/,
-    );
-    expect(await page.getByTestId('case-link').getAttribute('href')).toBe(`/case#${await read('case-key')}`);
-    expect(await page.getByTestId('contest').isVisible()).toBe(false);
-    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
-  });
-
   it('links to a page that shows that visit and what this browser agreed to, and withdraws it', async () => {
     await open();
     await pressAndWait('consent-accept');
@@ -165,14 +162,6 @@ describeInChromium('browser/demo', () => {
     expect(heard).toContain('POST /v1/consent/withdraw');
     expect(await read('status')).toMatch(/^Withdrawn\. No further visit is checked/);
     expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
-  });
-
-  it('remembers the choice and asks again by itself on the next visit', async () => {
-    await open();
-    await pressAndWait('consent-accept');
-    await page.reload();
-    await page.getByTestId('result-reason').waitFor();
-    expect(await read('result-confidence')).toBe('0.99');
   });
 
   it('shows the entry of the ledger that says so', async () => {
@@ -210,25 +199,6 @@ describeInChromium('browser/demo', () => {
     expect(identifyLines()).toEqual([]);
   });
 
-  it('works by keyboard alone', async () => {
-    await open();
-    await page.getByTestId('consent-accept').waitFor();
-    const focused = () =>
-      page.evaluate(
-        '(document.activeElement.shadowRoot ?? document).activeElement?.dataset.testid ?? document.activeElement.dataset.action',
-      );
-    await page.keyboard.press('Tab');
-    expect(await focused()).toBe('consent-accept');
-    await page.keyboard.press('Enter');
-    await page.getByTestId('result-reason').waitFor();
-    await idle();
-    expect(await focused()).toBe('consent-reopen');
-    await page.getByTestId('consent-withdraw').focus();
-    await page.keyboard.press('Enter');
-    await expect.poll(() => read('result-reason')).toBe('consent-missing');
-    await expect.poll(focused).toBe('ask-anyway');
-  });
-
   it('is readable without JavaScript and says what needs it', async () => {
     await open({ javaScriptEnabled: false });
     const text = await page.locator('main').textContent();
@@ -250,7 +220,6 @@ describeInChromium('browser/demo', () => {
     });
   });
 
-  // The last: the others count on being the first visit of this device.
   it('offers a passkey on a shared device, and shows the id that is its own', async () => {
     await open();
     const cdp = await page.context().newCDPSession(page);
@@ -277,5 +246,74 @@ describeInChromium('browser/demo', () => {
     });
     expect(after.visitorId).not.toBe(before.visitorId);
     expect(await page.evaluate('window.violations')).toEqual([]);
+  });
+
+  const verdict = (name: string) =>
+    page.locator(`[data-part="verdict"][data-class="${name}"]`).waitFor({ state: 'visible' });
+  const done = (step: string) => page.locator(`[data-step="${step}"][data-done]`).waitFor();
+
+  /** The link of the step opens the console, signed in, at the case. */
+  async function openCase(hook: string, name: string): Promise<Page> {
+    const [desk] = await Promise.all([page.context().waitForEvent('page'), page.getByTestId(hook).click()]);
+    await desk.getByRole('link', { name }).waitFor();
+    await desk.getByRole('heading', { name: 'Contested decision' }).waitFor();
+    return desk;
+  }
+
+  it('the tour: choose, be a bot, ask, rule, heal, verify, withdraw', async () => {
+    await open();
+    await page.goto(new URL('/', demo.shop).href);
+    await page.getByTestId('consent-accept').waitFor();
+    await page.getByTestId('consent-accept').click();
+    await done('choose');
+    await done('verdict');
+
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate(STEPS_BESIDE_BUTTON)).toBe(0);
+
+    await page.getByTestId('bot').click();
+    await done('bot');
+    await verdict('undeclared_automation');
+    await page.locator('[data-part="rules"] li', { hasText: 'A1 ·' }).waitFor();
+    await page.getByTestId('heal').click();
+    await page.getByText('It still counts as a bot').waitFor();
+
+    await page.getByTestId('contest').click();
+    await page.locator('textarea[name="statement"]').fill('I let a script do my shopping. I am a person.');
+    await page.getByTestId('file').click();
+    await done('contest');
+    await page.getByText('A person will review it by').waitFor();
+
+    const rosa = await openCase('as-rosa', 'Rosa Reviewer');
+    await rosa.getByRole('button', { name: 'Claim' }).click();
+    await rosa.getByLabel('Overturn it.').check();
+    await rosa
+      .getByLabel('Your reason, for the person')
+      .fill('You told us that you drive the browser yourself.');
+    await rosa.getByRole('button', { name: 'Propose' }).click();
+    await rosa.getByText('Another reviewer').first().waitFor();
+    await page.getByTestId('heal').click();
+    await page.getByText('It still counts as a bot').waitFor();
+
+    const remy = await openCase('as-remy', 'Remy Reviewer');
+    await remy.getByRole('button', { name: /Confirm/ }).click();
+    await remy.getByText('the person can read the outcome').waitFor();
+    await remy.goto(new URL('/console/overview', demo.shop).href);
+
+    await page.getByTestId('heal').click();
+    await done('heal');
+    await verdict('human');
+
+    await page.getByTestId('verify').click();
+    await done('verify');
+    expect(await page.getByTestId('verified').textContent()).toContain('The log is whole');
+
+    await page.getByTestId('check-again').click();
+    await page.getByTestId('consent-withdraw').click();
+    await done('withdraw');
+    await page.getByText('Nothing was sent: you have withdrawn your consent.').waitFor();
+    await page.getByTestId('ask-anyway').click();
+    await page.getByTestId('result-status').getByText('HTTP 451').waitFor();
+    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
   });
 });

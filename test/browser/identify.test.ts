@@ -2,9 +2,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { plaintextSchema, sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { readSignals } from '../../src/schema/signals.ts';
-import { createIngestAnswer, GRANTED } from './support/answers.ts';
+import { createIngestAnswer, createSealKey, GRANTED, pubKeyBody, type SealKey } from './support/answers.ts';
 import { describeInChromium, launchShell } from './support/chromium.ts';
-import { createSealKey, pubKeyBody, type SealKey } from './support/seal-keys.ts';
 import { type Answer, type Exchange, type Site, startSite } from './support/site.ts';
 
 const KID = 'shop';
@@ -51,9 +50,16 @@ describeInChromium('browser/identify', () => {
     headers: { 'cache-control': 'public, max-age=300', ...headers },
   });
 
-  it('sends one sealed bundle with the plaintext of the contract', async () => {
+  /** gpd answers every bundle with this. @returns its key */
+  function answering(answer: Answer, headers = {}): SealKey {
     const key = createSealKey();
-    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
+    gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key, headers));
+    return key;
+  }
+  const ok = (): SealKey => answering(createIngestAnswer('ok'));
+
+  it('sends one sealed bundle with the plaintext of the contract', async () => {
+    const key = ok();
     const before = Date.now();
     expect(await identify()).toMatchObject({ sent: true, status: 200, response: { reason: 'ok' } });
     const posts = site.exchanges.filter(isPost);
@@ -69,8 +75,7 @@ describeInChromium('browser/identify', () => {
   });
 
   it('asks below the path that it was served from', async () => {
-    const key = createSealKey();
-    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
+    ok();
     const options = JSON.stringify({ kid: KID, consent: CONSENT });
     const result = await page.evaluate(
       `import('/gpd/v1/agent.js').then((agent) => agent.identify(${options}))`,
@@ -82,8 +87,7 @@ describeInChromium('browser/identify', () => {
   });
 
   it('uses the key it has for a second bundle, with another nonce and ephemeral key', async () => {
-    const key = createSealKey();
-    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
+    const key = ok();
     await identify();
     await identify();
     const [first, second] = site.exchanges.filter(isPost);
@@ -115,8 +119,7 @@ describeInChromium('browser/identify', () => {
   });
 
   it('gives up after the second decrypt-failed and tells it', async () => {
-    const key = createSealKey();
-    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('decrypt-failed') : keyAnswer(key));
+    answering(createIngestAnswer('decrypt-failed'));
     expect(await identify()).toMatchObject({
       sent: true,
       status: 400,
@@ -187,35 +190,29 @@ describeInChromium('browser/identify', () => {
   });
 
   it('stale by a clock that agrees: asked once more, and not sent again', async () => {
-    const key = createSealKey();
     const answer = createIngestAnswer('stale');
-    gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key));
+    answering(answer);
     expect(await identify()).toEqual({ sent: true, status: 400, response: answer.body });
     expect(site.exchanges.filter(isPost)).toHaveLength(1);
     expect(site.exchanges.filter(isKey)).toHaveLength(2);
   });
 
   it('stale again after the correction is told, with how far the clock is off', async () => {
-    const key = createSealKey();
-    const date = new Date(Date.now() - 600_000).toUTCString();
-    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('stale') : keyAnswer(key, { date }));
+    answering(createIngestAnswer('stale'), { date: new Date(Date.now() - 600_000).toUTCString() });
     expect(await identify()).toMatchObject({ status: 400, clockAheadMs: expect.any(Number) });
     expect(site.exchanges.filter(isPost)).toHaveLength(2);
   });
 
   it.each(['consent-missing', 'replay', 'unknown'] as const)('hands on %s as it is', async (reason) => {
-    const key = createSealKey();
     const answer = createIngestAnswer(reason);
-    gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key));
+    answering(answer);
     expect(await identify()).toEqual({ sent: true, status: answer.status, response: answer.body });
     expect(site.exchanges.filter(isPost)).toHaveLength(1);
   });
 
   it('tells a refusal before the core from a verdict', async () => {
-    const key = createSealKey();
     const body = { error: 'rate-limited', reason: 'rate-limited' };
-    gpd = (exchange) =>
-      isPost(exchange) ? { status: 429, body, headers: { 'retry-after': '7' } } : keyAnswer(key);
+    answering({ status: 429, body, headers: { 'retry-after': '7' } });
     expect(await identify()).toMatchObject({
       sent: false,
       reason: 'unavailable',
@@ -227,23 +224,14 @@ describeInChromium('browser/identify', () => {
   });
 
   it.each([
-    ['no such kid', { status: 404, body: { error: 'unknown-kid' } }, 404, 'unknown-kid'],
-    ['another kid', { status: 200, body: { ...pubKeyBody('other', createSealKey()) } }, 200, null],
-    [
-      'no point',
-      { status: 200, body: { ...pubKeyBody(KID, createSealKey()), publicKey: 'AAAA' } },
-      200,
-      null,
-    ],
-    [
-      'another algorithm',
-      { status: 200, body: { ...pubKeyBody(KID, createSealKey()), alg: 'x' } },
-      200,
-      null,
-    ],
-    ['no JSON object', { status: 200, body: 1 }, 200, null],
-  ])('sends nothing for a key answer with %s', async (_what, answer, status, error) => {
-    gpd = () => answer;
+    ['no such kid', { error: 'unknown-kid' }, 404],
+    ['another kid', pubKeyBody('other', createSealKey())],
+    ['no point', { ...pubKeyBody(KID, createSealKey()), publicKey: 'AAAA' }],
+    ['another algorithm', { ...pubKeyBody(KID, createSealKey()), alg: 'x' }],
+    ['no JSON object', 1],
+  ])('sends nothing for a key answer with %s', async (_what, body, status = 200) => {
+    gpd = () => ({ status, body });
+    const error = status === 404 ? 'unknown-kid' : null;
     expect(await identify()).toMatchObject({ sent: false, cause: 'key', status, error });
     expect(site.exchanges.filter(isPost)).toEqual([]);
   });
@@ -260,9 +248,7 @@ describeInChromium('browser/identify', () => {
   });
 
   it('follows no redirect with the bundle', async () => {
-    const key = createSealKey();
-    gpd = (exchange) =>
-      isPost(exchange) ? { status: 307, body: {}, headers: { location: '/elsewhere' } } : keyAnswer(key);
+    answering({ status: 307, body: {}, headers: { location: '/elsewhere' } });
     expect(await identify()).toMatchObject({ sent: false, cause: 'network' });
     expect(site.exchanges.some(({ path }) => path === '/elsewhere')).toBe(false);
   });
@@ -276,8 +262,7 @@ describeInChromium('browser/identify', () => {
   });
 
   it('works without a worker and below a base path', async () => {
-    const key = createSealKey();
-    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
+    ok();
     await identify({ endpoint: '/_fp/base/', workerUrl: null });
     const [post] = site.exchanges.filter(isPost);
     expect(post!.path).toBe('/_fp/base/_fp/i/v1');
@@ -290,8 +275,7 @@ describeInChromium('browser/identify', () => {
     ['of another origin', { workerUrl: 'http://localhost:9/agent-worker.js' }, 'worker'],
     ['that is there', { workerUrl: '/v1/agent-worker.js' }, undefined],
   ])('tells what is missing: a worker file %s', async (_what, options, incomplete) => {
-    const key = createSealKey();
-    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
+    ok();
     const results = [
       await identify(options),
       await page.evaluate("import('/v1/agent.js').then((agent) => agent.update())"),

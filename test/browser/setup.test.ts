@@ -7,9 +7,8 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { runProgram, type Spawned, spawnGpd, tempDir } from '../support/command.ts';
 import { describeInChromium, launchShell } from './support/chromium.ts';
 
-/** `gpd serve --setup` from its link to the first visit. SHOTS names a folder for pictures of the pages. */
+/** `gpd serve --setup` from its link to the first visit. */
 
-const { SHOTS } = process.env;
 const WAIT = { timeout: 60_000, interval: 50 };
 
 describeInChromium('serve --setup', () => {
@@ -60,12 +59,10 @@ describeInChromium('serve --setup', () => {
     await page.getByLabel('Contact').fill('privacy@shop.example');
     await page.getByRole('button', { name: 'Make the keys' }).click();
     await page.getByRole('alert').getByText('a kid is').waitFor();
-    if (SHOTS) await page.screenshot({ path: join(SHOTS, 'setup-form.png'), fullPage: true });
     await page.getByLabel('Tenant').fill('shop');
     await page.getByRole('button', { name: 'Make the keys' }).click();
     await page.getByText('No visit has arrived yet').waitFor();
     snippet = (await page.getByTestId('snippet').textContent()) ?? '';
-    if (SHOTS) await page.screenshot({ path: join(SHOTS, 'setup-done.png'), fullPage: true });
     expect(readFileSync(join(cwd, 'gpd.toml'), 'utf8')).toContain(new URL(setup).origin);
 
     // That address now serves a page of the tenant with the snippet as the setup page shows it.

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
+import { FONTS } from '../../src/agent/collect/fonts.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 
-/** A visit that is judged twice, by the built agent: at load, and after the person has pressed something (ADR 0054). */
+/** The built agent on a real page: a visit is judged at load and after the person has pressed something (ADR 0054). */
 
 interface Answer {
   readonly sent: boolean;
@@ -11,6 +12,28 @@ interface Answer {
   readonly reason?: string;
   readonly response?: { readonly reason: string; readonly requestId: string; readonly visitorId: string };
 }
+
+/**
+ * A page brings its own fonts and libraries along; the visitor id is of the device (signals.md, section 4).
+ * Each has an effect that the page itself sees: the expression is true before it, and false after it.
+ */
+const BROUGHT: readonly (readonly [what: string, untouched: string, bring: string])[] = [
+  [
+    'web fonts under the names of system fonts',
+    `(() => {
+      const context = document.createElement('canvas').getContext('2d');
+      const width = (font) => ((context.font = font), context.measureText('mwiIO&07').width);
+      return width('64px "Cutive Mono", serif') === width('64px serif');
+    })()`,
+    `Promise.all(${JSON.stringify(FONTS)}.map((name) => {
+      const local = ['DejaVu Sans Mono', 'Liberation Mono', 'Noto Sans Mono', 'Courier New'];
+      const face = new FontFace(name, local.map((font) => 'local("' + font + '")').join());
+      document.fonts.add(face);
+      return face.load();
+    }))`,
+  ],
+  ['a library that mends Math', 'Math.expm1(1) !== 1', '(Math.expm1 = () => 1)'],
+];
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeWithTool(`browser/update in ${name}`, missingBrowser(name), () => {
@@ -20,8 +43,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
     async function enter(): Promise<void> {
       await at.enter();
       await at.page.goto(at.shop.page());
-      await at.banner.press('accept');
-      await at.banner.waitFor('reopen');
+      await at.banner.answer('accept');
     }
     const ask = (call: string): Promise<Answer> =>
       at.page.evaluate(
@@ -85,6 +107,16 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await decision(first)).not.toHaveProperty('supersededBy');
       expect(await identify()).toMatchObject(OK);
       expect(await ask('update()')).toMatchObject(OK);
+    });
+
+    it.each(BROUGHT)('%s: the same id', async (_what, untouched, bring) => {
+      await enter();
+      expect(await at.page.evaluate(untouched)).toBe(true);
+      const before = await identify();
+      expect(before).toMatchObject(OK);
+      await at.page.evaluate(`(async () => void (await ${bring}))()`);
+      expect(await at.page.evaluate(untouched)).toBe(false);
+      expect((await identify()).response?.visitorId).toBe(before.response?.visitorId);
     });
   });
 }

@@ -138,22 +138,6 @@ describe('decideConsent', () => {
     expect(reasonFor(createState({ gpc: false, event }))).toBe('never-asked');
   });
 
-  it('says who gave the grant that it rests on, and of nothing else', () => {
-    const givenOf = (over: Partial<ConsentEvent> | null, purpose = 'ads', lax = true) =>
-      decideConsent(
-        purpose,
-        createState({ event: over && createEvent(over) }),
-        { ...rules, deniesDoubted: !lax },
-        NOW,
-      );
-    for (const givenBy of ['person', 'agent', 'automation'] as const)
-      expect(givenOf({ given: givenBy })).toMatchObject({ allowed: true, given: givenBy });
-    expect(givenOf({ given: 'agent' }, 'ads', false)).toMatchObject({ reason: 'doubted', given: 'agent' });
-    expect(givenOf({})).toMatchObject({ allowed: true, given: 'unknown' });
-    expect(givenOf(null).given).toBe('unknown');
-    expect(givenOf({ given: 'agent' }, 'nobody-defined-it').given).toBe('unknown');
-  });
-
   it('a doubt never turns a no into a yes, and without `deny` it changes no answer', () => {
     const event = fc.record({
       seq: fc.nat(),
@@ -189,27 +173,6 @@ describe('decideConsent', () => {
         },
       ),
     );
-  });
-
-  it('a grant lasts up to its expiry and not a millisecond longer', () => {
-    const state = createState({ event: createEvent({ expiresAt: NOW }) });
-    expect(reasonFor(state, 'ads', NOW - 1)).toBe('granted');
-    expect(reasonFor(state, 'ads', NOW)).toBe('expired');
-    expect(reasonFor(createState({ event: createEvent({ expiresAt: null }) }), 'ads', NOW * 2)).toBe(
-      'granted',
-    );
-  });
-
-  it('only a material policy outdates a grant', () => {
-    const grantOf = (policyVersion: number): PrincipalState =>
-      createState({ event: createEvent({ policyVersion }) });
-    expect([1, 2, 3, 4, 5].map((version) => reasonFor(grantOf(version)))).toEqual([
-      'policy-outdated',
-      'policy-outdated',
-      'granted',
-      'granted',
-      'granted',
-    ]);
   });
 
   it('tells the expiry of a live grant only', () => {

@@ -78,16 +78,4 @@ describe('browserPrincipalId', () => {
     expect(browserPrincipalId(secret.toString('base64url'))).toBe(expected);
     expect(expected).toBe('b_Yw3NKWbEM2aRElRIu7JbT_QSpJxzLbLIq8G4WBvXEN0');
   });
-
-  it.each([
-    ['31 bytes', secret.subarray(1).toString('base64url')],
-    ['33 bytes', Buffer.concat([secret, secret.subarray(0, 1)]).toString('base64url')],
-    ['nothing', ''],
-    ['padding', secret.toString('base64')],
-    ['the other alphabet', Buffer.alloc(32, 0xff).toString('base64').replace('=', '')],
-    ['bits after the end', `${secret.toString('base64url').slice(0, -1)}9`],
-    ['a space', ` ${secret.toString('base64url')}`],
-  ])('is nobody’s for %s', (_what, text) => {
-    expect(browserPrincipalId(text)).toBeNull();
-  });
 });

@@ -69,13 +69,14 @@ describe('an inclusion proof', () => {
   });
 
   it('is not made of a leaf that the log does not have', async () => {
-    for (const [index, size] of [
+    const none = [
       [0, 0],
       [7, 7],
       [-1, 7],
       [0.5, 7],
       [0, Number.NaN],
-    ] as const) {
+    ] as const;
+    for (const [index, size] of none) {
       await expect(inclusionProof(index, size, reader), `${index} of ${size}`).rejects.toThrow(RangeError);
     }
   });
@@ -133,22 +134,6 @@ describe('a consistency proof', () => {
     const longer = Buffer.concat([root1, sibling.subarray(0, 1)]);
     expect(verifyConsistency(2, 4, [sibling], root1, root2)).toBe(true);
     expect(verifyConsistency(2, 4, [sibling.subarray(1)], longer, root2)).toBe(false);
-  });
-
-  it('does not verify once an entry of the older log was changed, removed or added', async () => {
-    const [size1, size2] = [300, 900];
-    const root1 = naiveRoot(leaves.slice(0, size1));
-    const rewritten = {
-      changed: leaves.with(100, Buffer.alloc(32, 9)),
-      removed: leaves.toSpliced(100, 1),
-      added: leaves.toSpliced(100, 0, Buffer.alloc(32, 9)),
-    };
-    for (const [title, other] of Object.entries(rewritten)) {
-      const log = createLog(other);
-      const proof = await consistencyProof(size1, size2, log.reader);
-      const root2 = await rootAt(size2, log.reader);
-      expect(verifyConsistency(size1, size2, proof, root1, root2), title).toBe(false);
-    }
   });
 
   it('is not made from an empty log, from a larger one or of no sizes', async () => {

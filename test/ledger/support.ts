@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { HashReader } from '../../src/ledger/merkle.ts';
 import {
   appendLeaves,
@@ -61,68 +59,4 @@ export function flipBit(bytes: Uint8Array, bit: number): Buffer {
   const changed = Buffer.from(bytes);
   changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
   return changed;
-}
-
-const PROOF_CASES = 'merkle/proof-cases.json';
-
-function proofCasesFile(): string | null {
-  const named = process.env['VECTORS_DIR'] ?? '';
-  const found = [join(named, 'third-party', PROOF_CASES), join(named, PROOF_CASES)].find((path) =>
-    existsSync(path),
-  );
-  return named === '' ? null : (found ?? null);
-}
-
-/** Null when the cases are there; else why not, and the remedy. */
-export function missingProofCases(): string | null {
-  return proofCasesFile() === null ? `VECTORS_DIR names no folder with third-party/${PROOF_CASES}` : null;
-}
-
-interface Case {
-  readonly name: string;
-  readonly wantErr: boolean;
-  readonly proof: readonly string[] | null;
-}
-
-export interface InclusionCase extends Case {
-  readonly leafIdx: number;
-  readonly leafHash: string;
-  readonly root: string;
-  readonly treeSize: number;
-  readonly start: number;
-  readonly end: number;
-}
-
-export interface ConsistencyCase extends Case {
-  readonly root1: string;
-  readonly root2: string;
-  readonly size1: number;
-  readonly size2: number;
-  readonly start: number;
-  readonly end: number;
-  readonly size: number;
-}
-
-/** The cases whose name begins so. */
-export function readProofCases<Kind extends Case>(kind: string): readonly Kind[] {
-  const path = proofCasesFile();
-  if (path === null) return [];
-  const cases = JSON.parse(readFileSync(path, 'utf8')) as readonly Kind[];
-  return cases.filter(({ name }) => name.startsWith(`${kind}/`));
-}
-
-/** A file of test/vectors/ledger, which is part of this repository. */
-export function ledgerVector(name: string): Buffer {
-  return readFileSync(new URL(`../vectors/ledger/${name}`, import.meta.url));
-}
-
-export interface VectorEntry {
-  readonly seq: number;
-  readonly leafHash: string;
-  readonly entry: string;
-}
-
-export function vectorEntries(): readonly VectorEntry[] {
-  const lines = ledgerVector('entries.ndjson').toString().trimEnd().split('\n');
-  return lines.map((line) => JSON.parse(line) as VectorEntry);
 }

@@ -31,9 +31,7 @@ export function useMyData() {
       code: 0,
     });
     const tls = tempDir('tls');
-    const tlsInit = await runGpd(['tls', 'init', '--out', tls, '--host', 'localhost'], {
-      env,
-    });
+    const tlsInit = await runGpd(['tls', 'init', '--out', tls, '--host', 'localhost'], { env });
     expect({ code: tlsInit.code, stderr: tlsInit.stderr }).toMatchObject({ code: 0 });
     gpd = await startGpd({
       dataDir,

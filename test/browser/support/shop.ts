@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'puppeteer-core';
-import { type Api, apiOf } from '../../consent/app/support/api.ts';
-import { execute, executeSealed } from '../../support/database.ts';
+import { type Api, addKeys, apiOf } from '../../consent/app/support/api.ts';
+import { executeSealed } from '../../support/database.ts';
 import { initGpd, startGpd } from '../../support/server.ts';
 
 /** A shop of another origin than gpd's, under the strictest policy that lets the snippet in, and the real gpd. */
@@ -125,29 +125,6 @@ export const LIBRARY = `${inline('window.ran = ["before"];')}
   <script type="text/plain" data-purpose="${ANALYTICS}" src="/missing.js"></script>
   ${inline('window.ran.push("last");')}`;
 
-function createKey(scope: string, prefix: string, seed: string) {
-  const key = `gpd_${prefix}_${Buffer.from(seed.padEnd(32, '.')).toString('base64url')}`;
-  return { key, scope };
-}
-
-async function insertKeys(dataDir: string) {
-  const { createHash } = await import('node:crypto');
-  const keys = {
-    publishable: createKey('publishable', 'pk', 'page'),
-    secret: createKey('secret', 'sk', 'backend'),
-    operator: createKey('operator', 'op', 'operator'),
-  };
-  for (const { key, scope } of Object.values(keys)) {
-    const hash = createHash('sha256').update(key).digest('hex');
-    await execute(
-      dataDir,
-      `INSERT INTO api_keys (kid, id, scope, name, hash, created_at, revoked_at)
-        VALUES ('${KID}', 'key_${hash.slice(0, 26)}', '${scope}', 'test', '${hash}', 1, NULL)`,
-    );
-  }
-  return Object.fromEntries(Object.entries(keys).map(([name, { key }]) => [name, key]));
-}
-
 const analyticsSql = `INSERT INTO purposes (kid, id, title, description, lawful_basis, gpc, ttl_days)
   VALUES ('${KID}', '${ANALYTICS}', 'Audience measurement', 'Counts visits to learn which pages are read.',
     'consent', 'ignore', 30)`;
@@ -195,15 +172,15 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
     ...(analytics ? [analyticsSql] : []),
     ...(ask ? [`UPDATE purposes SET gpc = 'ask' WHERE kid = '${KID}'`] : []),
   );
-  const keys = await insertKeys(dataDir);
-  key = keys['publishable'] ?? '';
+  const keys = await addKeys(dataDir, KID);
+  key = keys.publishable;
   const start = (port: string) => startGpd({ dataDir, args: ['--port', port] });
   let gpd = await start('0');
   let away = false;
   const { port } = gpd;
   gpdUrl = `http://localhost:${port}`;
   const shop = {
-    api: apiOf(gpd, keys as Api['keys']),
+    api: apiOf(gpd, keys),
     origin,
     asked: requestedPaths,
     page(options: ShopPage = {}) {
@@ -219,7 +196,7 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
       if (!away) return;
       gpd = await start(String(port));
       away = false;
-      shop.api = apiOf(gpd, keys as Api['keys']);
+      shop.api = apiOf(gpd, keys);
     },
     async close() {
       server.closeAllConnections();
@@ -237,10 +214,16 @@ export function bannerOf(page: Page) {
     page.evaluate(
       `(() => { const root = document.querySelector('gpd-consent')?.shadowRoot; ${body} })()`,
     ) as Promise<T>;
+  const press = async (name: string): Promise<void> => {
+    const element = await page.waitForSelector(hook(name), { visible: true });
+    await element?.click();
+  };
   return {
-    press: async (name: string): Promise<void> => {
-      const element = await page.waitForSelector(hook(name), { visible: true });
-      await element?.click();
+    press,
+    /** Presses, and waits until the banner has gone. */
+    answer: async (name: 'accept' | 'reject'): Promise<void> => {
+      await press(name);
+      await page.waitForSelector(hook('reopen'), { visible: true });
     },
     shown: (name: string): Promise<boolean> =>
       inside(`const e = root?.querySelector('[data-testid="consent-${name}"]');

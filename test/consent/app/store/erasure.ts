@@ -1,115 +1,98 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../../src/db/engine.ts';
-import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
 import { shredPrincipal } from '../../../support/shred-principal.ts';
 import {
   addLog,
   allEntries,
   append,
-  auditLog,
   createAppend,
   createAppender,
+  expectWhole,
   macOf,
+  type Nodes,
   opens,
   principalKey,
-  simulateErasure,
   stateOf,
   WRAP_KEY,
 } from './fixture.ts';
 
-const shred = (database: Database, kid: string, principalId = 'anna') =>
-  shredPrincipal(
-    database,
-    {
-      kid,
-      principal: `ref-${principalId}`,
-      principalId,
-      wrapKey: WRAP_KEY,
-      stateMac: macOf(kid),
-      notify: () => [],
-    },
-    NOW,
-  );
+function shred(database: Database, kid: string) {
+  const anna = { kid, principal: 'ref-anna', principalId: 'anna' };
+  const keys = { wrapKey: WRAP_KEY, stateMac: macOf(kid) };
+  return shredPrincipal(database, { ...anna, ...keys, notify: () => [] }, NOW);
+}
 
-export function erasureContract(make: MakeDatabase): void {
+export function erasureContract(at: Nodes): void {
   describe('consent and erasure', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
-
     it('is erased until a new grant, which starts a new key', async () => {
-      const kid = await addLog(db.database, 'erased');
-      const appender = createAppender(db.database);
+      const kid = await addLog(at.db, 'erased');
+      const appender = createAppender(at.db);
       await append(appender, createAppend(kid));
-      const before = await principalKey(other, kid);
-      await simulateErasure(db.database, kid);
-      expect(await stateOf(other, kid)).toMatchObject({ erased: true, event: null, head: { seq: 2 } });
-      expect(await principalKey(other, kid)).toBeNull();
+      const before = await principalKey(at.other, kid);
+      await shred(at.db, kid);
+      expect(await stateOf(at.other, kid)).toMatchObject({ erased: true, event: null, head: { seq: 3 } });
+      expect(await principalKey(at.other, kid)).toBeNull();
       await append(appender, createAppend(kid, { choice: 'denied' }));
-      expect(await stateOf(other, kid)).toMatchObject({ erased: true });
+      expect(await stateOf(at.other, kid)).toMatchObject({ erased: true });
       const { entries } = await append(appender, createAppend(kid));
       const seq = entries[0]?.seq ?? 0;
-      expect(await stateOf(other, kid)).toMatchObject({ erased: false, event: { choice: 'granted', seq } });
-      expect(await principalKey(other, kid)).not.toEqual(before);
-      expect([await opens(other, kid, 2), await opens(other, kid, seq)]).toEqual([false, true]);
-      const { stored, computed } = await auditLog(other, kid);
-      expect(stored).toEqual(computed);
+      expect(await stateOf(at.other, kid)).toMatchObject({
+        erased: false,
+        event: { choice: 'granted', seq },
+      });
+      expect(await principalKey(at.other, kid)).not.toEqual(before);
+      expect([await opens(at.other, kid, 2), await opens(at.other, kid, seq)]).toEqual([false, true]);
+      await expectWhole(at.other, kid);
     });
 
     it('a withdrawal beside the grant, in one turn, is not lost', async () => {
-      const kid = await addLog(db.database, 'erased-turn');
-      const appender = createAppender(db.database);
+      const kid = await addLog(at.db, 'erased-turn');
+      const appender = createAppender(at.db);
       await append(appender, createAppend(kid));
-      await simulateErasure(db.database, kid);
+      await shred(at.db, kid);
       await Promise.all([
         append(appender, createAppend(kid)),
         append(appender, createAppend(kid, { choice: 'withdrawn' })),
       ]);
-      expect(await stateOf(other, kid)).toMatchObject({ erased: false, event: { choice: 'withdrawn' } });
-      expect([await opens(other, kid, 3), await opens(other, kid, 4)]).toEqual([true, true]);
+      expect(await stateOf(at.other, kid)).toMatchObject({ erased: false, event: { choice: 'withdrawn' } });
+      expect([await opens(at.other, kid, 4), await opens(at.other, kid, 5)]).toEqual([true, true]);
     });
 
     it('is seen at once on another node, and done once by two at once', async () => {
-      const kid = await addLog(db.database, 'shred');
-      await append(createAppender(db.database), createAppend(kid));
-      await append(createAppender(other), createAppend(kid, { principalId: 'ben' }));
-      const done = await Promise.all([shred(db.database, kid), shred(other, kid)]);
+      const kid = await addLog(at.db, 'shred');
+      await append(createAppender(at.db), createAppend(kid));
+      await append(createAppender(at.other), createAppend(kid, { principalId: 'ben' }));
+      const done = await Promise.all([shred(at.db, kid), shred(at.other, kid)]);
       expect(new Set(done.map(({ seq }) => seq))).toEqual(new Set([4, null]));
-      for (const database of [db.database, other]) {
+      for (const database of [at.db, at.other]) {
         expect(await stateOf(database, kid)).toMatchObject({ erased: true, event: null, head: { seq: 4 } });
         expect(await stateOf(database, kid, 'ben')).toMatchObject({ erased: false, event: { seq: 3 } });
       }
-      expect([await opens(other, kid, 2), await opens(other, kid, 3, 'ben')]).toEqual([false, true]);
-      const { stored, computed } = await auditLog(other, kid);
-      expect(stored).toEqual(computed);
+      expect([await opens(at.other, kid, 2), await opens(at.other, kid, 3, 'ben')]).toEqual([false, true]);
+      await expectWhole(at.other, kid);
     });
 
     it('beside grants on two nodes leaves one log, and what opens is what came after', async () => {
-      const kid = await addLog(db.database, 'shred-race');
-      const appenders = [createAppender(db.database), createAppender(other)];
+      const kid = await addLog(at.db, 'shred-race');
+      const appenders = [createAppender(at.db), createAppender(at.other)];
       await append(appenders[0]!, createAppend(kid));
       await Promise.all(
         Array.from({ length: 40 }, (_, i) =>
           i % 10 === 5
-            ? shred(i % 20 === 5 ? db.database : other, kid)
+            ? shred(i % 20 === 5 ? at.db : at.other, kid)
             : append(appenders[i % 2]!, createAppend(kid)),
         ),
       );
-      const entries = await allEntries(other, kid);
+      const entries = await allEntries(at.other, kid);
       const erasures = entries.filter(({ entry }) => entry.includes('"subject.erased"'));
       const last = erasures.at(-1)?.seq ?? 0;
       expect(erasures.length).toBeGreaterThan(0);
       for (const { seq } of entries.slice(2)) {
-        expect(await opens(other, kid, seq)).toBe(seq > last);
+        expect(await opens(at.other, kid, seq)).toBe(seq > last);
       }
-      expect((await stateOf(other, kid)).erased).toBe(last === entries.length - 1);
-      const { stored, computed } = await auditLog(other, kid);
-      expect(stored).toEqual(computed);
+      expect((await stateOf(at.other, kid)).erased).toBe(last === entries.length - 1);
+      await expectWhole(at.other, kid);
     });
   });
 }

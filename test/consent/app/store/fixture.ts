@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
 import type { Config } from '../../../../src/config.ts';
 import { type ConsentAppender, createConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
@@ -17,6 +18,14 @@ import { NOW } from '../../../support/make.ts';
 import { leafOf, treeHead } from '../support/naive-log.ts';
 
 /** Tenants with a log each, and writes to it as the service makes them. */
+
+/** Two nodes on one database: each test takes a kid of its own. */
+export interface Nodes {
+  readonly db: Database;
+  readonly other: Database;
+}
+
+export const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 export const PURPOSE = 'device-identification';
 export const WRAP_KEY = Buffer.alloc(32, 9);
@@ -85,8 +94,8 @@ export const stateOf = (
 export const allEntries = (database: Database, kid: string): Promise<readonly StoredEntry[]> =>
   readEntries(database, kid, 0, 100_000);
 
-/** The stored log must match the tree that RFC 6962 makes of its entries. */
-export async function auditLog(database: Database, kid: string) {
+/** The stored log must match the tree that RFC 6962 makes of its entries. @returns its size */
+export async function expectWhole(database: Database, kid: string): Promise<number> {
   const entries = await allEntries(database, kid);
   const leaves = entries.map(({ entry }) => leafOf(entry));
   const head = await readHead(database, kid);
@@ -96,37 +105,31 @@ export async function auditLog(database: Database, kid: string) {
     .where({ kid })
     .orderBy(['level', 'block'])
     .select('level', 'block', 'hash');
-  const whole = Array.from({ length: Math.floor(leaves.length / 256) }, (_, i) => ({
+  const whole = numbers(Math.floor(leaves.length / 256)).map((i) => ({
     level: 1,
     block: i,
     hash: treeHead(leaves.slice(i * 256, (i + 1) * 256)).toString('hex'),
   }));
-  return {
-    stored: {
-      seqs: entries.map(({ seq }) => seq),
-      hashes: entries.map(({ hash }) => hash),
-      size: head?.size,
-      root: head?.root.toString('hex'),
-      last: state.head,
-      blocks: blocks.map(({ level, block, hash }) => ({ level, block: Number(block), hash })),
-    },
-    computed: {
-      seqs: entries.map((_, i) => i),
-      hashes: leaves.map((leaf) => leaf.toString('hex')),
-      size: leaves.length,
-      root: treeHead(leaves).toString('hex'),
-      last: { seq: leaves.length - 1, hash: leaves.at(-1)?.toString('hex') },
-      blocks: whole,
-    },
-  };
+  expect({
+    seqs: entries.map(({ seq }) => seq),
+    hashes: entries.map(({ hash }) => hash),
+    size: head?.size,
+    root: head?.root.toString('hex'),
+    last: state.head,
+    blocks: blocks.map(({ level, block, hash }) => ({ level, block: Number(block), hash })),
+  }).toEqual({
+    seqs: numbers(entries.length),
+    hashes: leaves.map((leaf) => leaf.toString('hex')),
+    size: leaves.length,
+    root: treeHead(leaves).toString('hex'),
+    last: { seq: leaves.length - 1, hash: leaves.at(-1)?.toString('hex') },
+    blocks: whole,
+  });
+  return leaves.length;
 }
 
 /** The principal's own key, or null when it was destroyed. */
-export async function principalKey(
-  database: Database,
-  kid: string,
-  principalId = 'anna',
-): Promise<Buffer | null> {
+export async function principalKey(database: Database, kid: string, principalId = 'anna') {
   const principal = `ref-${principalId}`;
   const row = await database
     .read('consent_principals')
@@ -137,12 +140,7 @@ export async function principalKey(
 }
 
 /** Does the principal's key, as it is now, open this entry of its log? */
-export async function opens(
-  database: Database,
-  kid: string,
-  seq: number,
-  principalId = 'anna',
-): Promise<boolean> {
+export async function opens(database: Database, kid: string, seq: number, principalId = 'anna') {
   const key = await principalKey(database, kid, principalId);
   const opening = await findOpening(database, kid, seq);
   const entry = (await allEntries(database, kid))[seq];
@@ -150,13 +148,3 @@ export async function opens(
   const salt = Buffer.from(opening.salt, 'base64url');
   return openPersonalEntry(Buffer.from(entry.entry), { key, salt, principalId, detail: opening.detail });
 }
-
-/** An erasure leaves the tombstone, and no key, no openings and no state. */
-export const simulateErasure = (database: Database, kid: string, principalId = 'anna'): Promise<void> =>
-  database.transaction(async (tx) => {
-    const principalRow = { kid, principal: `ref-${principalId}` };
-    const mac = macOf(kid).ofPrincipal(principalRow.principal, { gpc: false, except: null, erasedAt: NOW });
-    await tx('consent_principals').where(principalRow).update({ wrapped_key: null, erased_at: NOW, mac });
-    await tx('consent_openings').where(principalRow).delete();
-    await tx('consent_state').where(principalRow).delete();
-  });

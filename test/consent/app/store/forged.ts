@@ -2,13 +2,20 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { areTermsAuthentic, macTerms, savePurposes } from '../../../../src/consent/terms-store.ts';
-import type { Database } from '../../../../src/db/engine.ts';
 import { ConsentStateInvalid, STATE_INVALID } from '../../../../src/db/meta-store.ts';
 import { createFirstPurpose } from '../../../../src/tenants/purposes.ts';
-import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';
-import { addLog, append, createAppend, createAppender, macOf, PURPOSE, stateOf } from './fixture.ts';
+import {
+  addLog,
+  append,
+  createAppend,
+  createAppender,
+  macOf,
+  type Nodes,
+  PURPOSE,
+  stateOf,
+} from './fixture.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -29,77 +36,68 @@ const FORGERIES: readonly (readonly [why: string, table: string, row: Row])[] = 
   ['no MAC of the person', 'consent_principals', { mac: null }],
 ];
 
-export function forgedContract(make: MakeDatabase): void {
+export function forgedContract(at: Nodes): void {
   describe('rows written without the key', () => {
-    let db: TestDatabase;
-    let other: Database;
     let reportedKids: unknown[] = [];
     const hear = (kid: unknown): void => void reportedKids.push(kid);
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-      subscribe(STATE_INVALID, hear);
-    });
-    afterAll(async () => {
-      unsubscribe(STATE_INVALID, hear);
-      await db.close();
-    });
+    beforeAll(() => void subscribe(STATE_INVALID, hear));
+    afterAll(() => void unsubscribe(STATE_INVALID, hear));
 
     /** A withdrawal under a signal. */
     async function addWithdrawn(kid: string): Promise<void> {
-      await addLog(db.database, kid);
-      await append(createAppender(db.database), createAppend(kid, { choice: 'withdrawn', gpc: true }));
+      await addLog(at.db, kid);
+      await append(createAppender(at.db), createAppend(kid, { choice: 'withdrawn', gpc: true }));
       reportedKids = [];
     }
     const forge = (kid: string, table: string, row: Row): Promise<unknown> =>
-      db.database.transaction((tx) => tx(table).where({ kid }).update(row));
+      at.db.transaction((tx) => tx(table).where({ kid }).update(row));
     const terms = (kid: string) => ({ kid, stateMac: macOf(kid) });
 
     it.each(FORGERIES)('%s answers nobody', async (title, table, row) => {
       const kid = `forged-${title.replaceAll(' ', '-')}`;
       await addWithdrawn(kid);
-      expect(await stateOf(other, kid)).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
+      expect(await stateOf(at.other, kid)).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
       await forge(kid, table, row);
-      await expect(stateOf(other, kid)).rejects.toThrow(ConsentStateInvalid);
+      await expect(stateOf(at.other, kid)).rejects.toThrow(ConsentStateInvalid);
       expect(reportedKids).toEqual([kid]);
-      expect(await countInvalid(other, terms(kid))).toBe(1);
+      expect(await countInvalid(at.other, terms(kid))).toBe(1);
     });
 
     it('a row of somebody else, a state without its person', async () => {
       await addWithdrawn('moved');
       const granted = { principalId: 'bea', gpc: false } as const;
-      await append(createAppender(db.database), createAppend('moved', granted));
+      await append(createAppender(at.db), createAppend('moved', granted));
       const read = (table: string, principal: string) =>
-        other
+        at.other
           .read(table)
           .where({ kid: 'moved', principal: `ref-${principal}` })
           .first();
       const { principal: _, ...state } = await read('consent_state', 'bea');
-      await db.database.transaction((tx) =>
+      await at.db.transaction((tx) =>
         tx('consent_state').where({ kid: 'moved', principal: 'ref-anna' }).update(state),
       );
-      await expect(stateOf(other, 'moved')).rejects.toThrow(ConsentStateInvalid);
-      await db.database.transaction((tx) => tx('consent_principals').where({ kid: 'moved' }).delete());
-      await expect(stateOf(other, 'moved', 'bea')).rejects.toThrow(ConsentStateInvalid);
+      await expect(stateOf(at.other, 'moved')).rejects.toThrow(ConsentStateInvalid);
+      await at.db.transaction((tx) => tx('consent_principals').where({ kid: 'moved' }).delete());
+      await expect(stateOf(at.other, 'moved', 'bea')).rejects.toThrow(ConsentStateInvalid);
     });
 
     it('a withdrawal goes through on a forged row, and makes nothing of it believed', async () => {
       await addWithdrawn('healed');
       await forge('healed', 'consent_principals', { gpc: false, gpc_except: '["ads"]' });
-      await append(createAppender(db.database), createAppend('healed', { choice: 'withdrawn' }));
+      await append(createAppender(at.db), createAppend('healed', { choice: 'withdrawn' }));
       expect(reportedKids).toEqual(['healed']);
-      expect(await stateOf(other, 'healed')).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
-      expect(await stateOf(other, 'healed', 'anna', 'ads')).toMatchObject({ gpc: true });
+      expect(await stateOf(at.other, 'healed')).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
+      expect(await stateOf(at.other, 'healed', 'anna', 'ads')).toMatchObject({ gpc: true });
     });
 
     it('one forged row takes no other one with it', async () => {
       await addWithdrawn('beside');
-      await append(createAppender(db.database), createAppend('beside', { principalId: 'bea' }));
+      await append(createAppender(at.db), createAppend('beside', { principalId: 'bea' }));
       const anna = { kid: 'beside', principal: 'ref-anna' };
-      await db.database.transaction((tx) => tx('consent_state').where(anna).update({ choice: 'granted' }));
+      await at.db.transaction((tx) => tx('consent_state').where(anna).update({ choice: 'granted' }));
       const [forged, good] = await Promise.allSettled([
-        stateOf(other, 'beside'),
-        stateOf(other, 'beside', 'bea'),
+        stateOf(at.other, 'beside'),
+        stateOf(at.other, 'beside', 'bea'),
       ]);
       expect([forged.status, good.status]).toEqual(['rejected', 'fulfilled']);
     });
@@ -109,15 +107,15 @@ export function forgedContract(make: MakeDatabase): void {
       ['how long a grant lasts', { ttl_days: 9999 }],
     ])('terms: %s, on which no change is made', async (title, row) => {
       const kid = `terms-${title.replaceAll(' ', '-')}`;
-      await addLog(db.database, kid);
-      expect(await areTermsAuthentic(other.read, terms(kid))).toBe(true);
+      await addLog(at.db, kid);
+      expect(await areTermsAuthentic(at.other.read, terms(kid))).toBe(true);
       await forge(kid, 'purposes', row);
-      expect(await areTermsAuthentic(other.read, terms(kid))).toBe(false);
-      const change = savePurposes(db.database, terms(kid), [createFirstPurpose()], operatorAt(NOW));
+      expect(await areTermsAuthentic(at.other.read, terms(kid))).toBe(false);
+      const change = savePurposes(at.db, terms(kid), [createFirstPurpose()], operatorAt(NOW));
       await expect(change).rejects.toThrow(ConsentStateInvalid);
-      await db.database.transaction((tx) => macTerms(tx, terms(kid)));
-      await db.database.transaction((tx) => tx('purposes').where({ kid }).delete());
-      expect(await areTermsAuthentic(other.read, terms(kid))).toBe(false);
+      await at.db.transaction((tx) => macTerms(tx, terms(kid)));
+      await at.db.transaction((tx) => tx('purposes').where({ kid }).delete());
+      expect(await areTermsAuthentic(at.other.read, terms(kid))).toBe(false);
     });
   });
 }

@@ -73,13 +73,13 @@ function createKey(kid: string, scope: Scope, revokedAt: number | null = null) {
 }
 
 /** Straight into the table: a start of the program for each would cost more than the tests. */
-async function addKeys(dataDir: string): Promise<Keys> {
+export async function addKeys(dataDir: string, kid = KID): Promise<Keys> {
   const newKeys = {
-    publishable: createKey(KID, 'publishable'),
-    secret: createKey(KID, 'secret'),
-    'read-only': createKey(KID, 'read-only'),
-    operator: createKey(KID, 'operator'),
-    revoked: createKey(KID, 'secret', 2),
+    publishable: createKey(kid, 'publishable'),
+    secret: createKey(kid, 'secret'),
+    'read-only': createKey(kid, 'read-only'),
+    operator: createKey(kid, 'operator'),
+    revoked: createKey(kid, 'secret', 2),
     foreign: createKey(OTHER, 'secret'),
   };
   await execute(dataDir, ...Object.values(newKeys).map(({ sql }) => sql));

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
+import { onPostgres, onSqlite } from '../../../db/contract/makers.ts';
+import { missingPostgres, sharedPostgres } from '../../../support/postgres.ts';
+import { describeWithTool } from '../../../support/tools.ts';
+import { appenderContract } from './appender.ts';
+import { doubtsContract } from './doubts.ts';
+import { erasureContract } from './erasure.ts';
+import { faultsContract } from './faults.ts';
+import { forgedContract } from './forged.ts';
+import { idempotencyContract } from './idempotency.ts';
+import { readerContract } from './reader.ts';
+
+/** Every database must pass these suites for consent and its log. */
+function consentContract(make: () => Promise<MakeDatabase>): void {
+  let made: TestDatabase;
+  const at = {} as Parameters<typeof appenderContract>[0];
+  beforeAll(async () => {
+    made = await (await make())();
+    Object.assign(at, { db: made.database, other: await made.connect() });
+  });
+  afterAll(() => made.close());
+  appenderContract(at);
+  doubtsContract(at);
+  erasureContract(at);
+  faultsContract(at);
+  forgedContract(at);
+  idempotencyContract(at);
+  readerContract(at);
+}
+
+describe('consent on SQLite', () => consentContract(onSqlite));
+
+describeWithTool('consent on PostgreSQL', await missingPostgres(), () => {
+  const server = sharedPostgres();
+  consentContract(() => onPostgres(server));
+
+  it('did all of that without one deadlock', async () => {
+    const log = await server.log();
+    expect(log).toContain('ready to accept connections');
+    expect(log).not.toContain('deadlock detected');
+  });
+});
