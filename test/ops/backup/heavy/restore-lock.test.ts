@@ -99,11 +99,8 @@ describe('gpd restore', () => {
     await json('backup', backup);
     rmSync(join(dataDir, 'gpd.lock'));
     spoil(join(dataDir, 'gpd.lock'));
-    for (const args of [
-      ['restore', backup, '--yes'],
-      ['serve', '--port', '0'],
-    ]) {
-      const ran = await gpd(...args);
+    for (const line of [`restore ${backup} --yes`, 'serve --port 0']) {
+      const ran = await gpd(line);
       expect(ran).toMatchObject({ code: 78, stdout: '' });
       expect(ran.stderr).toMatch(message);
       expect(ran.stderr.trim().split('\n')).toHaveLength(1);
