@@ -120,12 +120,12 @@ describe.concurrent('gpd consent purposes', () => {
 
   it('set defines a purpose of one tenant with the defaults, and changes what is named', async () => {
     const mine = await createOwn(TENANTS);
-    const set = `consent purposes set ${KID} analytics --title`;
+    const command = `consent purposes set ${KID} analytics --title`;
     const defaults = { id: 'analytics', title: 'Analytics', gpc: 'opt-out' };
-    expect(await mine.json(`${set} Analytics`)).toMatchObject(defaults);
+    expect(await mine.json(`${command} Analytics`)).toMatchObject(defaults);
     const changed = { id: 'analytics', title: 'Measuring', gpc: 'ignore', ttlDays: 30 };
-    expect(await mine.json(`${set} Measuring --gpc ignore --ttl-days 30`)).toMatchObject(changed);
-    expect(await mine.json(`${set} Measuring`)).toMatchObject(changed);
+    expect(await mine.json(`${command} Measuring --gpc ignore --ttl-days 30`)).toMatchObject(changed);
+    expect(await mine.json(`${command} Measuring`)).toMatchObject(changed);
     const idsOf = async (kid: string): Promise<string[]> =>
       (await mine.json<{ id: string }[]>(`consent purposes list ${kid}`)).map(({ id }) => id).sort();
     expect(await idsOf(KID)).toEqual(['analytics', 'device-identification']);
@@ -220,11 +220,11 @@ describe.concurrent('the audit log of operators', () => {
       "UPDATE tenant_secrets SET wrapped = 'damaged' WHERE kid = 'other' AND purpose = 'root'",
     );
     await mine.json(`backup ${join(tempDir('backup'), 'one.backup')}`);
-    const made = { role: 'operator', action: 'backup.made' };
+    const act = { role: 'operator', action: 'backup.made' };
     const actor = expect.stringMatching(/^[\w-]{43}$/) as string;
     expect(await mine.query('SELECT kid, role, actor, action FROM audit_log ORDER BY kid')).toEqual([
-      { kid: KID, actor, ...made },
-      { kid: 'other', actor: 'unknown', ...made },
+      { kid: KID, actor, ...act },
+      { kid: 'other', actor: 'unknown', ...act },
     ]);
   });
 
