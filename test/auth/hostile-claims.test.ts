@@ -132,9 +132,9 @@ describe('exp, nbf and iat', () => {
 
 describe('sub', () => {
   it('may not be nothing, a number, too long or a text with control characters', async () => {
-    const others = [undefined, null, '', 0, 1234, true, ['user-1'], { id: 'user-1' }];
+    const otherTypes = [undefined, null, '', 0, 1234, true, ['user-1'], { id: 'user-1' }];
     const texts = ['x'.repeat(513), 'user\u0000-1', 'user\n1', '\ud800'];
-    await expectAllRefused('sub', [...others, ...texts], REASONS.sub);
+    await expectAllRefused('sub', [...otherTypes, ...texts], REASONS.sub);
   });
 
   it.each(['a', 'auth0|5f7c8ec7c33c6c004bbafe82', 'Zoë 王', 'x'.repeat(512)])('may be %s', async (sub) => {
@@ -156,7 +156,7 @@ describe('the roles', () => {
 
   it('are none of these: 401', async () => {
     const texts = ['', 'admin', 'Subject', 'DPO', ' dpo', 'subject reviewer', 'subject,dpo'];
-    const others = [
+    const otherTypes = [
       undefined,
       null,
       [],
@@ -167,7 +167,7 @@ describe('the roles', () => {
       true,
       2,
     ];
-    await expectAllRefused('gpd_role', [...texts, ...others], REASONS.roles);
+    await expectAllRefused('gpd_role', [...texts, ...otherTypes], REASONS.roles);
   });
 });
 

@@ -28,9 +28,9 @@ afterAll(() => gpd.stop());
 describe.concurrent('gpd seal', () => {
   const seal = (input: string, ...args: string[]): Promise<Ran> => gpd.cli(['seal', ...args], { input });
   /** The plaintext of contract section 2 without the fields that `gpd seal` adds. */
-  const basePlaintext = (more: object = {}): string => {
+  const basePlaintext = (members: object = {}): string => {
     const { nonce: _nonce, clientTs: _clientTs, ...rest } = makePlaintext();
-    return JSON.stringify({ ...rest, ...more });
+    return JSON.stringify({ ...rest, ...members });
   };
 
   it('seals standard input with the key of the database, nonce and clientTs filled in', async () => {

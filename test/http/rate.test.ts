@@ -43,8 +43,8 @@ describe('the bucket ingest', () => {
     for (let i = 1; i <= LIMIT; i += 1) {
       expectCore(await post(stranger.url, createBundle(acme), { 'x-forwarded-for': `203.0.113.${i}` }), 'ok');
     }
-    const others = { forwarded: 'for=203.0.113.98', 'x-real-ip': '203.0.113.97' };
-    for (const headers of [{ 'x-forwarded-for': '203.0.113.99' }, {}, others])
+    const otherHeaders = { forwarded: 'for=203.0.113.98', 'x-real-ip': '203.0.113.97' };
+    for (const headers of [{ 'x-forwarded-for': '203.0.113.99' }, {}, otherHeaders])
       expectLimited(await post(stranger.url, createBundle(acme), headers));
   });
 

@@ -83,8 +83,8 @@ describe.concurrent('stdout is data, stderr is messages', () => {
 
 describe.concurrent('in a pipe', () => {
   it('a reader that goes away is no failure, and head gets its line', async () => {
-    const gone = await shell('GPD tenants list --json | true; echo "$PIPESTATUS"');
-    expect(gone).toMatchObject({ code: 0, stdout: '0\n', stderr: '' });
+    const unread = await shell('GPD tenants list --json | true; echo "$PIPESTATUS"');
+    expect(unread).toMatchObject({ code: 0, stdout: '0\n', stderr: '' });
     const head = await shell('GPD keys list | head -1; echo "$PIPESTATUS"');
     expect(head.stdout).toMatch(/^KID .*\n0\n$/);
     expect(head.stderr).toBe('');
