@@ -23,11 +23,7 @@ beforeAll(async () => {
 });
 
 /** Returns the answer to a token of `signer` if the provider publishes these keys. */
-function answerWith(
-  published: readonly unknown[],
-  signer: JWK,
-  header: object = {},
-): ReturnType<typeof answerTo> {
+function answerWith(published: readonly unknown[], signer: JWK, header = {}): ReturnType<typeof answerTo> {
   const keys = readSigningKeys({ keys: published });
   const deps = {
     rules: RULES,
@@ -51,13 +47,13 @@ describe('a key that is taken', () => {
       expect((await answerWith([{ ...publicJwk(jwk), ...members }], jwk)).status).toBe(200);
   });
 
-  it.each([2048, 3072, 4096])('RSA of %d bits', async (bits) => {
+  it.each([2048, 4096])('RSA of %d bits', async (bits) => {
     const key = await createKey('RS256', bits);
     expect((await answerWith([publicJwk(key)], key)).status).toBe(200);
   });
 
   it('among others that are not', async () => {
-    const unusableKeys = [
+    const unusable = [
       null,
       5,
       'x',
@@ -67,7 +63,7 @@ describe('a key that is taken', () => {
       { kty: 'RSA' },
       { kty: 'EC', crv: 'P-256' },
     ];
-    expect((await answerWith([...unusableKeys, publicJwk(ec), ...unusableKeys], ec)).status).toBe(200);
+    expect((await answerWith([...unusable, publicJwk(ec), ...unusable], ec)).status).toBe(200);
   });
 });
 
@@ -80,7 +76,7 @@ describe('a key that is passed over', () => {
     expect(readSigningKeys({ keys: [publicJwk(key)] })).toEqual([]);
   });
 
-  it.each([512, 1024, 2047])('RSA of %d bits', async (bits) => {
+  it.each([512, 2047])('RSA of %d bits', async (bits) => {
     const key = { ...(await createKey('RS256', bits)), kid: 'k' };
     const answer = await answerWith([publicJwk(key)], key);
     expect(answer).toMatchObject({ status: 401 });
@@ -113,14 +109,9 @@ describe('a key that is passed over', () => {
     const { kty, x = '', y = '' } = ec;
     const zero = Buffer.alloc(32).toString('base64url');
     const off = Buffer.from(y, 'base64url').reverse().toString('base64url');
-    for (const point of [
-      { x, y: off },
-      { x: zero, y: zero },
-      { x, y: zero },
-      { x, y: 'AA' },
-      { x, y: '' },
-    ])
-      expect(readSigningKeys({ keys: [{ kty, crv: 'P-256', ...point }] })).toEqual([]);
+    expect(readSigningKeys({ keys: [{ kty, crv: 'P-256', x: zero, y: zero }] })).toEqual([]);
+    for (const other of [off, zero, 'AA', ''])
+      expect(readSigningKeys({ keys: [{ kty, crv: 'P-256', x, y: other }] })).toEqual([]);
     for (const crv of ['P-384', 'secp256k1', 'p-256', undefined])
       expect(readSigningKeys({ keys: [{ kty, crv, x, y }] })).toEqual([]);
   });
@@ -150,19 +141,11 @@ describe('which of several', () => {
     expect((await answerWith(published, { ...one, kid: 'b' })).status).toBe(401);
   });
 
-  it('two of the same kid are both tried', async () => {
-    const [one, two] = [
-      { ...ec, kid: 'a' },
-      { ...(await createKey('ES256')), kid: 'a' },
-    ];
-    const published = [one, two].map(publicJwk);
-    for (const key of [one, two]) expect((await answerWith(published, key)).status).toBe(200);
-  });
-
   it('without a kid the only one, and none when there are several (OIDC Core 10.1)', async () => {
     const other = await createKey('ES256');
     expect((await answerWith([publicJwk(ec), publicJwk(rsa)], ec)).status).toBe(200);
-    expect((await answerWith([publicJwk(ec), publicJwk(other)], ec)).status).toBe(401);
+    for (const key of [ec, other])
+      expect((await answerWith([publicJwk(ec), publicJwk(other)], key)).status).toBe(401);
   });
 
   it('a kid in the token is not met by a key without one', async () => {
@@ -170,20 +153,12 @@ describe('which of several', () => {
   });
 });
 
-describe('two keys of one kid', () => {
-  it('are both tried, and neither makes a stranger’s signature good', async () => {
-    const [first, second, stranger] = await Promise.all(
-      [0, 1, 2].map(async () => ({ ...(await createKey('ES256')), kid: 'k' })),
-    );
-    const published = [first, second].map((key) => publicJwk(key as JWK));
-    for (const key of [first, second]) expect((await answerWith(published, key as JWK)).status).toBe(200);
-    const answer = await answerWith(published, stranger as JWK);
-    expect(answer).toMatchObject({ status: 401 });
-    expect(answer.details[0]).toMatch(REASONS.signature);
-  });
-
-  it('are none for a token that names no kid', async () => {
-    const keys = await Promise.all([createKey('ES256'), createKey('ES256')]);
-    for (const key of keys) expect((await answerWith(keys.map(publicJwk), key)).status).toBe(401);
-  });
+it('two keys of one kid are both tried, and neither makes a stranger’s signature good', async () => {
+  const createNamed = async () => ({ ...(await createKey('ES256')), kid: 'k' });
+  const [first, second, stranger] = [await createNamed(), await createNamed(), await createNamed()];
+  const published = [first, second].map(publicJwk);
+  for (const key of [first, second]) expect((await answerWith(published, key)).status).toBe(200);
+  const answer = await answerWith(published, stranger);
+  expect(answer).toMatchObject({ status: 401 });
+  expect(answer.details[0]).toMatch(REASONS.signature);
 });

@@ -49,7 +49,6 @@ export function movableClock(): { (): number; advance(ms: number): void } {
 
 /** The sentences that tell a caller why a token was refused. */
 export const REASONS = {
-  missing: /^Send one Authorization header/,
   malformed: /compact serialization/,
   header: /^The header of the token/,
   algorithm: /signed with ES256 or RS256/,

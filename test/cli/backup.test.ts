@@ -2,15 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { gpdJson, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
-import { dumpDatabase, execute } from '../support/database.ts';
+import { dumpDatabase } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { createBundle } from '../support/seal.ts';
-import { initGpd, startGpd } from '../support/server.ts';
-import { createOwn } from './support/own.ts';
+import { startGpd } from '../support/server.ts';
+import { createOwn, ownOf } from './support/own.ts';
 
-/** Many starts of the program side by side. */
 /** Tables that a backup or a restore itself writes to. */
 const IN_USE = ['meta', 'revisions', 'audit_log', 'sqlite_sequence'];
 const DATA_FILES = ['checkpoints.log', 'checkpoints.log.lock', 'gpd.db', 'gpd.lock', 'master.key'];
@@ -50,92 +49,57 @@ describe.concurrent('gpd backup', () => {
     await again.stop();
   });
 
-  it('every row of every table comes back, and nothing is left beside them', async () => {
+  it('every row of every table comes back, nothing is left beside them, and nothing is in the clear', async () => {
     const { dataDir, gpd, json, query } = await createOwn();
-    await json('tenants', 'add', 'other', '--origin', 'https://other.example');
-    await query(`INSERT INTO sightings VALUES ('${KID}', 'somebody', 1, 2, 3)`);
+    await json('tenants add other --origin https://other.example');
+    await query(`INSERT INTO sightings VALUES ('${KID}', 'a-durable-id-to-look-for', 1, 2, 3)`);
     const before = await dumpDatabase(dataDir, IN_USE);
     const file = target();
     const backup = await json<{ createdAt: string }>('backup', file);
+    const bytes = readFileSync(file).toString('latin1');
+    expect(bytes.startsWith('gpd-backup/1\n')).toBe(true);
+    for (const word of ['a-durable-id-to-look-for', KID, 'SQLite format', 'CREATE TABLE'])
+      expect({ word, found: bytes.includes(word) }).toEqual({ word, found: false });
     await query('DELETE FROM sightings');
-    await json('tenants', 'add', 'third');
+    await json('tenants add third');
     const refused = await gpd('restore', file);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('--yes');
-    await json('restore', file, '--yes');
+    await json(`restore ${file} --yes`);
     expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
-    const { stdout } = await gpd('status', '--json');
+    const { stdout } = await gpd('status --json');
     expect(JSON.parse(stdout)).toMatchObject({ database: { lastBackupAt: backup.createdAt } });
     expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
-  });
-
-  it('holds nothing in the clear but what a person needs to know of it', async () => {
-    const { json, query } = await createOwn();
-    await query(`INSERT INTO sightings VALUES ('${KID}', 'a-durable-id-to-look-for', 1, 2, 3)`);
-    const file = target();
-    await json('backup', file);
-    const bytes = readFileSync(file).toString('latin1');
-    expect(bytes.startsWith('gpd-backup/1\n')).toBe(true);
-    for (const word of ['a-durable-id-to-look-for', KID, 'SQLite format', 'CREATE TABLE']) {
-      expect({ word, found: bytes.includes(word) }).toEqual({ word, found: false });
-    }
-  });
-
-  it('overwrites nothing, and asks for a directory that is there', async () => {
-    const { gpd, dataDir } = await createOwn();
-    const file = target();
-    writeFileSync(file, 'mine');
-    const refused = await gpd('backup', file);
-    expect(refused).toMatchObject({ code: 7, stdout: '' });
-    expect(readFileSync(file, 'utf8')).toBe('mine');
-    const failed = await gpd('backup', join(file, 'below', 'b'));
-    expect(failed.code).toBe(1);
-    expect(failed.stderr).toMatch(/no such directory/);
-    expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
   });
 
   it('in a directory names the file, and --keep deletes the oldest that it named, but never a new one', async () => {
     const { json, gpd } = await createOwn();
     const folder = tempDir('backups');
+    const nameOf = (stamp: string): string => `gpd-${stamp}-031700.backup`;
     // The clock has been ahead once.
-    const older = [
-      'gpd-2026-01-01-031700.backup',
-      'gpd-2026-01-02-031700.backup',
-      'gpd-2099-01-01-031700.backup',
-    ];
+    const older = ['2026-01-01', '2026-01-02', '2099-01-01'].map(nameOf);
     const otherFiles = ['gpd-2020-01-01-before-upgrade.backup', 'gpd-2020-01-01-031700.backup.part', 'mine'];
     for (const name of [...older, ...otherFiles]) writeFileSync(join(folder, name), '');
     const { file } = await json<{ file: string }>('backup', folder);
     expect(basename(file)).toMatch(/^gpd-\d{4}-\d\d-\d\d-\d{6}\.backup$/);
     expect(readdirSync(folder)).toHaveLength(7);
-    renameSync(file, join(folder, 'gpd-2026-01-03-031700.backup'));
-    const newBackup = await json<{ file: string; deleted: string[] }>('backup', folder, '--keep', '3');
+    renameSync(file, join(folder, nameOf('2026-01-03')));
+    const newBackup = await json<{ file: string; deleted: string[] }>(`backup ${folder} --keep 3`);
     expect(newBackup.deleted).toEqual(older.slice(0, 2).map((name) => join(folder, name)));
-    const keptBackups = [
-      basename(newBackup.file),
-      'gpd-2026-01-03-031700.backup',
-      'gpd-2099-01-01-031700.backup',
-    ];
-    expect(readdirSync(folder).sort()).toEqual([...keptBackups, ...otherFiles].sort());
-    for (const args of [
-      [join(folder, 'b'), '--keep', '3'],
-      [folder, '--keep', '0'],
-      [folder, '--keep', 'x'],
-    ]) {
-      expect(await gpd('backup', ...args)).toMatchObject({ code: 2, stdout: '' });
-    }
+    const keptBackups = [basename(newBackup.file), ...['2026-01-03', '2099-01-01'].map(nameOf)];
+    for (const line of [`${join(folder, 'b')} --keep 3`, `${folder} --keep 0`, `${folder} --keep x`])
+      expect(await gpd(`backup ${line}`)).toMatchObject({ code: 2, stdout: '' });
     expect(readdirSync(folder).sort()).toEqual([...keptBackups, ...otherFiles].sort());
   });
 
-  it('one that fails is told to the webhooks that asked for it', async () => {
-    const { dataDir } = await initGpd();
-    const env = { GPD_DATA_DIR: dataDir };
-    await gpdJson(['webhooks', 'add', KID, 'https://hooks.example/', '--event', 'backup.failed'], { env });
+  it('overwrites nothing, and one that fails is told to the webhooks that asked for it', async () => {
+    const { gpd, json, query } = await createOwn();
+    await json(`webhooks add ${KID} https://hooks.example/ --event backup.failed`);
     const file = target();
     writeFileSync(file, 'mine');
-    expect((await runGpd(['backup', file], { env })).code).toBe(7);
-    const { webhook_outbox: outbox } = await dumpDatabase(dataDir);
-    expect(outbox?.map((row) => JSON.parse(row) as unknown)).toMatchObject([
+    expect(await gpd('backup', file)).toMatchObject({ code: 7, stdout: '' });
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+    expect(await query('SELECT event, kid, request_id, principal FROM webhook_outbox')).toEqual([
       { event: 'backup.failed', kid: KID, request_id: null, principal: null },
     ]);
   });
@@ -143,12 +107,13 @@ describe.concurrent('gpd backup', () => {
   it('clears away the copy in the clear that a killed one left', async () => {
     const { dataDir, json } = await createOwn();
     // No process can have this number: pid_max is at most 2^22.
-    writeFileSync(join(dataDir, 'staging-4999999-gpd.db'), 'rows of people');
+    const copy = join(dataDir, 'staging-4999999-gpd.db');
+    writeFileSync(copy, 'rows of people');
     await json('backup', target());
-    expect(existsSync(join(dataDir, 'staging-4999999-gpd.db'))).toBe(false);
-    writeFileSync(join(dataDir, 'staging-4999999-gpd.db'), 'rows of people');
+    expect(existsSync(copy)).toBe(false);
+    writeFileSync(copy, 'rows of people');
     const gpd = await startGpd({ dataDir });
-    expect(existsSync(join(dataDir, 'staging-4999999-gpd.db'))).toBe(false);
+    expect(existsSync(copy)).toBe(false);
     await gpd.stop();
   });
 
@@ -164,33 +129,32 @@ describe.concurrent('gpd backup', () => {
     expect(ran.code).toBe(1);
     expect(existsSync(file)).toBe(false);
   });
+
+  it('asks for a directory that is there', async () => {
+    const { gpd, dataDir } = await createOwn();
+    const failed = await gpd('backup', join(tempDir('backups'), 'below', 'b'));
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toMatch(/no such directory/);
+    expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
+  });
 });
 
 describe.concurrent('gpd restore', () => {
-  it('--dry-run verifies and changes nothing, beside a running server too', async () => {
+  it('beside a running server is refused, but for --dry-run, which verifies and changes nothing', async () => {
     const gpd = await startGpd();
     const file = target();
     await gpd.json(['backup', file]);
     const before = await dumpDatabase(gpd.dataDir, IN_USE);
     const report = await gpd.json(['restore', file, '--dry-run']);
     expect(report).toMatchObject({ dryRun: true, erasuresToRepeat: 0, rewrapped: false });
-    expect(await dumpDatabase(gpd.dataDir, IN_USE)).toEqual(before);
-    const elsewhere = join(tempDir('data'), 'none');
+    const elsewhere = { GPD_DATA_DIR: join(tempDir('data'), 'none') };
     const keyFile = join(gpd.dataDir, 'master.key');
-    await gpdJson(['restore', file, '--dry-run', '--key-file', keyFile], {
-      env: { GPD_DATA_DIR: elsewhere },
-    });
-    expect(existsSync(elsewhere)).toBe(false);
-    await gpd.stop();
-  });
-
-  it('is refused while a server runs on the data', async () => {
-    const gpd = await startGpd();
-    const file = target();
-    await gpd.json(['backup', file]);
+    await gpdJson(['restore', file, '--dry-run', '--key-file', keyFile], { env: elsewhere });
+    expect(existsSync(elsewhere.GPD_DATA_DIR)).toBe(false);
     const ran = await gpd.cli(['restore', file, '--yes']);
     expect(ran).toMatchObject({ code: 7, stdout: '' });
     expect(ran.stderr).toMatch(/in use: stop the server/);
+    expect(await dumpDatabase(gpd.dataDir, IN_USE)).toEqual(before);
     expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     await gpd.stop();
     expect((await gpd.cli(['restore', file, '--yes'])).code).toBe(0);
@@ -226,36 +190,31 @@ describe.concurrent('gpd restore', () => {
   });
 
   it('needs the backup’s own master key, and wraps the data with the directory’s', async () => {
-    const a = await createOwn();
-    const [old, key] = [join(tempDir('keys'), 'old'), join(a.dataDir, 'master.key')];
+    const { dataDir, gpd, json } = await createOwn();
+    const [old, key] = [join(tempDir('keys'), 'old'), join(dataDir, 'master.key')];
     const file = target();
-    await a.json('backup', file);
+    await json('backup', file);
     cpSync(key, old);
-    await a.json('keys', 'rewrap', '--yes');
-    const refused = await a.gpd('restore', file, '--yes');
+    await json('keys rewrap --yes');
+    const refused = await gpd(`restore ${file} --yes`);
     expect(refused).toMatchObject({ code: 78, stdout: '' });
     expect(refused.stderr).toContain('--key-file');
     const mine = readFileSync(key, 'utf8');
-    expect(await a.json('restore', file, '--yes', '--key-file', old)).toMatchObject({ rewrapped: true });
+    expect(await json(`restore ${file} --yes --key-file ${old}`)).toMatchObject({ rewrapped: true });
     expect(readFileSync(key, 'utf8')).toBe(mine);
-    const gpd = await startGpd({ dataDir: a.dataDir });
-    await gpd.stop();
-    const empty = await runGpd(['restore', file], { env: { GPD_DATA_DIR: join(tempDir('x'), 'd') } });
+    await (await startGpd({ dataDir })).stop();
+    const empty = await ownOf(join(tempDir('x'), 'd')).gpd('restore', file);
     expect(empty.code).toBe(78);
     expect(empty.stderr).toMatch(/master key .* is missing/);
   });
 
-  it('does not take what a newer gpd wrote, nor a file that is not there', async () => {
-    const { gpd, json, dataDir } = await createOwn();
+  it('replaces what a newer gpd wrote, which no backup takes; a file that is not there is 3', async () => {
+    const { gpd, json, query } = await createOwn();
     const file = target();
-    const copy = tempDir('copy');
-    cpSync(dataDir, copy, { recursive: true });
     await json('backup', file);
     expect((await gpd('restore', `${file}.none`)).code).toBe(3);
-    await execute(dataDir, "INSERT INTO knex_migrations (name, batch) VALUES ('29991231_01_later.js', 99)");
-    const newer = target();
-    const ran = await gpd('backup', newer);
-    expect(ran.stderr).toMatch(/newer gpd/);
-    expect(await json('restore', file, '--yes')).toMatchObject({ dryRun: false });
+    await query("INSERT INTO knex_migrations (name, batch) VALUES ('29991231_01_later.js', 99)");
+    expect((await gpd('backup', target())).stderr).toMatch(/newer gpd/);
+    expect(await json(`restore ${file} --yes`)).toMatchObject({ dryRun: false });
   });
 });

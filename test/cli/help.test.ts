@@ -1,36 +1,30 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/gpd.ts';
-import { runGpd } from '../support/command.ts';
+import { runGpd, tempDir } from '../support/command.ts';
+import { wordsOf } from './support/own.ts';
 
-/** Help texts: each example can be typed, and a refusal names the invalid word. */
+/** Help texts, whose examples can be typed, and the completion of shells. */
 
 const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
-
-/** Splits a line as a shell does, without redirections. */
-function wordsOf(line: string): string[] {
-  const [typed = ''] = line.split(/ [<>|] /);
-  return [...typed.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
-}
-
-const program = await createProgram();
 /** Lists a command and all commands below it. */
 const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
-const acting = all(program).filter((command) => 'gpd' !== pathOf(command) && doesSomething(command));
+const doesSomething = (command: Command): boolean =>
+  (command as Command & { _actionHandler: unknown })._actionHandler !== null;
 
-function doesSomething(command: Command): boolean {
-  return (command as Command & { _actionHandler: unknown })._actionHandler !== null;
-}
+const paths = all(await createProgram())
+  .filter(doesSomething)
+  .map(pathOf)
+  .filter((path) => path !== 'gpd');
 
 describe('every command', () => {
-  it('is one of at least seventy', () => {
-    expect(acting.length).toBeGreaterThan(70);
-    const idle = all(program).filter((command) => !doesSomething(command) && command.commands.length === 0);
-    expect(idle).toEqual([]);
-  });
+  it('is one of at least seventy', () => expect(paths.length).toBeGreaterThan(70));
 
-  it.each(acting.map((command) => [pathOf(command)]))('%s shows an example that parses', async (path) => {
+  it.each(paths)('%s shows an example that parses', async (path) => {
     const { stdout, code } = await runGpd([...path.split(' ').slice(1), '--help']);
     expect(code).toBe(0);
     const examples = [...stdout.matchAll(/^ {2}(gpd .*)$/gm)].map(([, line]) => line ?? '');
@@ -46,30 +40,36 @@ describe('every command', () => {
   });
 });
 
-describe('a refusal names the word that is wrong', () => {
-  it.each([
-    [['init', '--tenent', 'x'], "gpd: unknown option '--tenent' (Did you mean --tenant?); `gpd init --help`"],
-    [['init'], "gpd: required option '--tenant <kid>' not specified; `gpd init --help`"],
-    [['kyes', 'list'], "gpd: unknown command 'kyes' (Did you mean keys?); `gpd --help`"],
-    [['keys', 'rotat'], "gpd: unknown command 'rotat' (Did you mean rotate?); `gpd keys --help`"],
-    [
-      ['keys', 'rotate', '--grac', '1d'],
-      "gpd: unknown option '--grac' (Did you mean --grace?); `gpd keys rotate --help`",
-    ],
-    [['keys', 'rotate', '--grace', '1w'], 'gpd: --grace 1w: must be a duration'],
-    [['consent', 'grant', 's', 'p', 'q', '--policy-version', 'x'], 'gpd: --policy-version x: must be'],
-    [['audit', 's', '--since', 'soon'], 'gpd: --since soon: must be a date'],
-    [['keys', 'rotate', 'a b'], 'gpd: tenant "a b": '],
-  ])('%j', async (args, message) => {
-    const ran = await runGpd(args);
-    expect(ran).toMatchObject({ code: 2, stdout: '' });
-    expect(ran.stderr.slice(0, message.length)).toBe(message);
-    expect(ran.stderr.trim()).not.toContain('\n');
+describe('gpd completion', () => {
+  it('bash completes commands and options, also behind an argument', async () => {
+    const script = join(tempDir('completion'), 'gpd.bash');
+    writeFileSync(script, (await runGpd(['completion', 'bash'])).stdout);
+    execFileSync('bash', ['-n', script]);
+    const program = `source "$0"; gpd() { echo '[{"kid":"shop"},{"kid":"blog"}]'; }; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpd; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const offered = (...words: string[]): string[] =>
+      execFileSync('bash', ['-c', program, script, 'gpd', ...words], { encoding: 'utf8' })
+        .trim()
+        .split('\n');
+    expect(offered('ba')).toEqual(['backup']);
+    expect(offered('keys', 'ro')).toEqual(['rotate']);
+    expect(offered('keys', 'rotate', 'shop', '--gr')).toEqual(['--grace']);
+    expect(offered('consent', 'purposes', 's')).toEqual(['set']);
+    expect(offered('d')).not.toContain('dev');
+    expect(offered('keys', 'rotate', 'sh')).toEqual(['shop']);
+    expect(offered('erase', '--tenant', '')).toEqual(['shop', 'blog']);
+    expect(offered('tenants', 'set', 'shop', 'reten')).toEqual(['retention.days=']);
   });
 
-  it('a port that is none, as the option that was typed', async () => {
-    const ran = await runGpd(['demo', '--port', '99999']);
-    expect(ran.code).toBe(78);
-    expect(ran.stderr).toMatch(/^gpd: --port 99999: /);
+  it('fish and zsh have every command, too', async () => {
+    const fish = (await runGpd(['completion', 'fish'])).stdout;
+    const zsh = (await runGpd(['completion', 'zsh'])).stdout;
+    expect(zsh.startsWith('#compdef gpd\n')).toBe(true);
+    const [, list = ''] = (await runGpd(['--help'])).stdout.split('Commands:');
+    const shown = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name);
+    expect(shown.length).toBeGreaterThan(15);
+    for (const name of shown.filter((command) => command !== 'help')) {
+      expect(fish).toContain(`-a ${name} -d`);
+      expect(zsh).toContain(`"gpd ${name}")`);
+    }
   });
 });

@@ -16,10 +16,10 @@ function fileOf(text: string): string {
 }
 
 const importText = (mine: Own, text: string, ...flags: string[]) =>
-  mine.json('consent', 'import', KID, fileOf(text), ...flags);
+  mine.json(`consent import ${KID} ${fileOf(text)}`, ...flags);
 
 const check = async (mine: Own, who: string): Promise<unknown> =>
-  (await mine.json('consent', 'check', KID, who, PURPOSE))['reason'];
+  (await mine.json(`consent check ${KID} ${who} ${PURPOSE}`))['reason'];
 
 const CSV = `\u{feff}principalId,purpose,action,recordedAt,evidence
 "anna, of the shop",${PURPOSE},grant,2024-05-01T10:00:00+02:00,"form 12, ""page"" 3"
@@ -32,20 +32,11 @@ describe.concurrent('gpd consent import', () => {
   it('records each row with its own date and evidence, once; a dry run nothing', async () => {
     const mine = await createOwn();
     const before = await mine.dump();
-    expect(await importText(mine, CSV, '--dry-run')).toMatchObject({
-      dryRun: true,
-      recorded: 4,
-      outdated: 0,
-    });
+    const report = { kid: KID, recorded: 4, outdated: 0, erased: 0 };
+    expect(await importText(mine, CSV, '--dry-run')).toEqual({ ...report, dryRun: true });
     expect(await mine.dump()).toEqual(before);
-    expect(await importText(mine, CSV)).toEqual({
-      kid: KID,
-      dryRun: false,
-      recorded: 4,
-      outdated: 0,
-      erased: 0,
-    });
-    const { events } = await mine.json<{ events: object[] }>('consent', 'history', KID, 'anna, of the shop');
+    expect(await importText(mine, CSV)).toEqual({ ...report, dryRun: false });
+    const { events } = await mine.json<{ events: object[] }>(`consent history ${KID} 'anna, of the shop'`);
     expect(events).toMatchObject([
       {
         type: 'consent.granted',
@@ -61,16 +52,16 @@ describe.concurrent('gpd consent import', () => {
     expect(await importText(mine, CSV)).toMatchObject({ recorded: 0, outdated: 4 });
     expect(await importText(mine, CSV, '--dry-run')).toMatchObject({ recorded: 0, outdated: 4 });
     expect(await mine.dump()).toEqual(after);
-    expect(await mine.json('consent', 'verify', KID)).toMatchObject({ ok: true });
+    expect(await mine.json(`consent verify ${KID}`)).toMatchObject({ ok: true });
   });
 
   it('an old grant replaces neither a newer choice nor an erasure', async () => {
     const mine = await createOwn();
     const row = (who: string) =>
       JSON.stringify({ principalId: who, purpose: PURPOSE, action: 'grant', recordedAt: '2024-05-01' });
-    await mine.json('consent', 'withdraw', KID, 'dora', PURPOSE);
-    await mine.json('consent', 'grant', KID, 'emil', PURPOSE);
-    await mine.json('erase', '--tenant', KID, '--principal', 'emil', '--yes');
+    await mine.json(`consent withdraw ${KID} dora ${PURPOSE}`);
+    await mine.json(`consent grant ${KID} emil ${PURPOSE}`);
+    await mine.json(`erase --tenant ${KID} --principal emil --yes`);
     const text = [row('dora'), row('emil'), row('finn')].join('\n');
     const expected = { recorded: 1, outdated: 1, erased: 1 };
     expect(await importText(mine, text, '--dry-run')).toMatchObject(expected);
@@ -81,10 +72,8 @@ describe.concurrent('gpd consent import', () => {
   it('a refusal without a date counts after a grant without one, and a grant after it does not', async () => {
     const mine = await createOwn();
     const rows = ['grant', 'withdraw', 'grant'].map((action) => `gina,${PURPOSE},${action}`);
-    expect(await importText(mine, ['principalId,purpose,action', ...rows].join('\n'))).toMatchObject({
-      recorded: 2,
-      outdated: 1,
-    });
+    const report = await importText(mine, ['principalId,purpose,action', ...rows].join('\n'));
+    expect(report).toMatchObject({ recorded: 2, outdated: 1 });
     expect(await check(mine, 'gina')).toBe('withdrawn');
   });
 
@@ -102,7 +91,7 @@ describe.concurrent('gpd consent import', () => {
     const good = `principalId,purpose,action\ngood,${PURPOSE},grant\n`;
     expect(await importText(mine, good)).toMatchObject({ recorded: 1 });
     const before = await mine.dump();
-    const ran = await mine.gpd('consent', 'import', KID, fileOf(text));
+    const ran = await mine.gpd(`consent import ${KID} ${fileOf(text)}`);
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toContain(message);
     expect(await mine.dump()).toEqual(before);
@@ -110,10 +99,8 @@ describe.concurrent('gpd consent import', () => {
 
   it('10,000 rows, in the order of the file', async () => {
     const mine = await createOwn();
-    const lines = Array.from({ length: 5000 }, (_, i) => [
-      `p${i},${PURPOSE},grant,2024-04-01`,
-      `p${i},${PURPOSE},deny,2024-04-02`,
-    ]).flat();
+    const pair = (i: number) => [`p${i},${PURPOSE},grant,2024-04-01`, `p${i},${PURPOSE},deny,2024-04-02`];
+    const lines = Array.from({ length: 5000 }, (_, i) => pair(i)).flat();
     const text = ['principalId,purpose,action,recordedAt', ...lines].join('\n');
     expect(await importText(mine, text)).toMatchObject({ recorded: 10_000, outdated: 0 });
     expect([await check(mine, 'p0'), await check(mine, 'p4999')]).toEqual(['denied', 'denied']);

@@ -1,16 +1,15 @@
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { runGpd, tempDir } from '../support/command.ts';
+import { tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
-import { initGpd } from '../support/server.ts';
+import { createOwn } from './support/own.ts';
 
 /** The server's user owns the data directory: links in it must not lead commands that root runs to other files. */
 
 async function withLink(name: string, content: string | null) {
-  const { dataDir } = await initGpd();
-  const gpd = (...words: string[]) => runGpd(words, { env: { GPD_DATA_DIR: dataDir } });
-  await gpd('consent', 'grant', KID, 'anna', 'device-identification');
+  const { dataDir, gpd } = await createOwn();
+  await gpd(`consent grant ${KID} anna device-identification`);
   const elsewhere = tempDir('elsewhere');
   const target = join(elsewhere, 'target');
   if (content !== null) writeFileSync(target, content);
@@ -24,8 +23,8 @@ it.each(['erasures.log', 'erasures.log.lock', 'gpd.lock', 'gpd.db'])(
   'no file is made through a link at %s',
   async (name) => {
     const { gpd, elsewhere } = await withLink(name, null);
-    const erased = await gpd('erase', '--tenant', KID, '--principal', 'anna', '--yes');
-    await gpd('init', '--tenant', KID, '--origin', 'https://shop.example');
+    const erased = await gpd(`erase --tenant ${KID} --principal anna --yes`);
+    await gpd(`init --tenant ${KID} --origin https://shop.example`);
     expect(erased.code).not.toBe(0);
     expect(readdirSync(elsewhere)).toEqual([]);
   },
@@ -34,9 +33,9 @@ it.each(['erasures.log', 'erasures.log.lock', 'gpd.lock', 'gpd.db'])(
 it('a link at checkpoints.log is not written through', async () => {
   for (const name of ['checkpoints.log', 'checkpoints.log.lock']) {
     const { gpd, target } = await withLink(name, 'of root\n');
-    await gpd('consent', 'verify', KID);
-    await gpd('erase', 'resume');
-    await gpd('consent', 'checkpoint', KID);
+    await gpd(`consent verify ${KID}`);
+    await gpd('erase resume');
+    await gpd(`consent checkpoint ${KID}`);
     expect(readFileSync(target, 'utf8'), name).toBe('of root\n');
   }
 });

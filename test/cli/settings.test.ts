@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { gpdJson, type Ran, runGpd, runProgram, tempDir } from '../support/command.ts';
-import { KID } from '../support/constants.ts';
+import { type Ran, type RunOptions, runGpd, runProgram, tempDir } from '../support/command.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/process.ts';
 import { selfSigned } from '../support/self-signed.ts';
@@ -20,27 +19,27 @@ beforeAll(async () => {
   dataDir = (await initGpd()).dataDir;
 });
 
+const SERVE = ['serve', '--port', '0'];
+const runWith = (settings: object, args: readonly string[] = ['tenants', 'list'], options: RunOptions = {}) =>
+  runGpd(args, { ...options, env: { GPD_DATA_DIR: dataDir, ...settings } });
+
+function fileOf(name: string, text: string): string {
+  const file = join(tempDir('settings'), name);
+  writeFileSync(file, text);
+  return file;
+}
+
 describe.concurrent('an unknown setting', () => {
-  it.each([
-    ['GPD_PROT', 'GPD_PORT'],
-    ['GPD_DATADIR', 'GPD_DATA_DIR'],
-    ['GPD_MAX_CLOCKSKEW', 'GPD_MAX_CLOCK_SKEW'],
-  ])('%s is refused at start, and %s is named', async (name, nearest) => {
-    const args = name === 'GPD_PROT' ? ['serve', '--port', '0'] : ['tenants', 'list'];
-    const ran = await runGpd(args, { env: { GPD_DATA_DIR: dataDir, [name]: '1' } });
-    expectBadConfig(ran, new RegExp(`\\b${name}\\b`), new RegExp(`\\b${nearest}\\b`));
+  it('is refused by every command, and the nearest is named', async () => {
+    expectBadConfig(await runWith({ GPD_PROT: '1' }, SERVE), /\bGPD_PROT\b/, /\bGPD_PORT\b/);
+    expectBadConfig(await runWith({ GPD_DATADIR: '1' }), /\bGPD_DATADIR\b/, /\bGPD_DATA_DIR\b/);
+    const config = ['tenants', 'list', '--config', fileOf('gpd.toml', 'prot = 1\n')];
+    expectBadConfig(await runWith({}, config), /\bprot\b/, /\bport\b/);
   });
 
   it('GPD_CONSENT_URL and GPD_CONSENT_KEY belong to the SDKs and are passed over', async () => {
-    const env = { GPD_DATA_DIR: dataDir, GPD_CONSENT_URL: 'https://x.example', GPD_CONSENT_KEY: 'gpd_sk_x' };
-    expect((await runGpd(['tenants', 'list'], { env })).code).toBe(0);
-  });
-
-  it('in gpd.toml is refused in the same way', async () => {
-    const file = join(tempDir('toml'), 'gpd.toml');
-    writeFileSync(file, 'prot = 1\n');
-    const ran = await runGpd(['tenants', 'list', '--config', file], { env: { GPD_DATA_DIR: dataDir } });
-    expectBadConfig(ran, /\bprot\b/, /\bport\b/);
+    const env = { GPD_CONSENT_URL: 'https://x.example', GPD_CONSENT_KEY: 'gpd_sk_x' };
+    expect((await runWith(env)).code).toBe(0);
   });
 });
 
@@ -50,53 +49,37 @@ describe.concurrent('a bad value', () => {
     'postgres://u:a/b@db.internal/gpd',
     'postgres://u:1#b@db/gpd',
   ])('%s: says how a password is written, and does not repeat it', async (value) => {
-    const ran = await runGpd(['tenants', 'list'], {
-      env: { GPD_DATA_DIR: dataDir, GPD_DATABASE_URL: value },
-    });
+    const ran = await runWith({ GPD_DATABASE_URL: value });
     expectBadConfig(ran, /GPD_DATABASE_URL.*in its password write # as %23/);
     expect(ran.stderr).not.toMatch(/db\.internal|#b/);
   });
 
   it.each([
-    ['GPD_PORT', 'abc'],
-    ['GPD_PORT', '65536'],
-    ['GPD_RATE_INGEST', '0/60'],
-    ['GPD_RATE_INGEST', 'unlimited'],
-    ['GPD_MAX_CLOCK_SKEW', '0'],
-    ['GPD_TRUSTED_PROXIES', '10.0.0.0/33'],
-    ['GPD_TRUSTED_PROXIES', 'proxy.example'],
-    ['GPD_BASE_URL', 'shop.example'],
-    ['GPD_BASE_URL', 'https://shop.example/path'],
-    ['GPD_DATABASE_URL', 'mysql://host/gpd'],
-    ['GPD_DATABASE_URL', 'gpd.db'],
-    ['GPD_METRICS_LISTEN', '9100'],
-    ['GPD_WBA_OPEN_DISCOVERY', 'yes'],
-    ['GPD_JA4_HEADER', 'x y'],
-    ['GPD_LOG_LEVEL', 'loud'],
-    ['GPD_OIDC_ISSUER', 'http://issuer.example'],
-    ['GPD_TLS_CERT', '/nowhere/cert.pem'],
-    ['GPD_HOST', '192.0.2.1'],
-  ])('%s=%s is 78 and named', async (name, value) => {
+    ['GPD_PORT', 'abc', /GPD_PORT.*a whole number from 0 to 65535/],
+    ['GPD_PORT', '65536', /GPD_PORT/],
+    ['GPD_RATE_INGEST', '0/60', /GPD_RATE_INGEST/],
+    ['GPD_MAX_CLOCK_SKEW', '0', /GPD_MAX_CLOCK_SKEW/],
+    ['GPD_TRUSTED_PROXIES', '10.0.0.0/33', /GPD_TRUSTED_PROXIES/],
+    ['GPD_TRUSTED_PROXIES', '10.0.0.1, foo', /GPD_TRUSTED_PROXIES.*foo is not an address or CIDR/],
+    ['GPD_BASE_URL', 'shop.example', /GPD_BASE_URL/],
+    ['GPD_BASE_URL', 'https://shop.example/path', /GPD_BASE_URL/],
+    ['GPD_DATABASE_URL', 'mysql://host/gpd', /GPD_DATABASE_URL/],
+    ['GPD_METRICS_LISTEN', '9100', /GPD_METRICS_LISTEN/],
+    ['GPD_WBA_OPEN_DISCOVERY', 'yes', /GPD_WBA_OPEN_DISCOVERY/],
+    ['GPD_JA4_HEADER', 'x y', /GPD_JA4_HEADER/],
+    ['GPD_LOG_LEVEL', 'loud', /GPD_LOG_LEVEL/],
+    ['GPD_OIDC_ISSUER', 'http://issuer.example', /GPD_OIDC_ISSUER/],
+    ['GPD_TLS_CERT', '/nowhere/cert.pem', /GPD_TLS_CERT/],
+    ['GPD_HOST', '192.0.2.1', /192\.0\.2\.1/],
+  ])('%s=%s is 78 and named', async (name, value, message) => {
     // Without --port here, because the flag takes precedence over GPD_PORT.
-    const flags = name === 'GPD_PORT' ? [] : ['--port', '0'];
-    const ran = await runGpd(['serve', ...flags], { env: { GPD_DATA_DIR: dataDir, [name]: value } });
-    expectBadConfig(ran, name === 'GPD_HOST' ? /192\.0\.2\.1/ : new RegExp(name));
+    expectBadConfig(await runWith({ [name]: value }, name === 'GPD_PORT' ? ['serve'] : SERVE), message);
   });
 
   it('never says a password that stood in it', async () => {
-    const env = { GPD_DATA_DIR: dataDir, GPD_BASE_URL: 'https://user:hunter2@shop.example' };
-    const ran = await runGpd(['serve', '--port', '0'], { env });
+    const ran = await runWith({ GPD_BASE_URL: 'https://user:hunter2@shop.example' });
     expectBadConfig(ran, /GPD_BASE_URL/);
     expect(ran.stderr).not.toContain('hunter2');
-  });
-
-  it('is said to every command, and in words', async () => {
-    const ran = await runGpd(['tenants', 'list'], {
-      env: { GPD_DATA_DIR: dataDir, GPD_TRUSTED_PROXIES: '10.0.0.1, foo' },
-    });
-    expectBadConfig(ran, /GPD_TRUSTED_PROXIES.*foo is not an address or CIDR/);
-    const port = await runGpd(['tenants', 'list'], { env: { GPD_DATA_DIR: dataDir, GPD_PORT: 'abc' } });
-    expectBadConfig(port, /a whole number from 0 to 65535/);
   });
 
   it('a certificate and a key that are none, or not each other’s, are 78', async () => {
@@ -108,68 +91,53 @@ describe.concurrent('a bad value', () => {
     for (const [cert, key] of [
       [join(mine, 'server.crt'), join(other, 'server.key')],
       [join(mine, 'server.key'), join(mine, 'server.key')],
-    ] as const) {
-      const env = { GPD_DATA_DIR: dataDir, GPD_TLS_CERT: cert, GPD_TLS_KEY: key };
-      expectBadConfig(await runGpd(['serve', '--port', '0'], { env }), /GPD_TLS_CERT and GPD_TLS_KEY/);
-    }
+    ])
+      expectBadConfig(
+        await runWith({ GPD_TLS_CERT: cert, GPD_TLS_KEY: key }, SERVE),
+        /GPD_TLS_CERT and GPD_TLS_KEY/,
+      );
   });
 
-  it('on a flag is 78 too', async () => {
-    expectBadConfig(await runGpd(['serve', '--port', 'abc'], { env: { GPD_DATA_DIR: dataDir } }), /port/i);
+  it('on a flag is 78 too, and a --config that names no file', async () => {
+    expectBadConfig(await runWith({}, ['serve', '--port', 'abc']), /port/i);
+    expectBadConfig(await runWith({}, ['tenants', 'list', '--config', 'none.toml']), /none\.toml/);
   });
 
   it.each([
-    ['no TOML', '# a comment\nport = = 1'],
-    ['a wrong type', 'port = "x"'],
-    ['a table', '[port]\na = 1'],
-  ])('in gpd.toml: %s', async (name, text) => {
-    const cwd = tempDir('cwd');
-    writeFileSync(join(cwd, 'gpd.toml'), text);
-    const ran = await runGpd(['tenants', 'list'], { cwd, env: { GPD_DATA_DIR: dataDir } });
-    expectBadConfig(ran, name === 'no TOML' ? /gpd\.toml, line 2: / : /gpd\.toml|port/);
-  });
-
-  it('--config that names no file', async () => {
-    const ran = await runGpd(['tenants', 'list', '--config', 'none.toml'], {
-      env: { GPD_DATA_DIR: dataDir },
-    });
-    expectBadConfig(ran, /none\.toml/);
+    ['no TOML', '# a comment\nport = = 1', /gpd\.toml, line 2: /],
+    ['a wrong type', 'port = "x"', /port/],
+    ['a table', '[port]\na = 1', /gpd\.toml|port/],
+  ])('in gpd.toml: %s', async (_name, text, message) => {
+    const cwd = join(fileOf('gpd.toml', text), '..');
+    expectBadConfig(await runWith({}, ['tenants', 'list'], { cwd }), message);
   });
 });
 
 describe.concurrent('a secret in a file', () => {
-  const writeFile = (text: string): string => {
-    const file = join(tempDir('secret'), 'database-url');
-    writeFileSync(file, text);
-    return file;
-  };
-
   it('is read, and the setting itself goes before it', () => {
-    const GPD_DATABASE_URL_FILE = writeFile('postgres://gpd:word@db/gpd\n');
-    expect(loadConfig({ environment: { GPD_DATABASE_URL_FILE } }).database_url).toBe(
-      'postgres://gpd:word@db/gpd',
-    );
+    const GPD_DATABASE_URL_FILE = fileOf('url', 'postgres://gpd:word@db/gpd\n');
+    const environment = { GPD_DATABASE_URL_FILE };
+    expect(loadConfig({ environment }).database_url).toBe('postgres://gpd:word@db/gpd');
     const GPD_DATABASE_URL = 'postgres://other/gpd';
-    const environment = { GPD_DATABASE_URL, GPD_DATABASE_URL_FILE };
-    expect(loadConfig({ environment }).database_url).toBe(GPD_DATABASE_URL);
+    const both = { GPD_DATABASE_URL, GPD_DATABASE_URL_FILE };
+    expect(loadConfig({ environment: both }).database_url).toBe(GPD_DATABASE_URL);
   });
 
   it.each(['', 'mysql://gpd:word@db/gpd'])(
     'is refused when the file has %j, which is not said',
     async (text) => {
-      const env = { GPD_DATA_DIR: dataDir, GPD_DATABASE_URL_FILE: writeFile(text) };
-      const ran = await runGpd(['tenants', 'list'], { env });
+      const ran = await runWith({ GPD_DATABASE_URL_FILE: fileOf('url', text) });
       expectBadConfig(ran, /GPD_DATABASE_URL .*postgres:/);
       expect(ran.stderr).not.toContain('word');
     },
   );
 });
 
-describe.concurrent('precedence', () => {
-  it('flag, then environment, then gpd.toml', async () => {
-    const cwd = tempDir('cwd');
+describe.concurrent('the port', () => {
+  it('is that of the flag, then of the environment, then of gpd.toml', async () => {
     const [flag, environment, file] = [await freePort(), await freePort(), await freePort()];
-    writeFileSync(join(cwd, 'gpd.toml'), `port = ${file}\ndata_dir = "${dataDir}"\nrate_ingest = "off"\n`);
+    const text = `port = ${file}\ndata_dir = "${dataDir}"\nrate_ingest = "off"\n`;
+    const cwd = join(fileOf('gpd.toml', text), '..');
     const portOf = async (args: readonly string[], settings: Record<string, string>): Promise<number> => {
       const gpd = await startProcess({ dataDir, cwd, args, settings });
       await gpd.stop();
@@ -180,17 +148,12 @@ describe.concurrent('precedence', () => {
     expect(await portOf([], { GPD_PORT: String(environment) })).toBe(environment);
     expect(await portOf(['--port', String(flag)], { GPD_PORT: String(environment) })).toBe(flag);
   });
-});
 
-describe.concurrent('a port that is taken', () => {
-  it('is said in a sentence that names it and what to do', async () => {
+  it('that is taken is said in a sentence that names it and what to do', async () => {
     const gpd = await startGpd();
     const ran = await runProgram(['serve', '--port', String(gpd.port)], { env: { GPD_DATA_DIR: dataDir } });
     expectBadConfig(ran, new RegExp(`127\\.0\\.0\\.1:${gpd.port}`), /--port/);
     expect(ran.stderr).not.toMatch(/EADDRINUSE/);
-    expect(await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: gpd.dataDir } })).toMatchObject([
-      { kid: KID },
-    ]);
     await gpd.stop();
   });
 });

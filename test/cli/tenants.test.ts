@@ -1,35 +1,54 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runGpd, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
-import { createOwn } from './support/own.ts';
+import { createOwn, type Own } from './support/own.ts';
+
+/** Commands on a tenant's settings, purposes, staff and notices, and the rows that they leave in its audit log. */
+
+const TENANTS = [
+  { kid: KID, origins: [ORIGIN] },
+  { kid: 'other', origins: [] },
+];
 
 interface Listed {
   readonly kid: string;
   readonly settings: Record<string, unknown>;
 }
 
+interface Row {
+  readonly role: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+const actionsOf = async (mine: Own, kid = KID): Promise<string[]> =>
+  (await mine.json<Row[]>(`audit ${kid}`)).map(({ action }) => action).reverse();
+
 describe.concurrent('gpd tenants', () => {
   it('adds a tenant with one published seal key and the first purpose', async () => {
     const { json } = await createOwn();
-    const origins = ['https://a.example', 'https://b.example'];
-    const flags = origins.flatMap((origin) => ['--origin', origin]);
-    const created = await json('tenants', 'add', 'shop-2', ...flags);
+    const created = await json('tenants add shop-2 --origin https://a.example --origin https://b.example');
     expect(created).toMatchObject({ kid: 'shop-2', generation: 1 });
-    expect(await json('keys', 'list', 'shop-2')).toMatchObject([
+    expect(await json('keys list shop-2')).toMatchObject([
       { generation: 1, state: 'published', publicKey: created['publicKey'] },
     ]);
-    expect(await json('consent', 'purposes', 'list', 'shop-2')).toMatchObject([
+    expect(await json('consent purposes list shop-2')).toMatchObject([
       { id: 'device-identification', gpc: 'opt-out' },
     ]);
-    const listed = await json<Listed[]>('tenants', 'list');
+    const listed = await json<Listed[]>('tenants list');
     expect(listed.map(({ kid }) => kid).sort()).toEqual([KID, 'shop-2']);
-    expect(listed.find(({ kid }) => kid === 'shop-2')?.settings['origins']).toEqual(origins);
+    const [settings] = listed.filter(({ kid }) => kid === 'shop-2').map((tenant) => tenant.settings);
+    expect(settings).toMatchObject({ origins: ['https://a.example', 'https://b.example'] });
   });
 
-  it('shows the settings of one, and what it has', async () => {
+  it('shows the settings of one, and what it has; the only one may be left out', async () => {
     const { gpd, json } = await createOwn();
-    await json('apikeys', 'create', KID, '--scope', 'secret', '--name', 'n');
-    await json('keys', 'rotate', KID);
-    expect(await json('tenants', 'show', KID)).toMatchObject({
+    await json(`apikeys create ${KID} --scope secret --name n`);
+    expect(await json('keys rotate')).toMatchObject({ kid: KID, generation: 2 });
+    expect(await json('tenants show')).toMatchObject({
       kid: KID,
       settings: { origins: [ORIGIN], 'retention.days': 90 },
       sealKey: 2,
@@ -37,87 +56,188 @@ describe.concurrent('gpd tenants', () => {
       apiKeys: 1,
       webhooks: 0,
     });
-    expect((await gpd('tenants', 'show', KID)).stdout).toMatch(/^retention\.days +90$/m);
-    expect(await gpd('tenants', 'show', 'nobody')).toMatchObject({ code: 3, stdout: '' });
-  });
-
-  it('the only one may be left out; of several gpd picks none, and lists them', async () => {
-    const { gpd, json } = await createOwn();
-    expect(await json('keys', 'rotate')).toMatchObject({ kid: KID, generation: 2 });
-    expect(await json('tenants', 'show')).toMatchObject({ kid: KID });
-    await json('tenants', 'add', 'shop-2');
-    const ran = await gpd('keys', 'rotate');
-    expect(ran).toMatchObject({ code: 2, stdout: '' });
-    expect(ran.stderr).toBe(`gpd: missing argument <kid>: name one of ${KID}, shop-2\n`);
+    expect((await gpd(`tenants show ${KID}`)).stdout).toMatch(/^retention\.days +90$/m);
   });
 
   it('lists them for a person in aligned columns', async () => {
-    const { gpd } = await createOwn();
-    const [head = '', first = ''] = (await gpd('tenants', 'list')).stdout.split('\n');
+    const [head = '', first = ''] = (await (await createOwn()).gpd('tenants list')).stdout.split('\n');
     expect(head).toMatch(/^KID\s+SINCE\s+ORIGINS$/);
     expect(first.indexOf(ORIGIN)).toBe(head.indexOf('ORIGINS'));
   });
 
   it('sets several settings at once, and keeps the others', async () => {
     const { json } = await createOwn();
-    const setAll = async (...assignments: string[]): Promise<Record<string, unknown>> =>
-      (await json<Listed>('tenants', 'set', KID, ...assignments)).settings;
-    const several = await setAll('retention.days=30', 'notice.controller=Acme = GmbH', 'ledger.public=true');
-    expect(several).toMatchObject({
+    const line = `tenants set ${KID} retention.days=30 'notice.controller=Acme = GmbH' ledger.public=true`;
+    const { settings } = await json<Listed>(line);
+    expect(settings).toMatchObject({
       origins: [ORIGIN],
       'retention.days': 30,
       'notice.controller': 'Acme = GmbH',
       'ledger.public': true,
     });
     const origins = ['https://a.example', 'https://b.example'];
-    expect(await setAll(`origins=${origins.join(',')}`)).toMatchObject({ origins, 'retention.days': 30 });
-    expect(await setAll('origins=')).toMatchObject({ origins: [] });
+    expect(await json(`tenants set ${KID} origins=${origins.join(',')}`)).toMatchObject({
+      settings: { origins, 'retention.days': 30 },
+    });
+    expect(await json(`tenants set ${KID} origins=`)).toMatchObject({ settings: { origins: [] } });
   });
 
-  it('starts with the defaults of the contract', async () => {
-    const { json } = await createOwn();
-    expect((await json<Listed[]>('tenants', 'list'))[0]?.settings).toMatchObject({
-      'consent.basis': 'asserted',
-      'transparency.retain': 'none',
-      'ledger.public': false,
-      'review.fourEyes': false,
-      'retention.days': 90,
+  it('rights notice prints the notices of one', async () => {
+    const { dataDir, json } = await createOwn();
+    const env = { GPD_DATA_DIR: dataDir, GPD_BASE_URL: 'https://id.shop.example' };
+    await json(`tenants set ${KID} 'notice.controller=Shop Ltd' rights.profile=ccpa`);
+    const text = await runGpd(['rights', 'notice', KID], { env });
+    expect(text).toMatchObject({ code: 0, stderr: '' });
+    expect(text.stdout.match(/^## .*/gm)).toHaveLength(3);
+    expect(text.stdout).toContain(`Shop Ltd uses automated decision-making technology on ${ORIGIN}.`);
+    expect(text.stdout).toContain(`https://id.shop.example/my-data?kid=${KID}`);
+    expect(text.stdout).toContain('within 45 days');
+    expect(await json(`rights notice ${KID}`)).toMatchObject({
+      kid: KID,
+      notices: [{ id: 'admt' }, { id: 'gdpr' }, { id: 'art30' }],
     });
   });
+});
 
-  it.each([
-    [7, ['add', KID], /acme/],
-    [2, ['add', 'a|b'], /kid/],
-    [2, ['add', ''], /kid/],
-    [2, ['add', '.'], /not \. or \.\./],
-    [2, ['add', '..'], /not \. or \.\./],
-    [2, ['add', 'k'.repeat(65)], /kid/],
-    [2, ['add', 'ä'], /kid/],
-    [2, ['add', 'x', '--origin', 'shop.example'], /--origin shop\.example: .*write https:\/\/shop\.example/],
-    [2, ['add', 'x', '--origin', 'https://*.shop.example'], /--origin https:\/\/\*\.shop.* wildcard/],
-    [2, ['set', KID, 'retention.day=30'], /retention\.days/],
-    [2, ['set', KID, 'retention.days=x'], /retention\.days/],
-    [2, ['set', KID, 'retention.days=0'], /retention\.days/],
-    [2, ['set', KID, 'consent.basis=proven'], /consent\.basis/],
-    [2, ['set', KID, 'ledger.public=yes'], /ledger\.public/],
-    [
-      2,
-      ['set', KID, 'origins=https://a.example,shop.example'],
-      /origins=shop\.example: .*write https:\/\/shop\.example/,
-    ],
-    [2, ['set', KID, 'origins=ftp://shop.example'], /origins=ftp:\/\/shop\.example: an origin is/],
-    [2, ['set', KID, 'origins=https://*.shop.example'], /origins=https:\/\/\*\.shop.* wildcard/],
-    [2, ['set', KID, 'notify.email=nobody'], /notify\.email=nobody: an e-mail address/],
-    [2, ['set', KID, 'retention.days'], /retention\.days=/],
-    [2, ['set', KID, 'retention.days=30', 'nope=1'], /nope/],
-    [2, ['set', KID], /argument/],
-    [3, ['set', 'nobody', 'retention.days=30'], /gpd tenants list/],
-  ])('%i and nothing changed for tenants %j', async (code, args, named) => {
-    const { gpd, dump } = await createOwn();
-    const before = await dump();
-    const ran = await gpd('tenants', ...args);
-    expect(ran).toMatchObject({ code, stdout: '' });
-    expect(ran.stderr).toMatch(named);
-    expect(await dump()).toEqual(before);
+describe.concurrent('gpd consent purposes', () => {
+  it('remove: no check of it is allowed, and the log still verifies', async () => {
+    const mine = await createOwn();
+    const check = () => mine.json(`consent check ${KID} alice news`);
+    const remove = `consent purposes remove ${KID} news`;
+    await mine.json(`consent purposes set ${KID} news --title News`);
+    await mine.json(`consent grant ${KID} alice news`);
+    expect(await check()).toMatchObject({ reason: 'granted' });
+    const before = await mine.dump();
+    await mine.json(`${remove} --dry-run`);
+    expect(await mine.dump()).toEqual(before);
+    expect(await mine.json(remove)).toEqual({ kid: KID, id: 'news', removed: true });
+    expect(await check()).toMatchObject({ allowed: false, reason: 'unknown-purpose' });
+    expect(await mine.json(`consent verify ${KID}`)).toMatchObject({ ok: true });
+    expect(await mine.gpd(remove)).toMatchObject({ code: 3 });
+    const [row] = await mine.json<Row[]>(`audit ${KID}`);
+    expect(row?.detail).toEqual({ purpose: 'news', removed: true });
+  });
+
+  it('set defines a purpose of one tenant with the defaults, and changes what is named', async () => {
+    const mine = await createOwn(TENANTS);
+    const command = `consent purposes set ${KID} analytics --title`;
+    const defaults = { id: 'analytics', title: 'Analytics', gpc: 'opt-out' };
+    expect(await mine.json(`${command} Analytics`)).toMatchObject(defaults);
+    const changed = { id: 'analytics', title: 'Measuring', gpc: 'ignore', ttlDays: 30 };
+    expect(await mine.json(`${command} Measuring --gpc ignore --ttl-days 30`)).toMatchObject(changed);
+    expect(await mine.json(`${command} Measuring`)).toMatchObject(changed);
+    const idsOf = async (kid: string): Promise<string[]> =>
+      (await mine.json<{ id: string }[]>(`consent purposes list ${kid}`)).map(({ id }) => id).sort();
+    expect(await idsOf(KID)).toEqual(['analytics', 'device-identification']);
+    expect(await idsOf('other')).toEqual(['device-identification']);
+    expect(await mine.json(`consent purposes list ${KID}`)).toContainEqual(expect.objectContaining(changed));
+  });
+});
+
+describe('gpd staff', () => {
+  it('prints one link with the name, keeps nothing that opens it, and removes a name once', async () => {
+    const mine = await createOwn();
+    const { stdout } = await mine.gpd(`staff invite 'Rosa R' --role dpo --tenant ${KID}`);
+    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\/console\/join#Rosa%20R\.[\w-]{43}\n$/);
+    const [, secret = ''] = /\.([\w-]{43})\n$/.exec(stdout) ?? [];
+    const listed = await mine.gpd('staff list');
+    expect(listed.stdout).toMatch(/Rosa R +\w+ +dpo +invited until \d{4}-/);
+    const shown = await mine.gpd(`audit ${KID} --json`);
+    for (const text of [listed.stdout, shown.stdout]) expect(text).not.toContain(secret);
+    expect(shown.stdout).not.toContain('Rosa');
+    expect((await mine.gpd("staff remove 'Rosa R' --dry-run")).stdout).toContain('would be removed');
+    expect(await mine.json('staff list')).toHaveLength(1);
+    expect((await mine.gpd("staff remove 'Rosa R' --yes")).code).toBe(0);
+    expect((await mine.gpd("staff remove 'Rosa R' --yes")).code).toBe(3);
+  });
+});
+
+describe.concurrent('the audit log of operators', () => {
+  it('four eyes that are switched off and on again leave two rows', async () => {
+    const mine = await createOwn(TENANTS);
+    for (const value of ['true', 'false'])
+      expect((await mine.gpd(`tenants set ${KID} review.fourEyes=${value}`)).code).toBe(0);
+    const rows = await mine.json<Row[]>(`audit ${KID} --action tenant.set`);
+    expect(rows.map(({ role, detail }) => [role, detail])).toEqual([
+      ['operator', { key: 'review.fourEyes', from: true, to: false }],
+      ['operator', { key: 'review.fourEyes', from: false, to: true }],
+    ]);
+    expect(new Set(rows.map(({ actor }) => actor)).size).toBe(1);
+    expect(rows[0]?.actor).toMatch(/^[\w-]{43}$/);
+    expect(await mine.json('audit other')).toEqual([]);
+  });
+
+  it('every act has its row, and no row holds a secret', async () => {
+    const mine = await createOwn(TENANTS);
+    const policy = join(tempDir('policy'), 'policy.txt');
+    writeFileSync(policy, 'what we do');
+    const key = await mine.json(`apikeys create ${KID} --scope secret --name n`);
+    await mine.json(`apikeys revoke ${String(key['id'])} --yes`);
+    await mine.json(`keys rotate ${KID}`);
+    await mine.json(`keys destroy ${KID} 1 --yes`);
+    const shared = await mine.json(`keys symmetric ${KID}`);
+    await mine.json(`consent purposes set ${KID} ads --title Ads`);
+    await mine.json(`consent policies ${KID} --publish ${policy} --material`);
+    const hook = await mine.json(`webhooks add ${KID} https://hook.example/secret-path`);
+    await mine.json(`webhooks remove ${KID} ${String(hook['id'])} --yes`);
+    expect(await actionsOf(mine)).toEqual([
+      'apikey.created',
+      'apikey.revoked',
+      'key.rotated',
+      'key.destroyed',
+      'key.rotated',
+      'purpose.defined',
+      'policy.published',
+      'webhook.added',
+      'webhook.removed',
+    ]);
+    const text = JSON.stringify(await mine.json(`audit ${KID}`));
+    for (const secret of [key['key'], shared['key'], hook['secret'], 'secret-path'])
+      expect(text).not.toContain(String(secret));
+    expect(await mine.json(`consent verify ${KID}`)).toMatchObject({ ok: true });
+  });
+
+  it('what concerns the installation is in every tenant’s log, under its own reference', async () => {
+    const mine = await createOwn(TENANTS);
+    const directory = tempDir('backup');
+    const jwks = join(directory, 'jwks.json');
+    const x = Buffer.alloc(32, 7).toString('base64url');
+    writeFileSync(jwks, JSON.stringify({ keys: [{ kty: 'OKP', crv: 'Ed25519', x }] }));
+    await mine.json(`agents add https://agent.example --jwks ${jwks}`);
+    await mine.json('agents remove https://agent.example --yes');
+    expect(await mine.json('agents list')).toEqual([]);
+    await mine.json(`backup ${join(directory, 'one.backup')}`);
+    await mine.json('keys rewrap --yes');
+    const acts = ['agent.added', 'agent.removed', 'backup.made', 'key.rotated'];
+    expect([await actionsOf(mine), await actionsOf(mine, 'other')]).toEqual([acts, acts]);
+    const actors = await mine.query('SELECT DISTINCT kid, actor FROM audit_log');
+    expect([actors.length, new Set(actors.map(({ actor }) => actor)).size]).toEqual([2, 2]);
+  });
+
+  it('a tenant whose root secret is damaged stops no backup, and its log has the row', async () => {
+    const mine = await createOwn(TENANTS);
+    await mine.query(
+      "UPDATE tenant_secrets SET wrapped = 'damaged' WHERE kid = 'other' AND purpose = 'root'",
+    );
+    await mine.json(`backup ${join(tempDir('backup'), 'one.backup')}`);
+    const act = { role: 'operator', action: 'backup.made' };
+    const actor = expect.stringMatching(/^[\w-]{43}$/) as string;
+    expect(await mine.query('SELECT kid, role, actor, action FROM audit_log ORDER BY kid')).toEqual([
+      { kid: KID, actor, ...act },
+      { kid: 'other', actor: 'unknown', ...act },
+    ]);
+  });
+
+  it('a restore is told in what it restored, and a dry run nowhere', async () => {
+    const mine = await createOwn();
+    const file = join(tempDir('backup'), 'one.backup');
+    await mine.json(`backup ${file}`);
+    await mine.json(`tenants set ${KID} review.fourEyes=true`);
+    await mine.json(`restore ${file} --dry-run`);
+    expect(await actionsOf(mine)).toEqual(['backup.made', 'tenant.set']);
+    await mine.json(`restore ${file} --yes`);
+    const rows = await mine.json<Row[]>(`audit ${KID}`);
+    expect(rows).toMatchObject([{ role: 'operator', action: 'restore.done' }]);
+    expect(Object.keys(rows[0]?.detail ?? {})).toEqual(['backup', 'gpd']);
   });
 });

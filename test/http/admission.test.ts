@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiKey } from '../../src/auth/credentials.ts';
 import { createConsentLane } from '../../src/consent/routes.ts';
-import { createConcurrencyLimit, createReadWhole } from '../../src/http/limiter.ts';
+import { createConcurrencyLimit, createReadWhole, unlimited, watchLimiter } from '../../src/http/limiter.ts';
 import type { HotHandler, HotReply, HotRequest } from '../../src/http/request.ts';
 import { refusal } from '../../src/ingest/ingest.ts';
 import { readEnvelope, unseal } from '../../src/ingest/open.ts';
@@ -9,15 +9,19 @@ import { createIngestRoute } from '../../src/ingest/route.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import type { DecisionAnswer } from '../../src/schema/consent.ts';
 import { ORIGIN } from '../support/constants.ts';
-import { noLimits } from './support/limits.ts';
 
 const PLACES = 3;
 
 const HEADERS = { 'content-type': 'application/json', authorization: 'Bearer key', origin: ORIGIN };
 
+interface Pending {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** Work that ends when the test says so. */
 function createWork<Result>(result: Result) {
-  const pending: { resolve: () => void; reject: (error: unknown) => void }[] = [];
+  const pending: Pending[] = [];
   const begin = (): Promise<Result> =>
     new Promise((resolve, reject) => {
       pending.push({ resolve: () => resolve(result), reject });
@@ -53,7 +57,7 @@ const bundle = {
 interface Lane {
   readonly lane: HotHandler;
   readonly body: object;
-  readonly pending: readonly { readonly resolve: () => void; readonly reject: (error: unknown) => void }[];
+  readonly pending: readonly Pending[];
 }
 
 function ingestLane(): Lane {
@@ -87,10 +91,11 @@ function consentLane(): Lane {
     given: 'unknown',
   });
   const key = { kid: 'acme', scope: 'secret', hash: 'hash' } as ApiKey;
+  const watched = watchLimiter(unlimited);
   const lane = createConsentLane({
     findApiKey: async () => key,
     findSession: async () => null,
-    limits: noLimits,
+    limits: { key: unlimited, client: watched, withdrawal: watched, newcomer: unlimited },
     admission: createConcurrencyLimit(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
     check: work.begin,
@@ -119,66 +124,47 @@ describe.each([
     return { lane, body, pending, under };
   }
 
-  it('refuses what comes past its places with 503, and begins no work', async () => {
+  it('refuses what comes past its places with 503, unread, and begins no work', async () => {
     const { lane, body, pending } = await full();
-    expectFull(await lane(hotRequest(body)));
+    for (const refused of [body, { not: 'this' }]) expectFull(await lane(hotRequest(refused)));
     expect(pending).toHaveLength(PLACES);
   });
 
-  it('does not look at what it refuses', async () => {
-    const { lane } = await full();
-    expectFull(await lane(hotRequest({ not: 'this' })));
-  });
-
-  it('still says first what is wrong with the head', async () => {
+  it.each([
+    [405, { method: 'GET' }],
+    [413, { headers: { ...HEADERS, 'content-length': '32769' } }],
+    [415, { headers: { ...HEADERS, 'content-type': 'text/plain' } }],
+  ])('still says first what is wrong with the head: %i', async (status, fields) => {
     const { lane, body } = await full();
-    expect((await lane(hotRequest(body, { method: 'GET' }))).status).toBe(405);
-    expect(
-      (await lane(hotRequest(body, { headers: { ...HEADERS, 'content-length': '32769' } }))).status,
-    ).toBe(413);
-    expect(
-      (await lane(hotRequest(body, { headers: { ...HEADERS, 'content-type': 'text/plain' } }))).status,
-    ).toBe(415);
+    expect((await lane(hotRequest(body, fields))).status).toBe(status);
   });
 
-  it('has a place again for every answer', async () => {
+  it('has a place again for every answer, and when the work fails', async () => {
     const { lane, body, pending, under } = await full();
     pending[0]?.resolve();
     expect((await under[0])?.status).toBe(answered);
-    const next = lane(hotRequest(body));
+    pending[1]?.reject(new Unavailable('busy', 3));
+    expect((await under[1])?.headers['retry-after']).toBe('3');
+    const next = [lane(hotRequest(body)), lane(hotRequest(body))];
     await turn();
-    expect(pending).toHaveLength(PLACES + 1);
+    expect(pending).toHaveLength(PLACES + 2);
     expectFull(await lane(hotRequest(body)));
     pending[PLACES]?.resolve();
-    expect((await next).status).toBe(answered);
+    expect((await next[0])?.status).toBe(answered);
   });
 
-  it('has a place again when the work fails', async () => {
-    const { lane, body, pending, under } = await full();
-    pending[0]?.reject(new Unavailable('busy', 3));
-    expect((await under[0])?.headers['retry-after']).toBe('3');
-    void lane(hotRequest(body));
-    await turn();
-    expect(pending).toHaveLength(PLACES + 1);
-  });
-
-  it('gives no place to who sends slowly', async () => {
+  it('gives no place to who sends slowly, nor to a body that is none', async () => {
     const { lane, body, pending } = createLane();
-    for (let i = 0; i < 2 * PLACES; i += 1)
+    for (let i = 0; i < 2 * PLACES; i += 1) {
       void lane(hotRequest(body, { readBody: () => new Promise(() => {}) }));
+      expect((await lane(hotRequest({}))).status).toBe(400);
+    }
     await turn();
     const next = lane(hotRequest(body));
     await turn();
+    expect(pending).toHaveLength(1);
     pending[0]?.resolve();
     expect((await next).status).toBe(answered);
-  });
-
-  it('gives no place to a body that is none', async () => {
-    const { lane, body, pending } = createLane();
-    for (let i = 0; i < 2 * PLACES; i += 1) expect((await lane(hotRequest({}))).status).toBe(400);
-    void lane(hotRequest(body));
-    await turn();
-    expect(pending).toHaveLength(1);
   });
 });
 

@@ -43,25 +43,16 @@ describe('the bucket ingest', () => {
     for (let i = 1; i <= LIMIT; i += 1) {
       expectCore(await post(stranger.url, createBundle(acme), { 'x-forwarded-for': `203.0.113.${i}` }), 'ok');
     }
-    expectLimited(await post(stranger.url, createBundle(acme), { 'x-forwarded-for': '203.0.113.99' }));
-    expectLimited(await post(stranger.url, createBundle(acme)));
-    expectLimited(
-      await post(stranger.url, createBundle(acme), {
-        forwarded: 'for=203.0.113.98',
-        'x-real-ip': '203.0.113.97',
-      }),
-    );
+    const otherHeaders = { forwarded: 'for=203.0.113.98', 'x-real-ip': '203.0.113.97' };
+    for (const headers of [{ 'x-forwarded-for': '203.0.113.99' }, {}, otherHeaders])
+      expectLimited(await post(stranger.url, createBundle(acme), headers));
   });
 
   it('warns once about strangers, without their addresses', async () => {
     const gpd = await startGpd();
     expect(await statuses(gpd, ['203.0.113.1', '203.0.113.2', '203.0.113.3'])).toEqual([400, 400, 400]);
     await gpd.stop();
-    const warnings = gpd
-      .logs()
-      .split('\n')
-      .filter((line) => line.includes('X-Forwarded-For'));
-    expect(warnings).toHaveLength(1);
+    expect(gpd.logs().match(/X-Forwarded-For/g)).toHaveLength(1);
     expect(gpd.logs()).not.toContain('203.0.113.');
   });
 
@@ -70,9 +61,7 @@ describe('the bucket ingest', () => {
     expect(await statuses(proxied, clients)).toEqual(clients.map(() => 400));
     expect(await statuses(proxied, Array(LIMIT + 1).fill('198.51.100.200'))).toEqual(FULL_THEN_LIMITED);
     expect(await statuses(proxied, ['198.51.100.201'])).toEqual([400]);
-  });
-
-  it('goes back through a chain of trusted proxies', async () => {
+    // A chain of trusted proxies is followed back to its client.
     const chain = Array.from({ length: LIMIT + 1 }, (_, i) => `198.51.100.220, 10.0.0.${i}, 10.1.2.3`);
     expect(await statuses(proxied, chain)).toEqual(FULL_THEN_LIMITED);
     expect(await statuses(proxied, ['198.51.100.221, 10.0.0.1'])).toEqual([400]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { json, type RegisterDeps, registerAll } from '../../src/http/register.ts';
-import { ALL_ROUTES, allowedMethods, preflightAllows, ROUTES } from '../../src/schema/routes.ts';
+import { ALL_ROUTES, ROUTES } from '../../src/schema/routes.ts';
 
 describe('the table of routes', () => {
   it('has each method of a path once', () => {
@@ -14,24 +14,6 @@ describe('the table of routes', () => {
       expect([path, Object.keys(params)]).toEqual([path, inPath]);
       if (rest !== undefined) expect(inPath.at(-1)).toBe(rest);
     }
-  });
-
-  it.each([
-    [ROUTES.ingest.path, 'POST, OPTIONS'],
-    [ROUTES.listPurposes.path, 'GET, HEAD, PUT, OPTIONS'],
-    [ROUTES.listPolicies.path, 'GET, HEAD, POST, OPTIONS'],
-    [ROUTES.getHealth.path, 'GET, HEAD'],
-    [ROUTES.getPublicTile.path, 'GET, HEAD'],
-  ])('allows for %s: %s', (path, allow) => {
-    expect(allowedMethods(path).join(', ')).toBe(allow);
-  });
-
-  it('lets a page send in a preflight what its rows take', () => {
-    expect(preflightAllows('ingest')).toEqual({ methods: 'POST', headers: 'Content-Type' });
-    expect(preflightAllows('api')).toEqual({
-      methods: 'GET, POST, PUT',
-      headers: 'Authorization, Content-Type, Idempotency-Key',
-    });
   });
 
   it('has CORS for a whole area or for none of it: what is not there is answered alike', () => {

@@ -13,14 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-interface Sent {
-  readonly line: string;
-  readonly headers: readonly string[];
-  readonly body?: unknown;
-}
-
 /** Header lines as they are, which no client library sends twice. */
-async function statusOf({ line, headers, body }: Sent): Promise<number> {
+async function statusOf(line: string, headers: readonly string[], body?: unknown): Promise<number> {
   const wire = await openWire(Number(new URL(api.gpd.url).port));
   const text = body === undefined ? '' : JSON.stringify(body);
   const type = body === undefined ? [] : ['Content-Type: application/json'];
@@ -42,14 +36,14 @@ describe('Authorization', () => {
   it.each(routes)('%s: one is heard, two are none', async (line, body, status) => {
     const good = `Authorization: Bearer ${api.keys.secret}`;
     const bad = 'authorization: Bearer x';
-    expect(await statusOf({ line, body, headers: [good] })).toBe(status);
+    expect(await statusOf(line, [good], body)).toBe(status);
     for (const headers of [
       [good, good],
       [good, bad],
       [bad, good],
       [good, 'AUTHORIZATION:'],
     ]) {
-      expect(await statusOf({ line, body, headers }), headers.join(' and ')).toBe(401);
+      expect(await statusOf(line, headers, body), headers.join(' and ')).toBe(401);
     }
   });
 });
@@ -63,6 +57,6 @@ describe('Sec-GPC', () => {
   ])('%j: any that asks is heard', async (headers, status) => {
     const { publicKey } = (await ask(api.gpd.url, `/_fp/pubkey?kid=${KID}`)).json() as { publicKey: string };
     const body = createBundle({ kid: KID, publicKey: Buffer.from(publicKey, 'base64') });
-    expect(await statusOf({ line: `POST ${INGEST}`, headers, body })).toBe(status);
+    expect(await statusOf(`POST ${INGEST}`, headers, body)).toBe(status);
   });
 });

@@ -39,16 +39,14 @@ describe('TLS', () => {
   });
 
   it.each(['TLSv1', 'TLSv1.1'] as const)('is not %s', async (version) => {
-    const outcome = await shake({ minVersion: version, maxVersion: version, ciphers: `ALL:${WEAK}` });
-    expect(outcome).toMatch(/^refused: /);
+    const old = { minVersion: version, maxVersion: version, ciphers: `ALL:${WEAK}` };
+    expect(await shake(old)).toMatch(/^refused: /);
   });
 
   it.each(['AES128-GCM-SHA256', 'AES256-SHA', 'ECDHE-RSA-AES128-SHA', 'ECDHE-ECDSA-AES256-SHA', 'NULL-SHA'])(
     'is not 1.2 with %s',
-    async (cipher) => {
-      const outcome = await shake({ maxVersion: 'TLSv1.2', ciphers: `${cipher}:${WEAK}` });
-      expect(outcome).toMatch(/^refused: /);
-    },
+    async (cipher) =>
+      expect(await shake({ maxVersion: 'TLSv1.2', ciphers: `${cipher}:${WEAK}` })).toMatch(/^refused: /),
   );
 
   it('shows a certificate that its CA vouches for, and no other', async () => {
@@ -59,14 +57,13 @@ describe('TLS', () => {
   });
 
   it('a sender of 8 MB hears of 413, ten times of ten', async () => {
+    const head = 'POST /_fp/i/v1 HTTP/1.1\r\nHost: gpd.test\r\nContent-Type: application/json\r\n';
     const size = 8 * 1024 * 1024;
     const send = (): Promise<string> =>
       new Promise((resolve) => {
         let text = '';
         const socket = connect({ port: gpd.port, host: '127.0.0.1', ca }, () => {
-          socket.write(
-            `POST /_fp/i/v1 HTTP/1.1\r\nHost: gpd.test\r\nContent-Type: application/json\r\nContent-Length: ${size}\r\n\r\n`,
-          );
+          socket.write(`${head}Content-Length: ${size}\r\n\r\n`);
           socket.write(Buffer.alloc(size, 'x'));
         });
         socket.on('data', (chunk: Buffer) => {
@@ -75,8 +72,6 @@ describe('TLS', () => {
         socket.on('error', () => {});
         socket.on('close', () => resolve(text.slice(0, 12)));
       });
-    const heard = [];
-    for (let i = 0; i < 10; i += 1) heard.push(await send());
-    expect(new Set(heard)).toEqual(new Set(['HTTP/1.1 413']));
+    for (let i = 0; i < 10; i += 1) expect(await send()).toBe('HTTP/1.1 413');
   });
 });

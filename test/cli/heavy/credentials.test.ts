@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
-import { PROGRAM, runGpd, spawnTool, tempDir } from '../../support/command.ts';
+import { PROGRAM, spawnTool, tempDir } from '../../support/command.ts';
 import { createOwn } from '../support/own.ts';
 
 /** Secrets by LoadCredential= of systemd, which only root and one process can read. */
@@ -68,23 +68,18 @@ describe('systemd credentials', () => {
     expect(rewrapped.code).toBe(0);
   });
 
-  it('of a database come by descriptor too, and are never told', async () => {
-    const file = join(tempDir('url'), 'database-url');
-    writeFileSync(file, 'postgres://gpd:secret-a@127.0.0.1:1/gpd\n');
-    const script =
-      'exec 8< "$FILE"; export GPD_CREDENTIAL_FDS=database-url:8; "$NODE" "$PROGRAM" tenants list';
-    const env = { FILE: file, NODE: process.execPath, PROGRAM };
-    const { output, exited } = spawnTool('sh', ['-c', script], { env });
-    expect((await exited).code).toBe(75);
-    expect(output.stdout + output.stderr).not.toContain('secret-a');
-  });
-
-  it('open a master key that lies nowhere else, and the address of a database is never told', async () => {
-    const { dataDir } = await createOwn();
-    const directory = credentials({ 'database-url': 'postgres://gpd:secret-a@127.0.0.1:1/gpd' });
-    const env = { GPD_DATA_DIR: dataDir, CREDENTIALS_DIRECTORY: directory };
-    const ran = await runGpd(['tenants', 'list'], { env });
-    expect(ran.code).not.toBe(0);
-    expect(ran.stdout + ran.stderr).not.toContain('secret-a');
+  it('name the address of a database by descriptor or directory, and it is never told', async () => {
+    const address = 'postgres://gpd:secret-a@127.0.0.1:1/gpd';
+    const directory = credentials({ 'database-url': `${address}\n` });
+    const env = { DIRECTORY: directory, NODE: process.execPath, PROGRAM };
+    const list = '"$NODE" "$PROGRAM" tenants list';
+    for (const given of [
+      'exec 8< "$DIRECTORY/database-url"; export GPD_CREDENTIAL_FDS=database-url:8',
+      'export CREDENTIALS_DIRECTORY="$DIRECTORY"',
+    ]) {
+      const { output, exited } = spawnTool('sh', ['-c', `${given}; ${list}`], { env });
+      expect((await exited).code).toBe(75);
+      expect(output.stdout + output.stderr).not.toContain('secret-a');
+    }
   });
 });

@@ -24,25 +24,21 @@ describe.concurrent('gpd demo', () => {
   );
 });
 
-describe('gpd demo that cannot start', () => {
-  it('ends, and leaves nothing, where its port is taken', async () => {
-    const blocker = createServer();
-    await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
-    const { port } = blocker.address() as AddressInfo;
-    const directory = tempDir('demo');
-    const ran = await runProgram(['demo', '--port', String(port)], { env: { TMPDIR: directory } });
-    await new Promise((resolve) => blocker.close(resolve));
-    expect(ran.code).not.toBe(0);
-    expect(ran.stderr.trim().split('\n')).toHaveLength(1);
-    expect(readdirSync(directory)).toEqual([]);
-  });
-
-  it('ends with 78, and leaves nothing, where there can be no directory', async () => {
-    const file = join(tempDir('demo'), 'file');
-    writeFileSync(file, '');
-    const ran = await runProgram(['demo', '--port', '0'], { env: { TMPDIR: file } });
+it('gpd demo that cannot start, for its port or its directory, says so in a line and leaves nothing', async () => {
+  const blocker = createServer();
+  await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
+  const { port } = blocker.address() as AddressInfo;
+  const [directory, file] = [tempDir('demo'), join(tempDir('demo'), 'file')];
+  writeFileSync(file, '');
+  for (const [args, TMPDIR, word] of [
+    [['--port', String(port)], directory, String(port)],
+    [['--port', '0'], file, file],
+  ] as const) {
+    const ran = await runProgram(['demo', ...args], { env: { TMPDIR } });
     expect(ran).toMatchObject({ code: 78, stdout: '' });
-    expect(ran.stderr).toContain(file);
+    expect(ran.stderr).toContain(word);
     expect(ran.stderr.trim().split('\n')).toHaveLength(1);
-  });
+  }
+  await new Promise((resolve) => blocker.close(resolve));
+  expect(readdirSync(directory)).toEqual([]);
 });

@@ -6,21 +6,19 @@ import { ask } from '../../support/http.ts';
 
 /** `gpd serve --setup`: when it refuses to start, and who can use its page. */
 
-describe('refuses with 78', () => {
-  it('a data directory that is not empty', async () => {
-    const data = tempDir('data');
-    writeFileSync(join(data, 'note'), '');
-    const ran = await runProgram(['serve', '--setup', '--port', '0'], { env: { GPD_DATA_DIR: data } });
-    expect(ran).toMatchObject({ code: 78, stdout: '' });
-    expect(ran.stderr).toContain('is not empty');
-  });
-
-  it.each(['0.0.0.0', '::', 'gpd.example'])('an address that others reach: %s', async (host) => {
-    const env = { GPD_DATA_DIR: tempDir('data') };
-    const ran = await runProgram(['serve', '--setup', '--port', '0', '--host', host], { env });
+it('refuses with 78 a data directory that is not empty, and an address that others reach', async () => {
+  const serve = (data: string, ...flags: string[]) =>
+    runProgram(['serve', '--setup', '--port', '0', ...flags], { env: { GPD_DATA_DIR: data } });
+  const full = tempDir('data');
+  writeFileSync(join(full, 'note'), '');
+  const refused = await serve(full);
+  expect(refused).toMatchObject({ code: 78, stdout: '' });
+  expect(refused.stderr).toContain('is not empty');
+  for (const host of ['0.0.0.0', '::', 'gpd.example']) {
+    const ran = await serve(tempDir('data'), '--host', host);
     expect(ran).toMatchObject({ code: 78, stdout: '' });
     expect(ran.stderr).toContain('--host 127.0.0.1');
-  });
+  }
 });
 
 describe('the page', () => {
@@ -42,11 +40,7 @@ describe('the page', () => {
     await gpd.exited;
   });
 
-  const post = (
-    path: string,
-    form: Readonly<Record<string, string>>,
-    headers: Readonly<Record<string, string>> = {},
-  ) =>
+  const post = (path: string, form: Readonly<Record<string, string>>, headers: object = {}) =>
     ask(url, path, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', origin: url, ...headers },

@@ -5,10 +5,10 @@ import { loadConfig } from '../../../src/config.ts';
 import { sealLine } from '../../../src/db/line-log.ts';
 import { erasureLog, erasureLogKey, mergeLines, textLines } from '../../../src/rights/erase/erasure-log.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
+import { type Own, ownOf } from '../../cli/support/own.ts';
 import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';
-import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
+import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
-import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { startGpd } from '../../support/server.ts';
 
@@ -51,19 +51,19 @@ function filesWith(directory: string, id: string): string[] {
 }
 
 /** Copies the data directory as it was after the erasures. */
-function copy(): { readonly dataDir: string; readonly env: Record<string, string> } {
+function copy(): Own & { restore(file: string): Promise<Record<string, unknown>> } {
   const directory = join(tempDir('copy'), 'gpd-data');
   cpSync(dataDir, directory, { recursive: true });
-  return { dataDir: directory, env: { GPD_DATA_DIR: directory } };
+  const mine = ownOf(directory);
+  return { ...mine, restore: (file) => mine.json(`restore ${file} --yes`) };
 }
 
 async function expectForgotten(directory: string, visits: readonly Visit[]): Promise<void> {
   const settings = { ...rights.idp.settings, GPD_RATE_PRIVACY: 'off' };
   const gpd = await startGpd({ dataDir: directory, settings });
   const restored = rightsOf(gpd, rights.idp, [rights.acme, rights.other]);
-  for (const { requestId } of visits) {
+  for (const { requestId } of visits)
     expectError(await restored.decision(requestId, secret), 'no-such-decision');
-  }
   expect((await restored.decision(stays.requestId, secret)).status).toBe(200);
   expect(gpd.logs()).toContain('erasures-applied-again');
   expect(await gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
@@ -80,37 +80,35 @@ describe('an erasure after the backup', () => {
     expect(filesWith(mine.dataDir, lateVisit.requestId)).toEqual([]);
     const logText = log(mine.dataDir);
     expect(logText.trim().split('\n')).toHaveLength(2);
-    const restored = await gpdJson(['restore', backup, '--yes'], mine);
-    expect(restored).toMatchObject({ erasuresToRepeat: 1 });
+    expect(await mine.restore(backup)).toMatchObject({ erasuresToRepeat: 1 });
     // Control: the restored file contains the id that has to be erased.
     expect(filesWith(mine.dataDir, lateVisit.requestId)).toEqual(['gpd.db']);
     expect(log(mine.dataDir)).toBe(logText);
-    const doctor = await runGpd(['doctor'], mine);
-    expect(doctor.stdout).toMatch(/data\.erasure-log +1 erasures are newer than this copy/);
+    expect((await mine.gpd('doctor')).stdout).toMatch(
+      /data\.erasure-log +1 erasures are newer than this copy/,
+    );
     await expectForgotten(mine.dataDir, [early, lateVisit]);
-    expect((await runGpd(['doctor', '--all'], mine)).stdout).toMatch(/pass +data\.erasure-log/);
+    expect((await mine.gpd('doctor --all')).stdout).toMatch(/pass +data\.erasure-log/);
   });
 
   it('is repeated after a second restore, too, and after a restore of a backup of the first', async () => {
     const mine = copy();
-    await gpdJson(['restore', backup, '--yes'], mine);
+    await mine.restore(backup);
     const second = join(tempDir('backups'), 'b');
-    await gpdJson(['backup', second], mine);
-    expect(await gpdJson(['restore', backup, '--yes'], mine)).toMatchObject({ erasuresToRepeat: 1 });
-    expect(await gpdJson(['restore', second, '--yes'], mine)).toMatchObject({ erasuresToRepeat: 1 });
+    await mine.json(`backup ${second}`);
+    expect(await mine.restore(backup)).toMatchObject({ erasuresToRepeat: 1 });
+    expect(await mine.restore(second)).toMatchObject({ erasuresToRepeat: 1 });
     await expectForgotten(mine.dataDir, [lateVisit]);
   });
 
   it('on a new machine: a log that was put there counts, and the backup brings its own', async () => {
-    const keyFile = join(dataDir, 'master.key');
-    const bare = join(tempDir('bare'), 'gpd-data');
-    const first = await gpdJson(['restore', backup, '--key-file', keyFile], { env: { GPD_DATA_DIR: bare } });
+    const bare = ownOf(join(tempDir('bare'), 'gpd-data'));
+    const first = await bare.json(`restore ${backup} --key-file ${join(dataDir, 'master.key')}`);
     expect(first).toMatchObject({ erasuresToRepeat: 0 });
-    expect(log(bare)).toBe(`${log(dataDir).split('\n')[0]}\n`);
-    writeFileSync(join(bare, 'erasures.log'), log(dataDir));
-    const again = await gpdJson(['restore', backup, '--yes'], { env: { GPD_DATA_DIR: bare } });
-    expect(again).toMatchObject({ erasuresToRepeat: 1 });
-    await expectForgotten(bare, [lateVisit]);
+    expect(log(bare.dataDir)).toBe(`${log(dataDir).split('\n')[0]}\n`);
+    writeFileSync(join(bare.dataDir, 'erasures.log'), log(dataDir));
+    expect(await bare.json(`restore ${backup} --yes`)).toMatchObject({ erasuresToRepeat: 1 });
+    await expectForgotten(bare.dataDir, [lateVisit]);
   });
 
   it('counts an offboarding that is still to do, and nothing of a tenant that is gone or came anew', async () => {
@@ -124,7 +122,7 @@ describe('an erasure after the backup', () => {
       appendFileSync(outside.path, `${sealLine(outside, last, body)}\n`);
     };
     const count = async (): Promise<unknown> =>
-      (await gpdJson(['restore', backup, '--dry-run'], mine))['erasuresToRepeat'];
+      (await mine.json(`restore ${backup} --dry-run`))['erasuresToRepeat'];
     add({ receiptId: 'r-gone', tenant: 'gone' });
     add({ receiptId: 'off-gone', tenant: 'gone', refs: [{ kind: 'tenant', ref: 'gone' }] });
     const refs = [{ kind: 'tenant', ref: KID }];
@@ -142,42 +140,36 @@ describe('an erasure after the backup', () => {
     const mine = copy();
     const lines = take(textLines(log(dataDir)));
     writeFileSync(join(mine.dataDir, 'erasures.log'), lines.map((line) => `${line}\n`).join(''));
-    const ran = await runGpd(['restore', backup, '--yes'], mine);
+    const ran = await mine.gpd(`restore ${backup} --yes`);
     expect(ran).toMatchObject({ code: 78, stdout: '' });
     expect(ran.stderr).toMatch(problem);
-    const { stdout } = await runGpd(['doctor', '--all'], mine);
+    const { stdout } = await mine.gpd('doctor --all');
     expect(stdout.split('\n').find((line) => line.includes('data.erasure-log'))).toMatch(problem);
     const gpd = await startGpd({ dataDir: mine.dataDir });
     expect(gpd.logs()).toMatch(/"event":"erasure-log-broken"/);
     await gpd.stop();
   });
 
-  it('a line that a crash cut off was never answered; one damaged inside stops the restore', async () => {
+  it('a line that a crash cut off was never answered; one that is damaged or was dropped stops the restore', async () => {
     const mine = copy();
     const path = join(mine.dataDir, 'erasures.log');
     appendFileSync(path, '{"v":1,"receiptId":"r-');
-    expect(await gpdJson(['restore', backup, '--yes'], mine)).toMatchObject({ erasuresToRepeat: 1 });
-    writeFileSync(path, `garbage\n${log(dataDir)}`);
-    const before = await dumpDatabase(mine.dataDir);
-    const ran = await runGpd(['restore', backup, '--yes'], mine);
-    expect(ran).toMatchObject({ code: 78, stdout: '' });
-    expect(ran.stderr).toMatch(/erasures\.log: line 1 is damaged/);
-    expect(await dumpDatabase(mine.dataDir)).toEqual(before);
-  });
-});
-
-describe('a backup from before lines that were dropped', () => {
-  it('is not restored: what was erased since could not be repeated', async () => {
-    const mine = copy();
+    expect(await mine.restore(backup)).toMatchObject({ erasuresToRepeat: 1 });
     const outside = erasureLog({ dataDir: mine.dataDir, logKey });
     const [, second = ''] = textLines(log(dataDir));
     const dropped = JSON.stringify({ dropped: 1, until: '2999-01-01T00:00:00.000Z' });
-    writeFileSync(outside.path, `${sealLine(outside, 1, dropped)}\n${second}\n`);
-    const before = await dumpDatabase(mine.dataDir);
-    const ran = await runGpd(['restore', backup, '--yes'], mine);
-    expect(ran).toMatchObject({ code: 78, stdout: '' });
-    expect(ran.stderr).toMatch(/has dropped its lines until 2999-01-01/);
-    expect(await dumpDatabase(mine.dataDir)).toEqual(before);
+    for (const [text, problem] of [
+      [`garbage\n${log(dataDir)}`, 'erasures.log: line 1 is damaged'],
+      // What was erased since such a backup could not be repeated.
+      [`${sealLine(outside, 1, dropped)}\n${second}\n`, 'has dropped its lines until 2999-01-01'],
+    ] as const) {
+      writeFileSync(path, text);
+      const before = await mine.dump();
+      const ran = await mine.gpd(`restore ${backup} --yes`);
+      expect(ran).toMatchObject({ code: 78, stdout: '' });
+      expect(ran.stderr).toContain(problem);
+      expect(await mine.dump()).toEqual(before);
+    }
   });
 });
 

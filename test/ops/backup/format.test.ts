@@ -28,10 +28,8 @@ async function collect(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
 async function write(content: Buffer, pieceSize = 100_000): Promise<{ file: string; head: number }> {
   const { head, cipher } = beginBackup(masterKey, facts, randomBytes);
   const file = join(tempDir('backup'), 'b');
-  writeFileSync(
-    file,
-    Buffer.concat([head, await collect(encryptBytes(inPieces(content, pieceSize), cipher))]),
-  );
+  const body = await collect(encryptBytes(inPieces(content, pieceSize), cipher));
+  writeFileSync(file, Buffer.concat([head, body]));
   return { file, head: head.length };
 }
 
@@ -43,15 +41,15 @@ async function read(file: string, key = masterKey): Promise<Buffer> {
 }
 
 describe('gpd-backup/1', () => {
-  it.each([0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, 3 * CHUNK_BYTES + 17])(
+  it.each([0, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 17])(
     'gives back %d bytes, however they come in',
     async (size) => {
       const content = randomBytes(size);
-      for (const pieceSize of [1 << 16, CHUNK_BYTES, 5 * CHUNK_BYTES]) {
+      for (const pieceSize of [1 << 16, 5 * CHUNK_BYTES]) {
         const { file, head } = await write(content, pieceSize);
         expect((await read(file)).equals(content)).toBe(true);
-        const chunks = Math.max(1, Math.ceil(size / CHUNK_BYTES));
-        expect(readFileSync(file).length).toBe(head + size + 16 * chunks);
+        const count = Math.max(1, Math.ceil(size / CHUNK_BYTES));
+        expect(readFileSync(file).length).toBe(head + size + 16 * count);
       }
     },
   );
@@ -59,17 +57,16 @@ describe('gpd-backup/1', () => {
   it('says what is in it without a key, and opens under its own master key alone', async () => {
     const { file } = await write(Buffer.from('x'));
     expect((await readHead(file)).header).toMatchObject({ ...facts, v: 1 });
-    await expect(read(file, createMasterKey(Buffer.alloc(32, 8), randomBytes))).rejects.toThrow(
-      'another key',
-    );
+    const otherKey = createMasterKey(Buffer.alloc(32, 8), randomBytes);
+    await expect(read(file, otherKey)).rejects.toThrow('another key');
   });
 
   it('uses another key for every file', async () => {
     const content = Buffer.alloc(CHUNK_BYTES, 1);
-    const [a, b] = [await write(content), await write(content)];
-    const body = ({ file, head }: { file: string; head: number }): Buffer =>
-      readFileSync(file).subarray(head);
-    expect(body(a).equals(body(b))).toBe(false);
+    const bodies = [await write(content), await write(content)].map(({ file, head }) =>
+      readFileSync(file).subarray(head).toString('hex'),
+    );
+    expect(new Set(bodies).size).toBe(2);
   });
 
   // Three chunks: [0, 1, 2], the last one shorter.
@@ -87,10 +84,8 @@ describe('gpd-backup/1', () => {
     'only the head': (bytes, head) => bytes.subarray(0, head),
     'a byte short': (bytes) => bytes.subarray(0, bytes.length - 1),
     'a byte more': (bytes) => Buffer.concat([bytes, Buffer.alloc(1)]),
-    'the head of another file': (bytes, head) => {
-      const other = beginBackup(masterKey, facts, randomBytes).head;
-      return Buffer.concat([other, bytes.subarray(head)]);
-    },
+    'the head of another file': (bytes, head) =>
+      Buffer.concat([beginBackup(masterKey, facts, randomBytes).head, bytes.subarray(head)]),
     'another time in the head': (bytes) =>
       Buffer.from(bytes.toString('latin1').replace('2026-11', '2026-12'), 'latin1'),
   };
@@ -104,17 +99,10 @@ describe('gpd-backup/1', () => {
   it('refuses every flipped byte of a small file', async () => {
     const { file } = await write(Buffer.from('some content'));
     const good = readFileSync(file);
-    const survived: number[] = [];
-    for (let at = 0; at < good.length; at += 1) {
-      const bad = Buffer.from(good);
-      bad[at] = (bad[at] ?? 0) ^ 1;
-      writeFileSync(file, bad);
-      await read(file).then(
-        () => survived.push(at),
-        () => {},
-      );
+    for (const [at, byte] of good.entries()) {
+      writeFileSync(file, good.with(at, byte ^ 1));
+      await expect(read(file), `byte ${at}`).rejects.toThrow();
     }
-    expect(survived).toEqual([]);
   });
 
   it('refuses what is no backup, whatever its length says', async () => {

@@ -1,8 +1,9 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { ownOf } from '../../cli/support/own.ts';
 import { type Api, apiOf, startApi } from '../../consent/app/support/api.ts';
-import { runGpd, tempDir } from '../../support/command.ts';
+import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { startGpd } from '../../support/server.ts';
 
@@ -13,12 +14,11 @@ async function again(api: Api): Promise<Api> {
   return apiOf(await startGpd({ dataDir: api.gpd.dataDir }), api.keys);
 }
 
-const cli = async (api: Api, ...args: string[]) => {
-  const { code, stdout, stderr } = await runGpd([...args, '--json'], {
-    env: { GPD_DATA_DIR: api.gpd.dataDir },
-  });
+/** Runs a line on the installation. @returns its exit code, its messages and the value that it printed */
+async function cli(api: Api, line: string) {
+  const { code, stdout, stderr } = await ownOf(api.gpd.dataDir).gpd(`${line} --json`);
   return { code, stderr, json: stdout === '' ? {} : (JSON.parse(stdout) as Record<string, unknown>) };
-};
+}
 
 /** Records a grant that a checkpoint covers. */
 async function signed(api: Api, principalId: string): Promise<number> {
@@ -39,36 +39,33 @@ it('a restore names the entries that are lost, and the log goes on; who kept a c
   await api.stop();
 
   const file = join(dataDir, 'checkpoints.log');
-  const whole = readFileSync(file);
-  writeFileSync(file, whole.toString().replace('"v":1', '"v":2'));
-  const refused = await cli(api, 'restore', backup, '--yes');
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.toString().replace('"v":1', '"v":2'));
+  const refused = await cli(api, `restore ${backup} --yes`);
   expect(refused.code).toBe(78);
   expect(refused.stderr).toContain('checkpoints.log: line 1 was changed');
-  writeFileSync(file, whole);
+  writeFileSync(file, bytes);
 
   for (const flag of ['--dry-run', '--yes'])
-    expect((await cli(api, 'restore', backup, flag)).json).toMatchObject({ lostEntries: [loss] });
+    expect((await cli(api, `restore ${backup} ${flag}`)).json).toMatchObject({ lostEntries: [loss] });
   expect(readFileSync(file, 'utf8')).toContain('"lost":true');
-  expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({
-    code: 0,
-    json: { ok: true, problems: [] },
-  });
+  const whole = { code: 0, json: { ok: true, problems: [] } };
+  expect(await cli(api, `consent verify ${KID}`)).toMatchObject(whole);
   api = apiOf(await startGpd({ dataDir }), api.keys);
   expect(await signed(api, 'carl')).toBe(entries + 1);
   await signed(api, 'dora');
-  expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({ code: 0, json: { ok: true } });
-  expect(await cli(api, 'consent', 'verify', KID, '--against', notesFile)).toMatchObject({
+  expect(await cli(api, `consent verify ${KID}`)).toMatchObject(whole);
+  expect(await cli(api, `consent verify ${KID} --against ${notesFile}`)).toMatchObject({
     code: 1,
     json: { problems: [{ code: 'checkpoint-not-extended' }] },
   });
   await api.stop();
 
   // Another machine has no checkpoints.log, so its file begins with the restored log.
-  const empty = join(tempDir('data'), 'gpd-data');
-  const key = ['--key-file', join(dataDir, 'master.key')];
-  const env = { GPD_DATA_DIR: empty };
-  expect(await runGpd(['restore', backup, ...key], { env })).toMatchObject({ code: 0 });
-  expect(await runGpd(['consent', 'verify', KID], { env })).toMatchObject({ code: 0 });
+  const empty = ownOf(join(tempDir('data'), 'gpd-data'));
+  const key = join(dataDir, 'master.key');
+  expect(await empty.gpd(`restore ${backup} --key-file ${key}`)).toMatchObject({ code: 0 });
+  expect(await empty.gpd(`consent verify ${KID}`)).toMatchObject({ code: 0 });
 });
 
 it('a lost checkpoints.log stops signing until an operator accepts it', async () => {
@@ -76,24 +73,21 @@ it('a lost checkpoints.log stops signing until an operator accepts it', async ()
   await signed(api, 'anna');
   for (const name of ['checkpoints.log', 'checkpoints.log.lock']) rmSync(join(api.gpd.dataDir, name));
   api = await again(api);
-  expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({
+  expect(await cli(api, `consent verify ${KID}`)).toMatchObject({
     code: 1,
     json: { problems: [{ code: 'checkpoint-missing' }] },
   });
   const { seq } = await api.write('grant', { principalId: 'bert' });
-  expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(503);
-  expect((await cli(api, 'consent', 'accept-loss', KID)).code).toBe(2);
-  expect((await cli(api, 'consent', 'accept-loss', 'nobody', '--yes')).code).toBe(3);
-  expect((await cli(api, 'consent', 'accept-loss', KID, '--dry-run')).json).toMatchObject({
-    accepted: true,
-  });
-  expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(503);
-  expect((await cli(api, 'consent', 'accept-loss', KID, '--yes')).json).toMatchObject({
-    accepted: true,
-    signed: null,
-  });
-  expect((await cli(api, 'consent', 'accept-loss', KID, '--yes')).json).toMatchObject({ accepted: false });
-  expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(200);
-  expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({ code: 0 });
+  const proofStatus = async (): Promise<number> => (await api.get(`/v1/consent/proofs/${seq}`)).status;
+  const accept = (flag: string) => cli(api, `consent accept-loss ${KID} ${flag}`);
+  expect(await proofStatus()).toBe(503);
+  expect((await cli(api, `consent accept-loss ${KID}`)).code).toBe(2);
+  expect((await cli(api, 'consent accept-loss nobody --yes')).code).toBe(3);
+  expect((await accept('--dry-run')).json).toMatchObject({ accepted: true });
+  expect(await proofStatus()).toBe(503);
+  expect((await accept('--yes')).json).toMatchObject({ accepted: true, signed: null });
+  expect((await accept('--yes')).json).toMatchObject({ accepted: false });
+  expect(await proofStatus()).toBe(200);
+  expect(await cli(api, `consent verify ${KID}`)).toMatchObject({ code: 0 });
   await api.stop();
 });

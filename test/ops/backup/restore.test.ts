@@ -12,11 +12,10 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
 import { createBackup } from '../../../src/ops/backup.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
-import { createOwn } from '../../cli/support/own.ts';
-import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
+import { createOwn, ownOf } from '../../cli/support/own.ts';
+import { tempDir } from '../../support/command.ts';
 import { KID, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
-import { execute } from '../../support/database.ts';
-import { initGpd, startGpd } from '../../support/server.ts';
+import { startGpd } from '../../support/server.ts';
 
 describe.concurrent('gpd restore', () => {
   it('that was killed before its last step leaves the old database, and the next start removes it', async () => {
@@ -36,7 +35,7 @@ describe.concurrent('gpd restore', () => {
     renameSync(path, elsewhere);
     symlinkSync(elsewhere, path);
     const before = readFileSync(elsewhere);
-    const ran = await gpd('restore', file, '--yes');
+    const ran = await gpd(`restore ${file} --yes`);
     expect(ran).toMatchObject({ code: 1, stdout: '' });
     expect(ran.stderr).toContain('is a symbolic link');
     expect(readFileSync(elsewhere).equals(before)).toBe(true);
@@ -47,12 +46,11 @@ describe.concurrent('gpd restore', () => {
     appendFileSync(join(dataDir, 'erasures.log'), '{"v":1,"damag\n');
     const file = join(tempDir('backups'), 'b');
     await json('backup', file);
-    const empty = join(tempDir('data'), 'gpd-data');
-    const key = ['--key-file', join(dataDir, 'master.key')];
-    await gpdJson(['restore', file, ...key], { env: { GPD_DATA_DIR: empty } });
+    const empty = ownOf(join(tempDir('data'), 'gpd-data'));
+    await empty.json(`restore ${file} --key-file ${join(dataDir, 'master.key')}`);
     // The file stays, so that no older backup is restored over it without a warning.
-    expect(readFileSync(join(empty, 'erasures.log'), 'utf8')).toBe('{"v":1,"damag\n');
-    const older = await gpd('restore', file, '--yes');
+    expect(readFileSync(join(empty.dataDir, 'erasures.log'), 'utf8')).toBe('{"v":1,"damag\n');
+    const older = await gpd(`restore ${file} --yes`);
     expect(older.code).toBe(78);
     expect(older.stderr).toContain('line 1 is damaged');
   });
@@ -62,42 +60,36 @@ it('a backup beside `keys rewrap` fails, for no master key would open it', async
   const { dataDir, json } = await createOwn();
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
   const store = await openStore(config);
-  await json('keys', 'rewrap', '--yes');
+  await json('keys rewrap --yes');
   const folder = tempDir('backups');
   const by = { actorOf: () => undefined, at: Date.now() };
-  const backingUp = createBackup(store, config, join(folder, 'b'), {
-    version: 'test',
-    by,
-    onProgress: () => {},
-  });
+  const options = { version: 'test', by, onProgress: () => {} };
+  const backingUp = createBackup(store, config, join(folder, 'b'), options);
   await expect(backingUp).rejects.toThrow('the master key changed during the backup: run it again');
   await store.database.close();
-  expect(existsSync(join(folder, 'b'))).toBe(false);
   expect(readdirSync(folder)).toEqual([]);
   expect(readdirSync(dataDir).filter((name) => name.startsWith('staging-'))).toEqual([]);
 });
 
 // Guards against: such a backup could be neither finished nor restored, and changes of the tenant revived it.
 it('a backup with a half-removed tenant is made and restored, and nothing revives the tenant', async () => {
-  const { dataDir } = await initGpd();
-  const env = { GPD_DATA_DIR: dataDir };
-  const gpd = (...words: string[]) => runGpd(words, { env });
-  expect((await gpd('tenants', 'add', OTHER, '--origin', OTHER_ORIGIN)).code).toBe(0);
-  await execute(dataDir, `UPDATE tenants SET revision = -1 WHERE kid = '${OTHER}'`);
-  const revisionOf = async () =>
-    (await execute(dataDir, `SELECT revision FROM tenants WHERE kid = '${OTHER}'`))[0];
+  const { gpd, query } = await createOwn();
+  expect((await gpd(`tenants add ${OTHER} --origin ${OTHER_ORIGIN}`)).code).toBe(0);
+  await query(`UPDATE tenants SET revision = -1 WHERE kid = '${OTHER}'`);
+  const isRemoving = async (): Promise<boolean> =>
+    (await query(`SELECT revision FROM tenants WHERE kid = '${OTHER}'`))[0]?.['revision'] === -1;
 
   const file = join(tempDir('backups'), 'b');
-  expect(await gpd('backup', file)).toMatchObject({ code: 0 });
-  expect((await gpd('doctor', '--all')).stdout).toMatch(new RegExp(`warn +database\\.removals +.*${OTHER}`));
-  await gpd('tenants', 'set', OTHER, 'retention.days=30');
-  await gpd('keys', 'rotate', OTHER);
-  expect(await revisionOf()).toEqual({ revision: -1 });
-  expect(await gpd('restore', file, '--yes')).toMatchObject({ code: 0 });
-  expect(await revisionOf()).toEqual({ revision: -1 });
-  expect(await gpd('keys', 'rewrap', '--yes')).toMatchObject({ code: 0 });
-  expect(await revisionOf()).toEqual({ revision: -1 });
-  expect(await gpd('tenants', 'remove', OTHER, '--yes')).toMatchObject({ code: 0 });
-  expect((await gpd('doctor', '--all')).stdout).toMatch(/pass +database\.removals/);
-  expect((await gpd('tenants', 'list', '--json')).stdout).toContain(KID);
+  expect(await gpd(`backup ${file}`)).toMatchObject({ code: 0 });
+  expect((await gpd('doctor --all')).stdout).toMatch(new RegExp(`warn +database\\.removals +.*${OTHER}`));
+  await gpd(`tenants set ${OTHER} retention.days=30`);
+  await gpd(`keys rotate ${OTHER}`);
+  expect(await isRemoving()).toBe(true);
+  for (const line of [`restore ${file} --yes`, 'keys rewrap --yes']) {
+    expect(await gpd(line)).toMatchObject({ code: 0 });
+    expect(await isRemoving()).toBe(true);
+  }
+  expect(await gpd(`tenants remove ${OTHER} --yes`)).toMatchObject({ code: 0 });
+  expect((await gpd('doctor --all')).stdout).toMatch(/pass +database\.removals/);
+  expect((await gpd('tenants list --json')).stdout).toContain(KID);
 });

@@ -23,12 +23,10 @@ describe('a copy in the clear', () => {
 
   it('of a process whose number somebody else has now goes when nobody has written it for half a day', () => {
     const directory = tempDir('staging');
-    const [old, young] = [
-      join(directory, `staging-${process.ppid}-a`),
-      join(directory, `staging-${process.ppid}-b`),
-    ];
-    mkdirSync(old);
-    mkdirSync(young);
+    const [old = '', young = ''] = ['a', 'b'].map((name) =>
+      join(directory, `staging-${process.ppid}-${name}`),
+    );
+    for (const path of [old, young]) mkdirSync(path);
     utimesSync(old, 0, Date.now() / 1000 - 13 * 3600);
     removeAbandonedStaging(directory);
     expect(readdirSync(directory)).toEqual([basename(young)]);

@@ -62,13 +62,8 @@ describe('gpd restore', () => {
     await json('backup', backup);
     const env = { PATH: process.env['PATH'], GPD_DATA_DIR: dataDir };
     // The restore is paused while another process runs.
-    const run = (...args: string[]) =>
-      spawnSync(process.execPath, [PROGRAM, ...args], {
-        env,
-        cwd: tempDir('cwd'),
-        encoding: 'utf8',
-        timeout: 15_000,
-      });
+    const options = { env, cwd: tempDir('cwd'), encoding: 'utf8', timeout: 15_000 } as const;
+    const run = (...args: string[]) => spawnSync(process.execPath, [PROGRAM, ...args], options);
     const ran: Record<string, ReturnType<typeof run>> = {};
     await restoreBackup(loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }), backup, {
       dryRun: false,
@@ -99,11 +94,8 @@ describe('gpd restore', () => {
     await json('backup', backup);
     rmSync(join(dataDir, 'gpd.lock'));
     spoil(join(dataDir, 'gpd.lock'));
-    for (const args of [
-      ['restore', backup, '--yes'],
-      ['serve', '--port', '0'],
-    ]) {
-      const ran = await gpd(...args);
+    for (const line of [`restore ${backup} --yes`, 'serve --port 0']) {
+      const ran = await gpd(line);
       expect(ran).toMatchObject({ code: 78, stdout: '' });
       expect(ran.stderr).toMatch(message);
       expect(ran.stderr.trim().split('\n')).toHaveLength(1);
@@ -114,10 +106,8 @@ describe('gpd restore', () => {
     const { dataDir, json } = await createOwn();
     const path = join(dataDir, 'gpd.lock');
     rmSync(path);
-    await json('tenants', 'list');
-    expect({ mode: statSync(path).mode & 0o777, size: statSync(path).size }).toEqual({
-      mode: 0o600,
-      size: 0,
-    });
+    await json('tenants list');
+    const { mode, size } = statSync(path);
+    expect([mode & 0o777, size]).toEqual([0o600, 0]);
   });
 });

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DAY, HOUR } from '../../src/lib/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
 import { describeFault } from '../../src/ops/log.ts';
 import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
 import { publicJwk } from '../support/jws.ts';
@@ -10,9 +10,11 @@ import { freePort } from '../support/ports.ts';
 import { answerTo, movableClock, oidcSettings } from './support.ts';
 
 /**
- * A provider that is down, hangs, redirects or sends garbage
- * never causes a 500, and no log line contains a token.
+ * When gpd reads the keys of a provider. One that is down, hangs, redirects or sends garbage never causes a 500, and no log line
+ * contains a token.
  */
+
+const PROVIDER_READ = ['/.well-known/openid-configuration', '/jwks'];
 
 let idp: Idp;
 let isRunning = false;
@@ -32,11 +34,10 @@ beforeEach(async () => {
   faults = [];
   sentTokens = [];
   connect();
+  await idp.asked();
 });
 afterEach(() => {
-  const logText = faults
-    .map((error) => `${String(error)} ${JSON.stringify(describeFault(error))}`)
-    .join('\n');
+  const logText = faults.map((error) => `${String(error)} ${JSON.stringify(describeFault(error))}`).join();
   for (const token of sentTokens) for (const part of token.split('.')) expect(logText).not.toContain(part);
 });
 afterAll(() => idp.stop());
@@ -50,12 +51,98 @@ async function statusOf(token: string): Promise<number> {
   sentTokens.push(token);
   return (await answerTo(authenticate, `Bearer ${token}`)).status;
 }
-const createToken = (kid?: string): string =>
-  idp.forge(
-    idp.claims({ exp: Math.floor(Date.now() / 1000) + 365 * 86_400 }),
-    kid === undefined ? {} : { kid },
-  );
+/** Creates a token that is good for a year, begun a day ago. */
+function createToken(kid?: string): string {
+  const now = Math.floor(Date.now() / 1000);
+  const claims = { iat: now - 86_400, exp: now + 365 * 86_400 };
+  return idp.forge(idp.claims(claims), kid === undefined ? {} : { kid });
+}
 const reasons = (): unknown[] => faults.map((error) => describeFault(error)['reason']);
+
+describe('keys', () => {
+  it('are asked for with the first token that could be one, and then kept', async () => {
+    expect(await statusOf('x.y.z')).toBe(401);
+    expect(await statusOf(idp.forge(idp.claims({ iss: 'https://id.evil.example' })))).toBe(401);
+    expect(await idp.asked()).toEqual([]);
+    for (let i = 0; i < 20; i += 1) expect(await statusOf(createToken())).toBe(200);
+    expect(await idp.asked()).toEqual(PROVIDER_READ);
+  });
+
+  it('are asked for once when many come at the same time', async () => {
+    const tokens = Array.from({ length: 50 }, () => createToken());
+    expect(await Promise.all(tokens.map(statusOf))).toEqual(tokens.map(() => 200));
+    expect(await idp.asked()).toEqual(PROVIDER_READ);
+  });
+});
+
+describe('a rotation', () => {
+  it('is noticed by the first token of the new key, at once and again and again', async () => {
+    expect(await statusOf(createToken())).toBe(200);
+    for (let i = 0; i < 3; i += 1) {
+      const before = createToken();
+      await idp.rotate();
+      expect(await statusOf(await idp.token({ gpd_role: 'dpo' }))).toBe(200);
+      expect(await statusOf(before)).toBe(401);
+    }
+  });
+
+  it('that keeps the old key refuses nobody', async () => {
+    const before = createToken();
+    expect(await statusOf(before)).toBe(200);
+    await idp.rotate({ keepOld: true });
+    expect(await statusOf(createToken())).toBe(200);
+    expect(await statusOf(before)).toBe(200);
+  });
+
+  it('that nobody uses yet is noticed beside a request after ten minutes', async () => {
+    const before = createToken();
+    expect(await statusOf(before)).toBe(200);
+    await idp.rotate();
+    clock.advance(10 * MINUTE - 1000);
+    expect(await statusOf(before)).toBe(200);
+    clock.advance(1000);
+    expect(await statusOf(before)).toBe(200);
+    await expect.poll(() => statusOf(before)).toBe(401);
+  });
+
+  it.each([-5 * HOUR, 0, 5 * HOUR])(
+    'is waited for after an hour, though the machine’s clock was set by %i ms meanwhile',
+    async (ms) => {
+      const wall = movableClock();
+      authenticate = createAuthenticator(oidcSettings(idp), wall, () => {}, clock);
+      const before = createToken();
+      expect(await statusOf(before)).toBe(200);
+      await idp.rotate();
+      wall.advance(ms);
+      clock.advance(MINUTE);
+      expect(await statusOf(before)).toBe(200);
+      clock.advance(HOUR - MINUTE);
+      // A key that was withdrawn is not believed once more.
+      expect(await statusOf(before)).toBe(401);
+    },
+  );
+});
+
+it('many kids that nobody knows are one look a second, and a known one needs none', async () => {
+  let ticks = 0;
+  authenticate = createAuthenticator(
+    oidcSettings(idp),
+    Date.now,
+    () => {},
+    () => ticks,
+  );
+  expect(await statusOf(createToken())).toBe(200);
+  await idp.asked();
+  for (const looks of [1, 2]) {
+    ticks += 1000;
+    const unknown = Array.from({ length: 50 }, (_, i) => createToken(`k-${looks}-${i}`));
+    const answers = Promise.all(unknown.map(statusOf));
+    expect(await statusOf(createToken())).toBe(200);
+    expect(new Set(await answers)).toEqual(new Set([401]));
+    expect(await statusOf(createToken('late'))).toBe(401);
+    expect(await idp.asked()).toEqual(PROVIDER_READ);
+  }
+});
 
 describe('down from the start', () => {
   it('503 for a token that might be good, 401 for what never is', async () => {
@@ -139,7 +226,6 @@ describe('answering badly from the start: 503, and why', () => {
     JSON.stringify({ issuer: idp.issuer, jwks_uri: `${idp.issuer}/jwks`, ...members });
 
   it.each([
-    ['hang', undefined, 'discovery document: it did not answer in time'],
     ['hang', 'jwks', 'JWKS: it did not answer in time'],
     ['drip', 'discovery', 'discovery document: it did not answer in time'],
     ['drip', 'jwks', 'JWKS: it did not answer in time'],
@@ -148,7 +234,7 @@ describe('answering badly from the start: 503, and why', () => {
     ['huge', 'discovery', 'discovery document: the document is too large'],
     ['huge', 'jwks', 'JWKS: the document is too large'],
   ] as const)('%s, of %s', async (fault, only, reason) => {
-    await idp.fault({ fault, ...(only === undefined ? {} : { only }) });
+    await idp.fault({ fault, only });
     expect(await statusOf(createToken())).toBe(503);
     expect(reasons()).toEqual([reason]);
   });
@@ -169,9 +255,7 @@ describe('answering badly from the start: 503, and why', () => {
     ['HTML', '<!doctype html>'],
     ['half of it', '{"issuer":'],
     ['nothing', ''],
-    ['an array', '[]'],
     ['null', 'null'],
-    ['a number', '5'],
     ['an object of nothing', '{}'],
     ['a name that is a list', '{"issuer":["x"],"jwks_uri":"x"}'],
     ['deep nesting', '['.repeat(100_000)],
@@ -186,9 +270,7 @@ describe('answering badly from the start: 503, and why', () => {
     ['with a slash too many', () => metadata({ issuer: `${idp.issuer}/` }), /its issuer is not/],
     ['without keys', () => metadata({ jwks_uri: undefined }), /names no issuer and jwks_uri/],
     ['with keys by plain http', () => metadata({ jwks_uri: 'http://192.0.2.1/jwks' }), /^JWKS: .*not public/],
-    ['with keys by plain http and name', () => metadata({ jwks_uri: 'http://jwks.invalid/' }), /^JWKS: /],
     ['with keys in a file', () => metadata({ jwks_uri: 'file:///etc/passwd' }), /^JWKS: only https/],
-    ['with keys in itself', () => metadata({ jwks_uri: 'data:application/json,{}' }), /^JWKS: only https/],
     ['with an address that is none', () => metadata({ jwks_uri: 'jwks' }), /^JWKS: it cannot be/],
   ])('a discovery document %s', async (_name, target, reason) => {
     await idp.fault({ fault: 'body', target: target(), only: 'discovery' });
