@@ -3,7 +3,7 @@ import { HOUR, SECOND } from '../../src/lib/clock.ts';
 import { KID } from '../support/constants.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
-import type { FaultRule } from '../support/idp/messages.ts';
+import type { FaultRule } from '../support/oidc.ts';
 import { startGpd } from '../support/server.ts';
 import { type Console, createVisitor, follow, signIn, startConsole } from './support/console.ts';
 import { rows } from './support/data.ts';
