@@ -105,6 +105,12 @@ describe('sign-in', () => {
     '/v1/x',
     '/console/logout',
     '/console@evil',
+    '/console/../v1',
+    '/consolex',
+    '/console/a\\b',
+    '/console/%2e%2e/v1/x',
+    '/console/signed-out',
+    `/console/${'a'.repeat(600)}`,
   ])('back=%s leads to the console itself', async (back) => {
     const staff = await signIn(site.url, 'ada', back);
     expect(staff.last.headers.location).toBe('/console');
