@@ -63,6 +63,8 @@ export default defineConfig({
     // What one project or run has transformed the next one reads; in a folder of its own, as node_modules are copied by tests.
     experimental: { fsModuleCache: true, fsModuleCachePath: '.vitest-cache' },
     globalSetup: ['test/support/global-setup.ts'],
+    // Tests use the provider as its documentation says that nobody should.
+    onConsoleLog: (text) => !text.startsWith('oidc-provider WARNING'),
     coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },
     // `npm test` runs app (unit is in it), system and journeys (bin/bootstrap.mjs); `npm run test:all` everything.
     projects: alone ?? [

@@ -9,7 +9,6 @@ const WAIT = /\b(?:sleep|pause|waitForTimeout)\(([\d_]+)\)|\bsetTimeout\((?:reso
 
 /** These wait for real time, for the reason beside each; all are in suites with a command of their own. */
 const ALLOWED: Readonly<Record<string, string>> = {
-  'attack/idle.test.ts': 'the pace of slow senders is the attack, and a silent log tells nobody',
   'attack/schemathesis.ts': 'keys of the command line, in the time that is promised',
   'attack/smuggling.test.ts': 'the pace at which bytes go to a peer that may be gone',
   'attack/ssrf.test.ts': 'nothing is fetched in two rounds of another process',

@@ -192,3 +192,14 @@ describe.concurrent('a request target', () => {
     expect(failed).toBe(true);
   });
 });
+
+it('a sender that leaves in the middle of a body is nobody’s fault', async () => {
+  await each(async (path) => {
+    const socket = connect({ port: gpd.port, host: '127.0.0.1' });
+    await new Promise<void>((resolve) => {
+      socket.write(`${post(path, 'Content-Length: 90')}{"a":`, () => resolve());
+    });
+    await pause(100);
+    socket.resetAndDestroy();
+  });
+});

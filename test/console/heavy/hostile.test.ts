@@ -3,11 +3,9 @@ import { sha256 } from '../../../src/lib/crypto.ts';
 import { addApiKey } from '../../support/api-key.ts';
 import { KID, REASON } from '../../support/constants.ts';
 import { ask } from '../../support/http.ts';
-import { type Console, signIn, startConsole, type Visitor } from '../support/console.ts';
+import { type Console, cookieOf, signIn, startConsole, type Visitor } from '../support/console.ts';
 import { idle, rows } from '../support/data.ts';
 import { ROUTES } from '../support/routes.ts';
-
-/* On a machine with other work. */
 
 /** Hostile values in every field of every form and address, and conflicts between colleagues. */
 
@@ -153,7 +151,7 @@ describe('every field', () => {
       headers: {
         'content-type': 'application/x-www-form-urlencoded',
         origin: site.url,
-        cookie: [...dora.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+        cookie: cookieOf(dora),
       },
       body: Buffer.concat([Buffer.from(`csrf=${csrf.dora}&text=`), Buffer.alloc(40, 0xff)]),
     });
@@ -174,21 +172,14 @@ describe('secrets', () => {
       .map(([page]) => `/console${page}`.replace('/console/contests/:id', path))
       .filter((page) => !page.includes(':id') && !/\/(?:login|callback)$/.test(page));
     const texts = await Promise.all(pages.map(async (page) => (await dora.get(page)).text));
-    texts.push(
-      (await dora.post('/console/subjects', { csrf: csrf.dora, kind: 'request', id: requestId })).text,
-    );
-    texts.push(
-      (await dora.post('/console/subjects/plan', { csrf: csrf.dora, kind: 'request', id: requestId })).text,
-    );
+    const key = { csrf: csrf.dora, kind: 'request', id: requestId };
+    for (const page of ['/console/subjects', '/console/subjects/plan'])
+      texts.push((await dora.post(page, key)).text);
     const durables = (await rows<{ durable: string }>(site, 'sightings')).map(({ durable }) => durable);
     expect(durables.length).toBeGreaterThan(0);
     const cookies = [...dora.cookies.values()];
-    const hidden = [
-      ...cookies,
-      ...cookies.map((value) => sha256(value).toString('hex')),
-      ...durables,
-      secret,
-    ];
+    const hashes = cookies.map((value) => sha256(value).toString('hex'));
+    const hidden = [...cookies, ...hashes, ...durables, secret];
     for (const text of texts) {
       expect(text).not.toMatch(/gpd_(?:sk|op|ro|ps)_/);
       for (const value of hidden) expect(text.includes(value)).toBe(false);

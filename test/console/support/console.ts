@@ -143,13 +143,15 @@ export interface Visitor {
   csrf(path?: string): Promise<string>;
 }
 
-const jarKey = (url: URL): string => url.origin;
+/** The Cookie header of the visitor, for requests past it. */
+export const cookieOf = ({ cookies }: Visitor): string =>
+  [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
 
 export function createVisitor(base: string): Visitor {
   const jars = new Map<string, Map<string, string>>();
   const jarOf = (url: URL): Map<string, string> => {
-    const found = jars.get(jarKey(url)) ?? new Map<string, string>();
-    jars.set(jarKey(url), found);
+    const found = jars.get(url.origin) ?? new Map<string, string>();
+    jars.set(url.origin, found);
     return found;
   };
   async function send(address: string, options: Parameters<typeof ask>[2]): Promise<Reply> {

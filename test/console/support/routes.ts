@@ -1,4 +1,4 @@
-/** Every path of the console with its methods. `methods.test.ts` compares it with the source. */
+/** Every path of the console with its methods. `forms.test.ts` compares it with the source. */
 export const ROUTES: Readonly<Record<string, string>> = {
   '/': 'GET, HEAD',
   '/login': 'GET, HEAD',

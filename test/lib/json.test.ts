@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { JsonRefused, parseStrictJson } from '../../src/lib/json.ts';
+import { canonicalJson, type Json, JsonRefused, parseStrictJson } from '../../src/lib/json.ts';
 import { fc } from '../support/property.ts';
 
 const refused = (text: string, maxDepth?: number): string => {
@@ -26,19 +26,8 @@ describe('parseStrictJson beside JSON.parse', () => {
   });
 
   it('refuses what JSON.parse refuses, and nothing else comes out than from JSON.parse', () => {
-    const shreds = fc.constantFrom(
-      ...'{}[],:"\\'.split(''),
-      '"a"',
-      '"b"',
-      '\\"',
-      '\\u0061',
-      '1',
-      'null',
-      ' ',
-      '"\\\\"',
-      '-0',
-      'é',
-    );
+    const words = ['"a"', '"b"', '\\"', '\\u0061', '1', 'null', ' ', '"\\\\"', '-0', 'é'];
+    const shreds = fc.constantFrom(...'{}[],:"\\'.split(''), ...words);
     fc.assert(
       fc.property(fc.array(shreds, { maxLength: 14 }), (parts) => {
         const text = parts.join('');
@@ -53,16 +42,6 @@ describe('parseStrictJson beside JSON.parse', () => {
       }),
       { numRuns: 3000 },
     );
-  });
-
-  it('takes repeated strings where they are no keys', () => {
-    for (const text of [
-      '["a","a","a"]',
-      '[1,"a","a"]',
-      '{"x":["a","a"],"y":"x","z":"y"}',
-      '[{"a":1},{"a":2}]',
-    ])
-      expect(parseStrictJson(text)).toEqual(JSON.parse(text));
   });
 });
 
@@ -85,6 +64,9 @@ describe('duplicate keys', () => {
 
   it.each([
     '{"a":"a","b":"a"}',
+    '[1,"a","a"]',
+    '{"x":["a","a"],"y":"x","z":"y"}',
+    '[{"a":1},{"a":2}]',
     '{"a":1,"A":2}',
     '{"a":{"a":{"a":1}}}',
     '{"a":{"b":1,"b":2}}',
@@ -127,18 +109,7 @@ describe('a refusal', () => {
   });
 
   it.each([
-    '',
-    ' ',
-    '{',
-    '"',
-    '"\\',
-    '\\"',
-    '{"a":1}x',
-    '{"a":1}{"b":2}',
-    "{'a':1}",
-    '{"a":1,}',
-    'NaN',
-    '01',
+    ...['', ' ', '{', '"', '"\\', '\\"', '{"a":1}x', '{"a":1}{"b":2}', "{'a':1}", '{"a":1,}', 'NaN', '01'],
     '\ufeff{}',
   ])('meets %j', (text) => {
     expect(refused(text)).not.toBe('not refused');
@@ -149,5 +120,40 @@ describe('a refusal', () => {
     const slashes = `{"a":"${'\\\\'.repeat(200_000)}"}`;
     parseStrictJson(slashes);
     refused('"\\'.repeat(100_000));
+  });
+});
+
+describe('canonicalJson (RFC 8785)', () => {
+  it('gives the example of the RFC, section 3.2.3 and 3.2.4', () => {
+    const value = JSON.parse(
+      '{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\\u20ac$\\u000F\\u000aA\'\\u0042\\u0022\\u005c\\\\\\"\\/","literals":[null,true,false]}',
+    );
+    expect(canonicalJson(value)).toBe(
+      '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}',
+    );
+  });
+
+  it('sorts keys by UTF-16 code units', () => {
+    const keys = ['\u20ac', '\r', '\ufb33', '1', '\ud83d\ude00', '\u0080', '\u00f6'];
+    const value = Object.fromEntries(keys.map((key) => [key, 1]));
+    const order = ['\r', '1', '\u0080', '\u00f6', '\u20ac', '\ud83d\ude00', '\ufb33'];
+    expect(Object.keys(JSON.parse(canonicalJson(value))).filter((key) => key !== '1')).toEqual(
+      order.filter((key) => key !== '1'),
+    );
+  });
+
+  it('is the same text for the same value, whatever the order of its keys', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+        const reversed = Object.fromEntries(Object.entries(value).reverse());
+        expect(canonicalJson(reversed as Json)).toBe(canonicalJson(value as Json));
+        expect(JSON.parse(canonicalJson(value as Json))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  it('throws at what is no JSON value', () => {
+    for (const value of [undefined, Number.NaN, Number.POSITIVE_INFINITY, () => 1])
+      expect(() => canonicalJson(value as unknown as Json)).toThrow();
   });
 });
