@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { actorRef, rightsRef } from '../../src/audit/audit.ts';
-import { changeText, createNotice } from '../../src/rights/dsar/dsar.ts';
+import { changeText, classText, createNotice } from '../../src/rights/dsar/dsar.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
 import { reaches, reachOfRequests } from '../../src/rights/subject.ts';
 
@@ -25,6 +25,7 @@ it('what would have changed it names the decisive rules, or all, or none', () =>
   );
   expect(changeText({ decisive: [], withoutAll: 'human' }, rule)).toMatch(/^No single sign was decisive/);
   expect(changeText({ decisive: [], withoutAll: null }, rule)).toBe('No rule changed the result.');
+  expect(classText('something new')).toBe('something new');
 });
 
 it('the view tells bits at the floor and bands below it, never a sum', () => {

@@ -23,11 +23,7 @@ import { daySaltContract } from '../../ops/contract/day-salts.ts';
 import { housekeepingContract } from '../../ops/contract/housekeeping.ts';
 import { rateCounterContract } from '../../ops/contract/rate-counter.ts';
 import { casesContract } from '../../rights/contract/cases.ts';
-import { eraseBesideContract } from '../../rights/contract/erase-beside.ts';
-import { eraseLargeContract } from '../../rights/contract/erase-large.ts';
-import { erasePlanContract } from '../../rights/contract/erase-plan.ts';
 import { erasureContract } from '../../rights/contract/erasure.ts';
-import { noticesContract } from '../../rights/contract/notices.ts';
 import { outcomesContract } from '../../rights/contract/outcomes.ts';
 import { receiptContract } from '../../rights/contract/receipts.ts';
 import { registerContract } from '../../rights/contract/register.ts';
@@ -79,14 +75,10 @@ export function storageContract(make: MakeDatabase): void {
 export function storedRightsContract(make: MakeDatabase): void {
   erasureContract(make);
   casesContract(make);
-  noticesContract(make);
   registerContract(make);
   outcomesContract(make);
   rightsContract(make);
   retentionStepsContract(make);
-  erasePlanContract(make);
-  eraseBesideContract(make);
-  eraseLargeContract(make);
   receiptContract(make);
   visitorIdContract(make);
   tenantGoingContract(make);

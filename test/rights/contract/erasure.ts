@@ -1,127 +1,257 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/audit.ts';
+
 import type { Database } from '../../../src/db/engine.ts';
-import { HOUR } from '../../../src/lib/clock.ts';
-import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
-import { readEntries } from '../../../src/log/entries.ts';
+import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
+import { anchorVerdicts } from '../../../src/log/anchors.ts';
+import { lockHead } from '../../../src/log/entries.ts';
+import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
+import { KEEP_NOTHING, planErasure } from '../../../src/rights/erase/erase.ts';
 import {
-  appender,
-  createRequest,
-  macOf,
-  readState,
-  WRAP_KEY,
-} from '../../consent/contract/consent-support.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { createEntry, NOW } from '../../support/make.ts';
+  type ErasureTarget,
+  type Keep,
+  markComplete,
+  NOTHING,
+  type ScopeCounts,
+  scopeResults,
+} from '../../../src/rights/erase/erasure.ts';
+import { placeHold } from '../../../src/rights/erase/hold.ts';
+import { beginSteps } from '../../../src/rights/erase/rows.ts';
+import { linkRequest } from '../../../src/rights/link-store.ts';
+import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
+import {
+  addTenant,
+  holdTransaction,
+  type MakeDatabase,
+  type TestDatabase,
+} from '../../db/contract/database.ts';
+import { tempDir } from '../../support/command.ts';
+import { createEntry, createTestTenant, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
-import { shredPrincipal } from '../../support/shred-principal.ts';
 import { sealProblems } from '../../support/verify.ts';
-
-const auditEvent = (kid: string, at: number): Parameters<typeof recordAudit>[1] => ({
-  kid,
-  at,
-  actor: { role: 'system', ref: 'test' },
-  action: 'dsar.exported',
-  object: 'o',
-  detail: {},
-});
-
-type Notify = Parameters<typeof shredPrincipal>[1]['notify'];
+import { eraserOn, requestOf } from '../support/eraser.ts';
+import { contestOf, insert, WORDS } from './contest-texts.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+const PAUL = { ref: 'ref-1', id: 'id of ref-1' };
+const FORGET: Keep = { openContests: true, override: true };
 
+/** The preview of an erasure equals its receipt, and a large one leaves its requests to steps. */
 export function erasureContract(make: MakeDatabase): void {
-  describe('crypto-shredding and seals', () => {
+  describe('an erasure', () => {
     let db: TestDatabase;
     let other: Database;
     beforeAll(async () => {
       db = await make();
       other = await db.connect();
+      await db.database.transaction((tx) => writeMeta(tx, LAST_BACKUP, String(NOW)));
     });
     afterAll(() => db.close());
 
-    const shred = (database: Database, kid: string, principal = 'ref-1', notify: Notify = () => []) => {
-      const principalId = `id of ${principal}`;
-      const target = { kid, principal, principalId, wrapKey: WRAP_KEY, stateMac: macOf(kid), notify };
-      return shredPrincipal(database, target, NOW);
-    };
-    const types = async (kid: string): Promise<string[]> =>
-      (await readEntries(other, kid, 0, 100)).map(
-        ({ entry }) => (JSON.parse(entry) as { type: string }).type,
-      );
-    const wrappedKey = async (kid: string): Promise<unknown> =>
-      (await other.read('consent_principals').where({ kid, principal: 'ref-1' }).first()).wrapped_key;
-
-    it('erases once, however often and on however many nodes it is asked for', async () => {
-      const kid = await addTenant(db.database, 'again');
-      await appender(db.database).append(createRequest(kid));
-      const answers = await Promise.all(
-        [db.database, other, db.database, other].map((node) => shred(node, kid)),
-      );
-      expect(answers.filter(({ seq }) => seq !== null)).toMatchObject([{ openings: 1, seq: 1 }]);
-      expect(await types(kid)).toEqual(['consent.granted', 'subject.erased']);
-      expect(await shred(other, kid, 'nobody')).toEqual({ openings: 0, seq: null, secrets: [] });
-    });
-
-    it('begins with a new key after a new grant', async () => {
-      const kid = await addTenant(db.database, 'anew');
-      await appender(db.database).append(createRequest(kid));
-      const old = await wrappedKey(kid);
-      await shred(db.database, kid);
-      await appender(other).append(createRequest(kid));
-      expect(await readState(db.database, kid)).toMatchObject({
-        erased: false,
-        event: { choice: 'granted' },
-      });
-      expect(await wrappedKey(kid)).not.toBe(old);
-    });
-
-    describe('the hourly seal of verdicts', () => {
-      const record = async (kid: string, id: string, decidedAt: number): Promise<void> => {
-        await createRecorder(db.database).record(createEntry({ kid, id, decidedAt }));
+    const within = (work: Parameters<Database['transaction']>[0]) => db.database.transaction(work);
+    const hold = (kid: string, durable: string) =>
+      within((tx) => placeHold(tx, { kid, durable, basis: 'case 1', createdAt: NOW }));
+    const record = (kid: string, id: string, fields: object = {}) =>
+      createRecorder(db.database).record(createEntry({ kid, id, durable: 'mine', ...fields }));
+    /** A tenant whose consent evidence can be shredded, and its eraser on a node. */
+    function service(database: Database, kid: string, largeAbove = 1) {
+      const tenant = { ...createTestTenant(kid), principalWrap: WRAP_KEY, stateMac: macOf(kid) };
+      const patience = { patienceMs: Number.POSITIVE_INFINITY, largeAbove };
+      const over = { ...patience, tenantOf: () => tenant };
+      const eraser = eraserOn(database, tempDir('erasure'), () => NOW, over);
+      return {
+        ...eraser,
+        eraseBy: (target: ErasureTarget, keep: Keep = KEEP_NOTHING) =>
+          eraser.erase(requestOf(tenant, { target, keep })),
       };
+    }
+    const MINE = { ...NOTHING, durables: ['mine'] };
 
-      it('covers each hour that is over, once, on however many nodes', async () => {
-        const kid = await addTenant(db.database, 'sealed');
-        await record(kid, 'a', BEGIN);
-        await record(kid, 'b', BEGIN + HOUR - 1);
-        await record(kid, 'c', BEGIN + 2 * HOUR);
-        expect(await anchorVerdicts(db.database, kid, BEGIN + HOUR)).toBe(0);
-        const later = BEGIN + 4 * HOUR;
-        await Promise.all([db.database, other, db.database].map((node) => anchorVerdicts(node, kid, later)));
-        expect(await types(kid)).toEqual(['verdicts.sealed', 'verdicts.sealed']);
-        const counts = await other.read('verdict_seals').where({ kid }).orderBy('hour').pluck('count');
-        expect(counts).toEqual([2, 1]);
-        expect(await sealProblems(other, kid)).toEqual([]);
-        expect(await anchorVerdicts(other, kid, later + HOUR)).toBe(0);
-      });
+    /** Two devices with three visits each, of which one is contested and one linked; an override, consent, and somebody else. */
+    async function fill(kid: string): Promise<void> {
+      const summary = { signals: [], joint: 'j', expiresAt: NOW + DAY };
+      for (const durable of ['one', 'two', 'else'])
+        for (const visit of ['a', 'b', 'c']) await record(kid, `${durable}-${visit}`, { durable, summary });
+      for (const durable of ['one', 'else'])
+        await within(async (tx) => {
+          const requestId = `req_${durable}-a`;
+          await insertContest(tx, WORDS, contestOf({ kid, requestId, durable }));
+          await insertOverride(tx, { kid, durable, requestId, at: NOW });
+          for (const visit of ['b', 'c']) {
+            const link = { kid, requestId: `req_${durable}-${visit}`, principal: PAUL.ref, linkedAt: NOW };
+            await linkRequest(tx, link);
+          }
+        });
+      await appender(db.database).append(createRequest(kid, { purposes: ['ads', 'mail'] }));
+    }
 
-      it('is closed: what a clock that went back brings is filed after it, with its own time in it', async () => {
-        const kid = await addTenant(db.database, 'went-back');
-        await record(kid, 'before', BEGIN);
-        await recordAudit(db.database, auditEvent(kid, BEGIN));
-        await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR);
-        await anchorAudit(db.database, kid, BEGIN + 2 * HOUR);
-        await record(kid, 'late', BEGIN + 1);
-        await recordAudit(db.database, auditEvent(kid, BEGIN + 1));
-        expect(await sealProblems(other, kid)).toEqual([]);
-        expect(await sealProblems(other, kid)).toEqual([]);
-        const closed = Math.floor(BEGIN / HOUR) * HOUR + HOUR;
-        const query = other.read('decisions').where({ kid, request_id: 'req_late' });
-        const row = await query.first<{ decided_at: number; verdict: string }>('decided_at', 'verdict');
-        expect(Number(row.decided_at)).toBe(closed);
-        expect(JSON.parse(row.verdict)).toMatchObject({ decidedAt: BEGIN + 1 });
-      });
+    async function compare(kid: string, target: ErasureTarget, keep: Keep, largeAbove: number) {
+      const plan = await planErasure(other, { kid, target, keep });
+      const eraser = service(db.database, kid, largeAbove);
+      const receipt = await eraser.eraseBy(target, keep);
+      expect(eraser.faults).toEqual([]);
+      expect(markComplete(receipt.scopes, true)).toEqual(scopeResults(plan));
+      const isIncomplete = db.database.kind === 'postgres' && plan.storage?.erased === 1;
+      expect(receipt.incomplete).toBe(isIncomplete);
+      return plan;
+    }
 
-      it('notices a verdict that was changed', async () => {
-        const kid = await addTenant(db.database, 'changed-verdict');
-        await record(kid, 'a', BEGIN);
-        await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR);
-        await db.database.transaction((tx) =>
-          tx('decisions').where({ kid, request_id: 'req_a' }).update({ verdict: '{"class":"human"}' }),
-        );
-        expect(await sealProblems(other, kid)).toEqual(['verdict req_a was changed']);
+    const DEVICES = { ...NOTHING, durables: ['one', 'two'] };
+    const REQUESTS = { ...NOTHING, requests: ['req_one-a', 'req_two-b'] };
+    const PRINCIPAL = { ...NOTHING, requests: ['req_one-b'], principal: PAUL, linksOf: PAUL.ref };
+    const counts = (erased: number, retained = 0) => ({ erased, retained });
+    const consent = (erased: number, retained = 0) => expect.objectContaining(counts(erased, retained));
+    const held = (erased: number, retained: number) => ({ ...counts(erased, retained), basis: 'case 1' });
+    const kept = (erased: number) => expect.objectContaining(counts(erased, 1));
+    interface Plan {
+      readonly of: string;
+      readonly target: ErasureTarget;
+      readonly expected: ScopeCounts;
+      readonly keep?: Keep;
+      readonly held?: string;
+    }
+    const few = { sightings: counts(2), 'visitor-index': counts(2), links: counts(2) };
+    const some = { decisions: held(3, 3), 'visitor-index': held(1, 1), links: held(0, 2) };
+    it.each<Plan>([
+      {
+        of: 'devices',
+        target: DEVICES,
+        expected: { ...few, decisions: counts(6), 'network-marks': counts(4) },
+      },
+      {
+        of: 'requests',
+        target: REQUESTS,
+        expected: { decisions: counts(2), contests: counts(1), override: counts(1), sightings: counts(0) },
+      },
+      {
+        of: 'a principal',
+        target: PRINCIPAL,
+        expected: { decisions: counts(1), links: counts(4), consent: consent(2) },
+      },
+      {
+        of: 'links whose consent stays',
+        target: { ...PRINCIPAL, principal: null },
+        expected: { links: counts(4), consent: consent(0, 2) },
+      },
+      {
+        of: 'devices of which one is held',
+        target: DEVICES,
+        held: 'one',
+        expected: { ...some, 'network-marks': held(2, 2) },
+      },
+      {
+        of: 'requests of a held device',
+        target: REQUESTS,
+        held: 'one',
+        expected: { contests: held(0, 1), override: held(0, 1), decisions: held(1, 1) },
+      },
+      {
+        of: 'a forget beside an open contest',
+        target: DEVICES,
+        keep: FORGET,
+        expected: { contests: kept(0), decisions: kept(5), override: kept(0), 'visitor-index': kept(1) },
+      },
+      { of: 'nobody', target: NOTHING, expected: { backups: expect.objectContaining({ retained: 0 }) } },
+    ])('is planned with the numbers of its receipt: $of', async (plan) => {
+      const { of, target, expected, keep = KEEP_NOTHING, held: heldDevice } = plan;
+      for (const [way, largeAbove] of [
+        ['at-once', 500],
+        ['in-steps', 1],
+      ] as const) {
+        const kid = await addTenant(db.database, `plan-${of.replaceAll(' ', '-')}-${way}`);
+        await fill(kid);
+        if (heldDevice !== undefined) await hold(kid, heldDevice);
+        expect(await compare(kid, target, keep, largeAbove), way).toMatchObject(expected);
+      }
+    });
+
+    it('is planned without waiting for a writer, and without a change', async () => {
+      const kid = await addTenant(db.database, 'plan-waits-not');
+      await fill(kid);
+      const writer = await holdTransaction(db.database, (tx) => lockHead(tx, kid));
+      const target = { ...DEVICES, principal: PAUL, linksOf: PAUL.ref };
+      const plan = () => planErasure(other, { kid, target, keep: KEEP_NOTHING });
+      const plannedScopes = await Promise.race([plan(), sleep(5000, null, { ref: false })]);
+      await writer.commit();
+      expect(plannedScopes).toMatchObject({ decisions: { erased: 6 }, consent: { erased: 2 } });
+      expect(await plan()).toEqual(plannedScopes);
+    });
+
+    const remainingIds = (kid: string, table = 'decisions'): Promise<string[]> =>
+      other.read(table).where({ kid }).orderBy('request_id').pluck('request_id');
+    /** Its steps are left to a resume. */
+    async function begin(kid: string): Promise<void> {
+      const eraser = service(db.database, kid);
+      await eraser.stop();
+      await eraser.eraseBy(MINE);
+    }
+
+    it('in steps leaves what the device does after it, and takes what came before', async () => {
+      const kid = await addTenant(db.database, 'new-life');
+      for (const id of ['a', 'm']) await record(kid, id);
+      await begin(kid);
+      await record(kid, 'n');
+      // Filed against a decision that the steps have not reached.
+      for (const id of ['m', 'n'])
+        await insert(db.database, contestOf({ kid, requestId: `req_${id}`, durable: 'mine' }));
+      await service(other, kid).resume();
+      expect(await remainingIds(kid)).toEqual(['req_n']);
+      expect(await remainingIds(kid, 'contests')).toEqual(['req_n']);
+      expect(await other.read('sightings').where({ kid }).pluck('seen')).toEqual([1]);
+    });
+
+    it('in steps keeps everything for a hold that was there, and nothing for one that comes after it', async () => {
+      const kid = await addTenant(db.database, 'step-holds');
+      for (const id of ['a', 'b']) await record(kid, id);
+      await begin(kid);
+      await hold(kid, 'mine');
+      await service(other, kid).resume();
+      expect(await remainingIds(kid)).toEqual([]);
+      for (const id of ['c', 'd']) await record(kid, id);
+      const { scopes } = await service(other, kid).eraseBy(MINE);
+      for (const [scope, count] of [
+        ['decisions', 2],
+        ['sightings', 1],
+      ] as const)
+        expect(scopes).toContainEqual({ scope, action: 'retained', count, basis: 'case 1' });
+      expect(await remainingIds(kid)).toEqual(['req_c', 'req_d']);
+    });
+
+    it('in steps leaves the seals of its hours whole after each, on two nodes at once', async () => {
+      const kid = await addTenant(db.database, 'step-seals');
+      const ids = Array.from({ length: 900 }, (_, i) => String(i).padStart(4, '0'));
+      // Three of four are of the device; hours and ids in different orders.
+      const momentOf = (i: number): number => BEGIN + ((i * 7) % 3) * HOUR + (i % 1000);
+      const recorder = createRecorder(db.database);
+      const entries = ids.map((id, i) =>
+        createEntry({ kid, id, decidedAt: momentOf(i), durable: i % 4 === 0 ? 'theirs' : 'mine' }),
+      );
+      await Promise.all(entries.map((entry) => recorder.record(entry)));
+      // The last hour is anchored between the first transaction and the steps.
+      await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR + HOUR / 2);
+      await begin(kid);
+      expect(await sealProblems(other, kid)).toEqual([]);
+      await anchorVerdicts(db.database, kid, BEGIN + 9 * HOUR);
+      await Promise.all([db.database, other].map((node) => service(node, kid).resume()));
+      expect(await remainingIds(kid)).toHaveLength(225);
+      expect(await sealProblems(other, kid)).toEqual([]);
+      expect(await other.read('verdict_seals').where({ kid })).toHaveLength(3);
+    });
+
+    it('in steps looks for no decision of the device under the lock of the log', async () => {
+      const kid = await addTenant(db.database, 'quiet');
+      for (const id of ['a', 'b']) await record(kid, `quiet-${id}`);
+      const looks: string[] = [];
+      await within(async (tx) => {
+        await lockHead(tx, kid);
+        tx.on('query', ({ sql }: { sql: string }) => {
+          if (/from [`"]decisions[`"]/.test(sql)) looks.push(sql);
+        });
+        await beginSteps(tx, { ...MINE, kid, keep: KEEP_NOTHING, requestRef: String }, 'era_quiet');
       });
+      // The newest alone, by its index.
+      expect(looks).toEqual([expect.stringMatching(/order by [`"]request_id[`"] desc limit/)]);
     });
   });
 }

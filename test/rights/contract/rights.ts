@@ -1,21 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordAudit } from '../../../src/audit/audit.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import { findSummary } from '../../../src/ingest/summary-store.ts';
 import { createMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { anchorVerdicts } from '../../../src/log/anchors.ts';
+import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { enqueue } from '../../../src/notify/outbox.ts';
+import { type Contest, contestTextsOf, resolveContest } from '../../../src/rights/contests/contest.ts';
 import {
-  type Contest,
-  contestTextsOf,
-  fileContest,
-  resolveContest,
-} from '../../../src/rights/contests/contest.ts';
-import {
-  type ContestRow,
   findContest,
   insertContest,
   insertOverride,
@@ -34,12 +29,16 @@ import {
   holdTransaction,
   type MakeDatabase,
   othersWait,
+  someoneWaits,
   type TestDatabase,
 } from '../../db/contract/database.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
-import { WORDS } from './contest-texts.ts';
+import { contestOf, insert, WORDS } from './contest-texts.ts';
+
+const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+const RULING = { reason: 'r', role: 'dpo', by: 'rita', version: null, fourEyes: false } as const;
 
 export function rightsContract(make: MakeDatabase): void {
   describe('contests, links, erasure and retention', () => {
@@ -54,43 +53,17 @@ export function rightsContract(make: MakeDatabase): void {
     const record = (kid: string, id: string, fields: object = {}) =>
       createRecorder(db.database).record(createEntry({ kid, id, ...fields }));
     const contestOn = (kid: string, id: string, durable = 'durable-1'): Contest =>
-      fileContest(
-        {
-          kid,
-          contestId: `con_${kid}_${id}`,
-          requestId: `req_${id}`,
-          durable,
-          class: 'unknown',
-          filedBy: 'anna',
-          statement: 'words',
-        },
-        NOW,
-      );
-    const file = (contest: Contest) => db.database.transaction((tx) => insertContest(tx, WORDS, contest));
-    /** Devices that both a sighting and a visitorId lead to. */
-    const durablesLeft = async (kid: string): Promise<readonly string[]> => {
-      const [scanned, indexed] = await Promise.all(
-        ['sightings', 'visitor_index'].map((table) =>
-          other.read(table).where({ kid }).orderBy('durable').pluck('durable'),
-        ),
-      );
-      expect(indexed).toEqual(scanned);
-      return scanned as string[];
-    };
-    const target = (kid: string, over: Partial<RowTarget>): RowTarget => ({
-      kid,
-      durables: [],
-      requests: [],
-      linksOf: null,
-      requestRef: (id) => `ref of ${id}`,
-      keep: { openContests: false, override: false },
-      ...over,
-    });
+      contestOf({ kid, requestId: `req_${id}`, durable, statement: 'words' });
+    const file = (contest: Contest) => insert(db.database, contest);
     const erase = (kid: string, over: Partial<RowTarget>) =>
       db.database.transaction(async (tx) => {
         await lockHead(tx, kid);
-        return eraseRows(tx, target(kid, over));
+        const keep = { openContests: false, override: false };
+        const target = { kid, durables: [], requests: [], linksOf: null, keep, ...over };
+        return eraseRows(tx, { ...target, requestRef: (id) => `ref of ${id}` });
       });
+    const override = (kid: string, durable: string, requestId: string) =>
+      db.database.transaction((tx) => insertOverride(tx, { kid, durable, requestId, at: NOW }));
 
     it('keeps a contest as it is, one a decision, whoever is first', async () => {
       const kid = await addTenant(db.database, 'contests');
@@ -103,8 +76,7 @@ export function rightsContract(make: MakeDatabase): void {
       expect(won.filter(Boolean)).toHaveLength(1);
       const first = await findContest(other.read, WORDS, { kid, requestId: 'req_a' });
       expect({ ...first, contestId: '' }).toEqual({ ...contest, contestId: '' });
-      const by = { reason: 'r', role: 'dpo', by: 'rita', version: null, fourEyes: false } as const;
-      const ruling = { ...by, outcome: 'overturned', label: 'Rita' } as const;
+      const ruling = { ...RULING, outcome: 'overturned', label: 'Rita' } as const;
       const resolved = resolveContest(first as Contest, ruling, NOW + 1);
       await db.database.transaction(async (tx) => {
         expect(await lockContest(tx, WORDS, resolved.contestId)).toEqual(first);
@@ -114,55 +86,34 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await findDecision(other, kid, 'req_a')).toMatchObject({ restricted: false, overturned: true });
     });
 
-    describe('what was written about a contest', () => {
-      const rowOf = async (kid: string) =>
-        (await other.read('contests').where({ kid }).first()) as ContestRow;
-      const by = { by: 'rita', label: 'Rita', at: NOW };
-      const proposal = { outcome: 'upheld', reason: 'proposed words', ...by } as const;
-      const contestOf = (kid: string): Contest => ({
-        ...contestOn(kid, 'w'),
-        statement: 'stated words',
-        question: 'asked words',
-        reason: 'ruled words',
-        proposal,
-      });
-
-      it('stays null or empty when nothing was written', async () => {
-        const kid = await addTenant(db.database, 'no-words');
-        await file({ ...contestOn(kid, 'w'), statement: null });
-        expect((await rowOf(kid)).sealed).toBeNull();
-        await db.database.transaction((tx) => tx('contests').where({ kid }).delete());
-        await file({ ...contestOn(kid, 'w'), statement: '' });
-        expect((await findContest(other.read, WORDS, { kid, requestId: 'req_w' }))?.statement).toBe('');
-      });
-
-      it('opens for its own contest and under its own key alone; without a key nothing is written', async () => {
-        const kid = await addTenant(db.database, 'moved-words');
-        const [one, two] = [contestOf(kid), { ...contestOn(kid, 'v'), statement: 'of another' }];
-        for (const contest of [one, two]) await file(contest);
-        const { sealed } = (await other
-          .read('contests')
-          .where({ contest_id: one.contestId })
-          .first()) as ContestRow;
-        await db.database.transaction((tx) =>
-          tx('contests').where({ contest_id: two.contestId }).update({ sealed }),
-        );
-        await expect(findContest(other.read, WORDS, { contestId: two.contestId })).rejects.toThrow(
-          'does not open',
-        );
-        const stranger = contestTextsOf(() => ({
-          wrapper: createMasterKey(Buffer.alloc(32, 8), randomBytes),
-        }));
-        await expect(findContest(other.read, stranger, { contestId: one.contestId })).rejects.toThrow(
-          'does not open',
-        );
-        const nobody = contestTextsOf(() => undefined);
-        expect(await findContest(other.read, nobody, { contestId: one.contestId })).toMatchObject({
-          statement: null,
-        });
-        const writing = db.database.transaction((tx) => updateContest(tx, nobody, one));
-        await expect(writing).rejects.toThrow('no tenant');
-      });
+    it('a text opens for its own contest and under its own key alone; without a key nothing is written', async () => {
+      const kid = await addTenant(db.database, 'moved-words');
+      const [one, two, none] = [
+        { ...contestOn(kid, 'w'), question: 'asked words' },
+        contestOn(kid, 'v'),
+        { ...contestOn(kid, 'u'), statement: null },
+      ];
+      for (const contest of [one, two, none]) await file(contest);
+      const sealedOf = async ({ contestId }: Contest) =>
+        (await other.read('contests').where({ contest_id: contestId }).pluck('sealed'))[0] as string | null;
+      expect(await sealedOf(none)).toBeNull();
+      const sealed = await sealedOf(one);
+      await db.database.transaction((tx) =>
+        tx('contests').where({ contest_id: two.contestId }).update({ sealed }),
+      );
+      const find = ({ contestId }: Contest, words = WORDS) => findContest(other.read, words, { contestId });
+      await expect(find(two)).rejects.toThrow('does not open');
+      const strange = createMasterKey(Buffer.alloc(32, 8), randomBytes);
+      await expect(
+        find(
+          one,
+          contestTextsOf(() => ({ wrapper: strange })),
+        ),
+      ).rejects.toThrow('does not open');
+      const nobody = contestTextsOf(() => undefined);
+      expect(await find(one, nobody)).toMatchObject({ statement: null });
+      const writing = db.database.transaction((tx) => updateContest(tx, nobody, one));
+      await expect(writing).rejects.toThrow('no tenant');
     });
 
     it('lists by due date, filtered, in pages', async () => {
@@ -212,9 +163,7 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await findDecision(other, kid, 'req_d1')).toBeNull();
       expect(await findDecision(other, kid, 'req_d2')).not.toBeNull();
       await file(contestOn(kid, 'd2'));
-      await db.database.transaction((tx) =>
-        insertOverride(tx, { kid, durable: 'durable-1', requestId: 'req_d2', at: NOW }),
-      );
+      await override(kid, 'durable-1', 'req_d2');
       const keep = { openContests: true, override: true };
       const { counts, others: needles } = await erase(kid, {
         durables: ['durable-1'],
@@ -248,73 +197,93 @@ export function rightsContract(make: MakeDatabase): void {
       const ids = Array.from({ length: 700 }, (_, i) => `n${i}`);
       const recorder = createRecorder(db.database);
       await Promise.all(ids.map((id) => recorder.record(createEntry({ kid, id }))));
-      const override = { kid, durable: 'durable-1', requestId: 'req_n699', at: NOW };
-      await db.database.transaction((tx) => insertOverride(tx, override));
+      await override(kid, 'durable-1', 'req_n699');
       await erase(kid, { durables: ['durable-1'], keep: { openContests: true, override: true } });
       expect(await other.read('overrides').where({ kid }).pluck('request_id')).toEqual([null]);
     });
 
-    it('seals hold over erasures of sealed and of unsealed hours, whatever their order', async () => {
+    it.each([
+      ['the device', { durables: ['mine'] }],
+      ['the request', { requests: ['req_a'] }],
+    ])('takes the override of a ruling that commits meanwhile, by %s', async (title, over) => {
+      const kid = await addTenant(db.database, `ruled-${title.slice(4)}`);
+      await record(kid, 'a', { durable: 'mine' });
+      const contest = contestOn(kid, 'a', 'mine');
+      await file(contest);
+      const ruling = await holdTransaction(other, async (tx) => {
+        const found = (await lockContest(tx, WORDS, contest.contestId)) as Contest;
+        await updateContest(tx, WORDS, resolveContest(found, { ...RULING, outcome: 'overturned' }, NOW));
+        await insertOverride(tx, { kid, durable: 'mine', requestId: 'req_a', at: NOW });
+      });
+      const erasing = erase(kid, over);
+      await someoneWaits(other);
+      await ruling.commit();
+      const { counts } = await erasing;
+      expect(counts).toMatchObject({ contests: { erased: 1 }, override: { erased: 1 } });
+      expect(await other.read('overrides').where({ kid })).toEqual([]);
+    });
+
+    it('an hour is sealed once on however many nodes, and its seal holds over erasures in any order', async () => {
       const kid = await addTenant(db.database, 'sealed-erase');
-      const begin = Math.floor(NOW / HOUR) * HOUR;
       for (const id of ['s1', 's2', 's3', 's4', 's5'])
-        await record(kid, id, { decidedAt: begin, durable: id });
-      await record(kid, 'u1', { decidedAt: begin + HOUR, durable: 'u1' });
-      await record(kid, 'u2', { decidedAt: begin + HOUR, durable: 'u2' });
+        await record(kid, id, { decidedAt: BEGIN, durable: id });
+      for (const id of ['u1', 'u2']) await record(kid, id, { decidedAt: BEGIN + HOUR, durable: id });
+      expect(await anchorVerdicts(db.database, kid, BEGIN + HOUR)).toBe(0);
       await erase(kid, { durables: ['u1'] });
-      expect(await anchorVerdicts(db.database, kid, begin + 2 * HOUR)).toBe(1);
+      const nodes = [db.database, other, db.database];
+      await Promise.all(nodes.map((node) => anchorVerdicts(node, kid, BEGIN + 2 * HOUR)));
       await erase(kid, { durables: ['s4', 's2'] });
       expect(await sealProblems(other, kid)).toEqual([]);
-      expect(await anchorVerdicts(db.database, kid, begin + 4 * HOUR)).toBe(1);
+      expect(await anchorVerdicts(db.database, kid, BEGIN + 4 * HOUR)).toBe(1);
       await erase(kid, { durables: ['s1', 's3', 'u2'] });
       expect(await sealProblems(other, kid)).toEqual([]);
+      const counts = await other.read('verdict_seals').where({ kid }).orderBy('hour').pluck('count');
+      expect(counts).toEqual([5, 1]);
       await db.database.transaction((tx) => tx('decisions').where({ kid, request_id: 'req_s5' }).delete());
       expect(await sealProblems(other, kid)).toEqual([expect.stringContaining('1 of 5 verdicts')]);
     });
 
-    it('retention leaves a decision that is contested at this moment, and one under a legal hold', async () => {
-      const kid = await addTenant(db.database, 'retention-race');
-      const old = { decidedAt: NOW - 40 * DAY };
-      await record(kid, 'rc', { ...old, durable: 'rc' });
-      await record(kid, 'rh', { ...old, durable: 'rh' });
-      const hold = { kid, durable: 'rh', basis: 'case 9', created_at: NOW };
-      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
-      const filing = await holdTransaction(db.database, async (tx) => {
-        await lockHead(tx, kid);
-        await insertContest(tx, WORDS, contestOn(kid, 'rc', 'rc'));
-      });
-      const retained = deleteExpired(other, { kid, days: 30, now: NOW });
-      await Promise.race([retained, othersWait(other)]);
-      await filing.commit();
-      expect(await retained).toMatchObject({ decisions: 0 });
-      for (const id of ['req_rc', 'req_rh']) expect(await findDecision(other, kid, id), id).not.toBeNull();
+    it('what a clock that went back brings is filed after the seal, with its own time in it', async () => {
+      const kid = await addTenant(db.database, 'went-back');
+      const actor = { role: 'system', ref: 'test' } as const;
+      const audit = (at: number) =>
+        recordAudit(db.database, { kid, at, actor, action: 'dsar.exported', object: 'o', detail: {} });
+      await record(kid, 'before', { decidedAt: BEGIN });
+      await audit(BEGIN);
+      for (const anchor of [anchorVerdicts, anchorAudit]) await anchor(db.database, kid, BEGIN + 2 * HOUR);
+      await record(kid, 'late', { decidedAt: BEGIN + 1 });
+      await audit(BEGIN + 1);
+      expect(await sealProblems(other, kid)).toEqual([]);
+      const row = await other.read('decisions').where({ kid, request_id: 'req_late' }).first();
+      expect(Number(row.decided_at)).toBe(BEGIN + HOUR);
+      expect(JSON.parse(row.verdict)).toMatchObject({ decidedAt: BEGIN + 1 });
     });
 
-    it('retention leaves the device of a held decision that is contested at this moment', async () => {
-      const kid = await addTenant(db.database, 'device-race');
-      await record(kid, 'dr', { decidedAt: NOW - 40 * DAY, durable: 'dr' });
-      const hold = { kid, durable: 'dr', basis: 'case 9', created_at: NOW };
-      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
-      await db.database.transaction((tx) =>
-        linkRequest(tx, { kid, requestId: 'req_dr', principal: 'p', linkedAt: NOW - 40 * DAY }),
-      );
+    it('retention leaves what is contested at this moment or held, a decision and its device', async () => {
+      const kid = await addTenant(db.database, 'retention-race');
+      for (const id of ['rc', 'rh', 'rb']) await record(kid, id, { decidedAt: NOW - 40 * DAY, durable: id });
+      await db.database.transaction(async (tx) => {
+        for (const durable of ['rh', 'rb'])
+          await tx('legal_holds').insert({ kid, durable, basis: 'case 9', created_at: NOW });
+        await linkRequest(tx, { kid, requestId: 'req_rb', principal: 'p', linkedAt: NOW - 40 * DAY });
+      });
       const filing = await holdTransaction(db.database, async (tx) => {
         await lockHead(tx, kid);
-        await insertContest(tx, WORDS, contestOn(kid, 'dr', 'dr'));
+        for (const id of ['rc', 'rb']) await insertContest(tx, WORDS, contestOn(kid, id, id));
       });
       const retained = deleteExpired(other, { kid, days: 30, now: NOW });
       await Promise.race([retained, othersWait(other)]);
       await filing.commit();
-      expect(await retained).toMatchObject({ links: 0, sightings: 0, visitorIndex: 0 });
-      expect(await durablesLeft(kid)).toEqual(['dr']);
+      expect(await retained).toMatchObject({ decisions: 0, links: 0, sightings: 0, visitorIndex: 0 });
+      for (const table of ['decisions', 'sightings', 'visitor_index'])
+        expect((await other.read(table).where({ kid }).pluck('durable')).sort()).toEqual(['rb', 'rc', 'rh']);
     });
 
     it('reads what is held by more links than a statement has parameters', async () => {
       const kid = await addTenant(db.database, 'linked');
       for (const id of ['l1', 'l2']) await record(kid, id, { durable: id });
       await file(contestOn(kid, 'l1', 'l1'));
-      const override = { kid, durable: 'l1', requestId: 'req_l1', at: NOW };
-      await db.database.transaction((tx) => insertOverride(tx, override));
+      await override(kid, 'l1', 'req_l1');
       const unrelatedIds = Array.from({ length: 70_000 }, (_, i) => `req_no${i}`);
       const linked = [...unrelatedIds, 'req_l1', 'req_l2'];
       const reach = { durable: null, linked };

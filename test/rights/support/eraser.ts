@@ -75,7 +75,7 @@ export function eraserOn(
   database: Database,
   dataDir: string,
   clock: Clock = Date.now,
-  over: Pick<Partial<EraseDeps>, 'largeAbove' | 'patienceMs' | 'largeFile' | 'rewriteWindow'> = {},
+  over: Partial<EraseDeps> = {},
 ) {
   const faults: unknown[] = [];
   const eraser = createEraseService({
