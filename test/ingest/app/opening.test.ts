@@ -96,6 +96,13 @@ const unopened: readonly (readonly [string, () => unknown])[] = [
   ['purposes that are a string', () => seal(acme, withReceipt({ purposes: 'device-identification' }))],
   ['a version of consent with a fraction', () => seal(acme, withReceipt({ version: 1.5 }))],
   ['a proof that is none', () => seal(acme, withReceipt({ proof: { seq: -1, hash: 'x' } }))],
+  ['an upper-case hash', () => seal(acme, withReceipt({ proof: { seq: 1, hash: 'A'.repeat(64) } }))],
+  ['more purposes than anybody has', () => seal(acme, withReceipt({ purposes: Array(101).fill('p') }))],
+  ['a purpose of 65 characters', () => seal(acme, withReceipt({ purposes: ['p'.repeat(65)] }))],
+  ['a version that no integer column holds', () => seal(acme, withReceipt({ version: 2_147_483_648 }))],
+  ['a time past the end of dates', () => createBundle(acme, { clientTs: 8_640_000_000_000_001 })],
+  ['a negative time', () => createBundle(acme, { clientTs: -1 })],
+  ['an empty principal', () => seal(acme, withReceipt({ principalId: '' }))],
   ['signals 40 deep', () => seal(acme, JSON.stringify(makePlaintext()).replace('"screen":', DEEP_SCREEN))],
 ];
 

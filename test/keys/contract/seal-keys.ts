@@ -20,22 +20,16 @@ export function sealKeyContract(make: MakeDatabase): void {
     it('keeps every field of every state, and lists by generation', async () => {
       const kid = await addTenant(db.database, 'every-state');
       const store = createSealKeyStore(db.database);
+      const staged = { state: 'staged', wrappedPrivate: 'w10', publishedAt: null } as const;
+      const destroyed = {
+        state: 'destroyed',
+        wrappedPrivate: null,
+        destroyedAt: 8_640_000_000_000_000,
+      } as const;
       const keys = [
-        createGenerationRow({
-          kid,
-          generation: 10,
-          state: 'staged',
-          wrappedPrivate: 'w10',
-          publishedAt: null,
-        }),
+        createGenerationRow({ kid, generation: 10, ...staged }),
         createGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt: NOW + 604_800_000 }),
-        createGenerationRow({
-          kid,
-          generation: 1,
-          state: 'destroyed',
-          wrappedPrivate: null,
-          destroyedAt: 8_640_000_000_000_000,
-        }),
+        createGenerationRow({ kid, generation: 1, ...destroyed }),
         createGenerationRow({ kid, generation: 3 }),
       ];
       await store.change(kid, () => ({ ok: true, changed: keys, result: keys[0]! }), operatorAt(NOW));
@@ -45,17 +39,9 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('overwrites a destroyed private key', async () => {
       const kid = await addTenant(db.database, 'overwrite');
-      const destroyedKey = createGenerationRow({
-        kid,
-        state: 'destroyed',
-        wrappedPrivate: null,
-        destroyedAt: NOW,
-      });
-      await createSealKeyStore(db.database).change(
-        kid,
-        () => ({ ok: true, changed: [destroyedKey], result: destroyedKey }),
-        operatorAt(NOW),
-      );
+      const key = createGenerationRow({ kid, state: 'destroyed', wrappedPrivate: null, destroyedAt: NOW });
+      const plan = () => ({ ok: true, changed: [key], result: key }) as const;
+      await createSealKeyStore(db.database).change(kid, plan, operatorAt(NOW));
       const rows = await other.read('seal_keys').where({ kid });
       expect(rows).toHaveLength(1);
       expect(JSON.stringify(rows)).not.toContain('wrapped-1');
@@ -65,20 +51,14 @@ export function sealKeyContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'throws');
       const store = createSealKeyStore(db.database);
       const before = await readSnapshot(other, -1);
-      await expect(
-        store.change(
-          kid,
-          () => {
-            throw new Error('no plan');
-          },
-          operatorAt(NOW),
-        ),
-      ).rejects.toThrow('no plan');
+      const throws = () => {
+        throw new Error('no plan');
+      };
+      await expect(store.change(kid, throws, operatorAt(NOW))).rejects.toThrow('no plan');
       const good = createGenerationRow({ kid, generation: 2, state: 'staged' });
       const bad = createGenerationRow({ kid, generation: 3, publicKey: null as unknown as string });
-      await expect(
-        store.change(kid, () => ({ ok: true, changed: [good, bad], result: good }), operatorAt(NOW)),
-      ).rejects.toThrow();
+      const plan = () => ({ ok: true, changed: [good, bad], result: good }) as const;
+      await expect(store.change(kid, plan, operatorAt(NOW))).rejects.toThrow();
       expect(await store.list(kid)).toEqual([createGenerationRow({ kid })]);
       expect((await readSnapshot(other, -1)).revision).toBe(before.revision);
     });
