@@ -8,7 +8,7 @@ import matrix from '../vectors/wba-matrix.json' with { type: 'json' };
  * decades. Production refuses both, which has tests of its own.
  */
 
-/** What a case has where it differs from what is common to all. */
+/** A case has what differs from `common`. */
 interface Case {
   readonly name: string;
   readonly expect: string;

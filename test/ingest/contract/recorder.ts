@@ -114,7 +114,7 @@ export function recorderContract(make: MakeDatabase): void {
         null,
       ]);
       expect(recorded).toMatchObject({ kid, verdict: { requestId: 'req_s3' } });
-      // Who was not identified leaves a decision and no sighting.
+      // A visit of nobody leaves a decision and no sighting.
       expect(await counts(other, kid)).toEqual([4, 1, 1, 4]);
     });
 

@@ -15,8 +15,8 @@ import {
   judge,
   nothing,
   patched,
+  put,
   safari,
-  set,
   sized,
   uaData,
 } from './support/browsers.ts';
@@ -27,11 +27,11 @@ const seed = Number(announcedSeed('defenses')) % 2 ** 31;
 
 /** The six marks of resistFingerprinting, put on one by one. */
 const RFP_MARKS: Readonly<Record<string, Change>> = {
-  canvas: set.graphics({ canvasFlatBadPixels: 16_384 }),
+  canvas: put.graphics({ canvasFlatBadPixels: 16_384 }),
   renderer: drawnBy('Mozilla'),
-  clock: set.time({ clockStepMs: 16.67 }),
-  zone: set.time({ zone: 'UTC' }),
-  touch: set.page({ maxTouchPoints: 5 }),
+  clock: put.time({ clockStepMs: 16.67 }),
+  zone: put.time({ zone: 'UTC' }),
+  touch: put.page({ maxTouchPoints: 5 }),
   screen: sized(1400, 900),
 };
 const marks = (...names: readonly string[]): Change =>
@@ -55,52 +55,52 @@ describe('resistFingerprinting', () => {
   });
 
   it.each<readonly [string, Change, boolean]>([
-    ['Reykjavik', set.time({ zone: 'Atlantic/Reykjavik' }), true],
-    ['a clock of 16.6 ms', set.time({ clockStepMs: 16.6 }), true],
-    ['another time zone', set.time({ zone: 'Etc/GMT+3' }), false],
-    ['a clock of 1 ms', set.time({ clockStepMs: 1 }), false],
+    ['Reykjavik', put.time({ zone: 'Atlantic/Reykjavik' }), true],
+    ['a clock of 16.6 ms', put.time({ clockStepMs: 16.6 }), true],
+    ['another time zone', put.time({ zone: 'Etc/GMT+3' }), false],
+    ['a clock of 1 ms', put.time({ clockStepMs: 1 }), false],
     ['another renderer', drawnBy('Mozilla Renderer'), false],
-    ['a screen without widths', all(marks('screen'), set.screen({ width: null, outerWidth: null })), false],
+    ['a screen without widths', all(marks('screen'), put.screen({ width: null, outerWidth: null })), false],
     [
       'a screen without heights',
-      all(marks('screen'), set.screen({ height: null, outerHeight: null })),
+      all(marks('screen'), put.screen({ height: null, outerHeight: null })),
       false,
     ],
     ...['width', 'height', 'innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'].map(
-      (side) => [`another ${side}`, all(marks('screen'), set.screen({ [side]: 700 })), false] as const,
+      (side) => [`another ${side}`, all(marks('screen'), put.screen({ [side]: 700 })), false] as const,
     ),
   ])('has %s as a mark: %s', (_name, mark, isMark) => {
     expect(defensesOf(firefox, marks('canvas', 'touch'), mark)).toEqual(isMark ? ['firefox-rfp'] : []);
   });
 
   it('has no mark in the five touch points of a touch screen, nor in a canvas that reads back right', () => {
-    const touched = all(marks('touch'), set.media({ pointer: 'coarse' }));
+    const touched = all(marks('touch'), put.media({ pointer: 'coarse' }));
     expect(defensesOf(firefox, marks('canvas', 'screen'), touched)).toEqual([]);
-    const right = set.graphics({ canvasFlatBadPixels: 0 });
+    const right = put.graphics({ canvasFlatBadPixels: 0 });
     expect(defensesOf(firefox, marks('touch', 'screen'), right)).toEqual([]);
   });
 });
 
 /** Its name in two places, noise in two ways: each is one of four marks. */
 const BRAVE_MARKS: readonly Change[] = [
-  set.page({ brave: true }),
+  put.page({ brave: true }),
   uaData({ brands: ['Chromium', 'Brave'].map((brand) => ({ brand, version: '141' })) }),
-  set.page({ gpc: true }),
-  set.graphics({ canvasStable: false }),
-  set.graphics({ canvasFlatBadPixels: 1 }),
-  set.graphics({ audioStable: false }),
+  put.page({ gpc: true }),
+  put.graphics({ canvasStable: false }),
+  put.graphics({ canvasFlatBadPixels: 1 }),
+  put.graphics({ audioStable: false }),
 ];
 /** Two names are one mark, and so are two of the canvas. */
 const KIND = [0, 0, 1, 2, 2, 3];
 
 describe('Brave', () => {
   it('is recognised by any three of its four marks, and by no two', () => {
-    const quiet = set.graphics({ canvasStable: true, canvasFlatBadPixels: 0, audioStable: true });
+    const quiet = put.graphics({ canvasStable: true, canvasFlatBadPixels: 0, audioStable: true });
     fc.assert(
       fc.property(fc.subarray([...BRAVE_MARKS.keys()]), (worn) => {
-        const put = worn.map((i) => BRAVE_MARKS[i] ?? nothing);
+        const changes = worn.map((i) => BRAVE_MARKS[i] ?? nothing);
         const kinds = new Set(worn.map((i) => KIND[i]));
-        expect(defensesOf(chrome, set.page({ gpc: false }), quiet, ...put)).toEqual(
+        expect(defensesOf(chrome, put.page({ gpc: false }), quiet, ...changes)).toEqual(
           kinds.size >= 3 ? ['brave'] : [],
         );
       }),
@@ -109,20 +109,20 @@ describe('Brave', () => {
   });
 
   it('is no Chromium with GPC and noise that has no hints', () => {
-    const noisy = all(set.page({ gpc: true, uaData: null }), set.graphics({ audioStable: false }));
+    const noisy = all(put.page({ gpc: true, uaData: null }), put.graphics({ audioStable: false }));
     expect(defensesOf(chrome, noisy)).toEqual([]);
   });
 
   it.each([firefox, safari])('is not recognised on another engine: %o', (make) => {
     const brands = { uaData: { brands: [{ brand: 'Brave', version: '141' }] } };
-    const pretending = set.page({ brave: true, gpc: true, ...brands });
-    const noise = set.graphics({ canvasFlatBadPixels: 9, audioStable: false });
+    const pretending = put.page({ brave: true, gpc: true, ...brands });
+    const noise = put.graphics({ canvasFlatBadPixels: 9, audioStable: false });
     expect(defensesOf(make, pretending, noise)).toEqual([]);
   });
 
   it('needs no GPC: under it nobody is identified anyway', () => {
     expect(judge(brave()).facts.defenses).toEqual(['brave']);
-    for (const gpc of [null, false]) expect(defensesOf(brave, set.page({ gpc }))).toEqual(['brave']);
+    for (const gpc of [null, false]) expect(defensesOf(brave, put.page({ gpc }))).toEqual(['brave']);
   });
 });
 
@@ -134,12 +134,12 @@ describe('what a defense exempts', () => {
 
   it('is nothing for a person without it', () => {
     const linux = { platform: 'Linux x86_64' };
-    const disguised = changed(firefox, set.page(linux), set.worker(linux));
+    const disguised = changed(firefox, put.page(linux), put.worker(linux));
     expect(disguised).toMatchObject({ class: 'unknown', strong: ['T2'] });
   });
 
   it('is the pattern of an extension too: only read-outs are patched', () => {
-    const judged = changed(chrome, patched('canvas', 'audio'), set.graphics({ canvasStable: false }));
+    const judged = changed(chrome, patched('canvas', 'audio'), put.graphics({ canvasStable: false }));
     expect(judged).toMatchObject({ class: 'human', strong: [], inconsistency: 0 });
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { announcedSeed } from '../../support/make.ts';
 import { fc } from '../../support/property.ts';
-import { type Browser, chrome, judge, set } from './support/browsers.ts';
+import { type Browser, chrome, judge, put } from './support/browsers.ts';
 
 /** Signals as nobody would send them: no throw, and never `human` by omission. */
 
 const seed = Number(announcedSeed('classification')) % 2 ** 31;
-const GROUPS = ['fonts', ...(Object.keys(set) as (keyof typeof set)[])] as const;
+const GROUPS = ['fonts', ...(Object.keys(put) as (keyof typeof put)[])] as const;
 const NEEDED = ['screen', 'media', 'graphics'] as const;
 const CLASSES = ['human', 'undeclared_automation', 'unknown'];
 
