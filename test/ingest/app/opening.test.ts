@@ -66,11 +66,8 @@ const unopened: readonly (readonly [string, () => unknown])[] = [
   ['its own point in hybrid form', () => rewritten('epk', hybrid)],
   ['a point off the curve', () => rewritten('epk', (epk) => flipByte(epk, -1))],
   ['the point at zero', () => rewritten('epk', () => hex(`04${'00'.repeat(64)}`))],
-  ['coordinates beyond the field', () => rewritten('epk', () => hex(`04${'ff'.repeat(64)}`))],
-  ['the recipient as ephemeral key', () => rewritten('epk', () => acme.publicKey.toString('base64'))],
   ['a flipped bit in the ciphertext', () => rewritten('ct', (ct) => flipByte(ct, 0))],
   ...[0, 4, 15].map((length) => [`a tag of ${length} bytes`, () => withTag(length)] as const),
-  ['a symmetric bundle under another key', () => sealUnder(KID, Buffer.alloc(32, 1), makePlaintext())],
   [
     'a symmetric bundle with an epk beside it',
     () => ({ ...sealUnder(KID, sharedKey, makePlaintext()), epk: createBundle(acme).epk }),
@@ -78,7 +75,10 @@ const unopened: readonly (readonly [string, () => unknown])[] = [
   ['an asymmetric bundle without its epk', () => ({ ...createBundle(acme), epk: undefined })],
   ['an empty plaintext', () => seal(acme, '')],
   ['no JSON', () => seal(acme, 'hello')],
-  ['bad UTF-8', () => seal(acme, Buffer.from([0x7b, 0xff, 0x7d]))],
+  [
+    'bad UTF-8',
+    () => seal(acme, Buffer.from(JSON.stringify(withReceipt({ principalId: '\u00ff' })), 'latin1')),
+  ],
   ['null', () => seal(acme, null)],
   ['an unknown field', () => seal(acme, { ...makePlaintext(), surplus: 1 })],
   ['a duplicate field', () => seal(acme, JSON.stringify(makePlaintext()).replace('{', '{"v":1,'))],

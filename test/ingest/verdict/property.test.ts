@@ -130,16 +130,6 @@ describe('a badly typed bundle', () => {
     }
   });
 
-  it.each([
-    ['10,000 globals', { tells: { globals: Array.from({ length: 10_000 }, () => 'x') } }],
-    ['an endless name', { page: { userAgent: 'x'.repeat(30_000) } }],
-    ['a width that is text', { screen: { width: '1920' } }],
-    ['NaN', { screen: { width: Number.NaN } }],
-    ['infinity', { time: { clockStepMs: Number.POSITIVE_INFINITY } }],
-  ])('is unknown with %s', (_name, wrongSignals) => {
-    expect(send({ ...chrome().signals, ...wrongSignals }).class).toBe('unknown');
-  });
-
   it('of inherited names is not read', () => {
     const judged = send(JSON.parse('{"__proto__":{"screen":{},"media":{},"graphics":{}},"constructor":1}'));
     expect(judged.class).toBe('unknown');
