@@ -1,8 +1,8 @@
-import { createECDH, ECDH } from 'node:crypto';
+import { createDecipheriv, createECDH, ECDH, hkdfSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
-import { createOpener } from '../../src/seal/open.ts';
-import { sealTo } from '../../src/seal/seal.ts';
+import { createOpener, createSymmetricOpener } from '../../src/seal/open.ts';
+import { sealSymmetric, sealTo } from '../../src/seal/seal.ts';
 import { announcedSeed, seededRandom } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import { readSealVector } from '../support/vectors.ts';
@@ -14,10 +14,14 @@ const open = createOpener(pair.scalar);
 const TEXT = '{"v":1,"hello":"wörld"}';
 const bundle = sealTo('acme', pair.publicKey, Buffer.from(TEXT), random);
 
+const key = random(32);
+const openSymmetric = createSymmetricOpener(key);
+const symmetric = sealSymmetric('acme', key, Buffer.from('legacy'), random);
+
 /** Every bundle that differs from a good one by one bit of one field. */
 function* bitFlips(good: SealedBundle): Generator<[string, SealedBundle]> {
-  for (const field of ['iv', 'ct', 'epk'] as const) {
-    const bytes = Buffer.from(good[field] ?? '', 'base64');
+  for (const [field, text] of Object.entries(good).filter(([name]) => name !== 'kid')) {
+    const bytes = Buffer.from(text ?? '', 'base64');
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
       const flipped = Buffer.from(bytes);
       flipped[bit >> 3]! ^= 1 << (bit & 7);
@@ -62,23 +66,26 @@ describe('sealTo and createOpener', () => {
 });
 
 describe('createOpener opens nothing', () => {
-  it('that differs by a single bit anywhere', () => {
-    let flips = 0;
-    for (const [position, flipped] of bitFlips(bundle)) {
-      expect(open(flipped), position).toBeNull();
-      flips += 1;
+  it('that differs by a single bit anywhere, or holds a field of another good bundle', () => {
+    const other = sealTo('other', pair.publicKey, Buffer.from(TEXT), random);
+    const otherSymmetric = sealSymmetric('other', key, Buffer.from('legacy'), random);
+    for (const [opener, good, foreign] of [
+      [open, bundle, other],
+      [openSymmetric, symmetric, otherSymmetric],
+    ] as const) {
+      const flips = [...bitFlips(good)];
+      expect(flips.length).toBeGreaterThan(250);
+      for (const [position, flipped] of flips) expect(opener(flipped), position).toBeNull();
+      for (const field of Object.keys(good) as (keyof typeof good)[])
+        expect(opener({ ...good, [field]: foreign[field] }), field).toBeNull();
+      expect(opener(foreign)).not.toBeNull();
     }
-    expect(flips).toBe((12 + 65 + Buffer.from(bundle.ct, 'base64').length) * 8);
   });
 
-  it('that holds a field of another good bundle, has no epk, or was sealed to another generation', () => {
-    const other = sealTo('other', pair.publicKey, Buffer.from(TEXT), random);
-    for (const field of ['kid', 'iv', 'ct', 'epk'] as const)
-      expect(open({ ...bundle, [field]: other[field] }), field).toBeNull();
-    const { epk: _, ...symmetric } = bundle;
-    expect(open(symmetric)).toBeNull();
+  it('without epk, or that was sealed to another generation or key', () => {
+    expect(open({ ...bundle, epk: undefined })).toBeNull();
     expect(createOpener(createPair(random(32)).scalar)(bundle)).toBeNull();
-    expect(open(other)?.toString()).toBe(TEXT);
+    expect(createSymmetricOpener(random(32))(symmetric)).toBeNull();
   });
 
   it.each(['Acme', 'acme ', 'acm', 'acme.', ''])('under the kid %j', (kid) => {
@@ -183,5 +190,50 @@ describe('an ephemeral key', () => {
     for (const epk of bad) expect(open(forged(epk)), epk.toString('hex')).toBeNull();
     // An opener holds no state.
     expect(open(bundle)?.toString()).toBe(TEXT);
+  });
+});
+
+const lp = (...parts: (string | Buffer)[]): Buffer =>
+  Buffer.concat(
+    parts.map((part) => {
+      const bytes = Buffer.from(part as string);
+      return Buffer.concat([Buffer.of(bytes.length >> 8, bytes.length & 255), bytes]);
+    }),
+  );
+
+describe('the symmetric form', () => {
+  it('has no epk and opens', () => {
+    expect(Object.keys(symmetric).sort()).toEqual(['ct', 'iv', 'kid']);
+    expect(openSymmetric(symmetric)?.toString()).toBe('legacy');
+  });
+
+  it('is what the contract writes down, computed again by other means', () => {
+    const alg = 'HKDF-SHA256+AES-256-GCM';
+    const iv = Buffer.from(symmetric.iv, 'base64');
+    const sealed = Buffer.from(symmetric.ct, 'base64');
+    const info = lp('key', 'gpd-seal/1', alg, 'acme', '', '');
+    const derived = Buffer.from(hkdfSync('sha256', key, 'gpd-seal/1', info, 32));
+    const decipher = createDecipheriv('aes-256-gcm', derived, iv);
+    decipher.setAAD(lp('aad', 'gpd-seal/1', alg, 'acme', '', '', iv));
+    decipher.setAuthTag(sealed.subarray(-16));
+    expect(decipher.update(sealed.subarray(0, -16), undefined, 'utf8') + decipher.final('utf8')).toBe(
+      'legacy',
+    );
+  });
+
+  it('opens nothing with a shorter tag', () => {
+    const sealed = Buffer.from(symmetric.ct, 'base64');
+    for (let length = 0; length < sealed.length; length += 1) {
+      const ct = sealed.subarray(0, length).toString('base64');
+      expect(openSymmetric({ ...symmetric, ct }), `${length}`).toBeNull();
+    }
+  });
+
+  it('is not mixed up with the asymmetric one, whose keys are not its keys', () => {
+    const asymmetric = sealTo('acme', createPair(key).publicKey, Buffer.from('x'), random);
+    expect(openSymmetric(asymmetric)).toBeNull();
+    expect(openSymmetric({ kid: asymmetric.kid, iv: asymmetric.iv, ct: asymmetric.ct })).toBeNull();
+    expect(openSymmetric({ ...symmetric, epk: asymmetric.epk })).toBeNull();
+    expect(createOpener(key)({ ...symmetric, epk: asymmetric.epk })).toBeNull();
   });
 });
