@@ -68,6 +68,7 @@ describe('readSignals', () => {
       malformed: true,
       signals: { media: null },
     });
+    expect(read({ tells: { globals: Array(10_000).fill('x') } }).signals.tells).toBeNull();
     for (const fonts of ['0F', 'xyz', 7, ['00'], 'a'.repeat(257)])
       expect(read({ fonts }), String(fonts)).toMatchObject({ malformed: true, signals: { fonts: null } });
     expect(read({ fonts: '' })).toMatchObject({ malformed: false, signals: { fonts: '' } });

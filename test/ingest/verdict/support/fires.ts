@@ -58,7 +58,8 @@ const AUTOMATION: readonly Shown[] = [
   ...['__selenium_unwrapped', '__webdriver_evaluate', 'domAutomation', 'callPhantom', '__nightmare'].map(
     (name) => ['A3', name, chrome, globals('a', name)] as const,
   ),
-  ['A4', 'in the header alone', chrome, header('sec-ch-ua', '"Not A;Brand";v="99"')],
+  ['A4', 'in the header', chrome, header('sec-ch-ua', '"Not A;Brand";v="99"')],
+  ['A4', 'in the header, with a space', chrome, header('sec-ch-ua', '" Not A;Brand";v="99"')],
   ['A4', 'in the page alone', chrome, brands(' Not A;Brand')],
   ['A4', 'among the full versions', chrome, brands(' Not A;Brand', 'fullVersionList')],
   ['A5', 'an empty list in the worker', chrome, NO_BRANDS],
