@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { sealBundle, sealWith } from '../../src/agent/seal.ts';
-import { sealedBundleSchema } from '../../src/schema/bundle.ts';
+import { makePlaintext, sealBundle, sealWith } from '../../src/agent/seal.ts';
+import { plaintextSchema, sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { createOpener } from '../../src/seal/open.ts';
 import { fc } from '../support/property.ts';
 
@@ -57,5 +57,32 @@ describe('gpd-seal/1 by WebCrypto', () => {
     const offCurve = Buffer.concat([Buffer.of(4), Buffer.alloc(64, 7)]).toString('base64');
     for (const publicKey of ['', 'AAAA', '!', offCurve])
       await expect(sealBundle({ kid: 'k', publicKey }, new Uint8Array(1))).rejects.toThrow();
+  });
+});
+
+const CONSENT = { purposes: ['device-identification'], gpc: false, version: 3, issuedAt: 1_763_629_990_000 };
+
+const read = (bytes: Uint8Array): Record<string, unknown> => JSON.parse(Buffer.from(bytes).toString('utf8'));
+
+describe('makePlaintext', () => {
+  it('makes what the server reads', () => {
+    const before = Date.now();
+    const body = plaintextSchema.parse(read(makePlaintext(CONSENT, { collector: '1', page: null })));
+    expect(body).toMatchObject({ v: 1, consent: CONSENT, signals: { collector: '1', page: null } });
+    expect(body.clientTs).toBeGreaterThanOrEqual(before);
+    expect(Buffer.from(body.nonce, 'base64url')).toHaveLength(16);
+  });
+
+  it('has a new nonce every time', () => {
+    const nonces = Array.from({ length: 50 }, () => read(makePlaintext(CONSENT, {}))['nonce']);
+    expect(new Set(nonces).size).toBe(50);
+  });
+
+  it('carries proof and principal when there are any, and nothing else of the receipt', () => {
+    const proof = { seq: 41, hash: 'ab'.repeat(32) };
+    const known = { ...CONSENT, proof, principalId: 'u-1' };
+    const rich = { ...known, proof: { ...proof, secret: 'x' }, principalSecret: 'never' };
+    expect(read(makePlaintext(rich, {}))['consent']).toEqual(known);
+    expect(Object.keys(read(makePlaintext(CONSENT, {}))['consent'] as object)).toEqual(Object.keys(CONSENT));
   });
 });

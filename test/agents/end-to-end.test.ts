@@ -79,8 +79,11 @@ describe('gpd agents', () => {
     expect(stdout).toMatch(/milliseconds\.example .* in milliseconds/);
   });
 
-  it("refuses the RFC's printed key, exit 2", async () => {
-    const file = jwksFile(rfcTestAgent().jwk);
+  it.each([
+    ["the RFC's printed key", () => [rfcTestAgent().jwk]],
+    ['too many keys', () => Array.from({ length: 33 }, () => createAgent().jwk)],
+  ])('refuses %s, exit 2', async (_name, keys) => {
+    const file = jwksFile(...keys());
     const ran = await gpd.cli(['agents', 'add', 'https://refused.example', '--jwks', file]);
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toMatch(/key|JWKS/);

@@ -8,15 +8,15 @@ import matrix from '../vectors/wba-matrix.json' with { type: 'json' };
  * decades. Production refuses both, which has tests of its own.
  */
 
-/** What a case has where it differs from what is common to all. */
+/** A case has what differs from `common`. */
 interface Case {
   readonly name: string;
   readonly expect: string;
   readonly url?: string;
   readonly host?: string;
   readonly agent?: string;
-  readonly input: string;
-  readonly signature: string;
+  readonly input?: string;
+  readonly signature?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -32,9 +32,10 @@ const UNSUPPORTED = new Set(['ok-query-param']);
 const BY_PRODUCTION_POLICY = new Set(['bad-validity-55-years']);
 
 async function verify(
-  { url = matrix.common.url, host = matrix.common.host, agent = matrix.common.agent, ...rest }: Case,
+  testCase: Case,
   policy: { readonly maxValiditySeconds: number },
 ): Promise<string | null> {
+  const { method, url, host, agent, input, signature, headers } = { ...matrix.common, ...testCase };
   const keys = (await readJwks({ keys: [matrix.common.public_jwk] }, new Set())) ?? [];
   const directory = directoryUrl('https://signature-agent.test');
   const deps: BotAuthDeps = {
@@ -47,17 +48,15 @@ async function verify(
   };
   const { path = '', search = '' } =
     /^https:\/\/[^/?]+(?<path>[^?]*)(?<search>\?.*)?$/.exec(url)?.groups ?? {};
-  const headers = {
+  const fields = {
     host,
     'signature-agent': agent,
-    'signature-input': rest.input,
-    signature: rest.signature,
-    ...Object.fromEntries(
-      Object.entries(rest.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
-    ),
+    'signature-input': input,
+    signature,
+    ...Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])),
   };
-  const { method } = matrix.common;
-  const request = { method, target: `${path || '/'}${search}`, headers, https: true, bundle: 'acme|nonce' };
+  const target = `${path || '/'}${search}`;
+  const request = { method, target, headers: fields, https: true, bundle: 'acme|nonce' };
   return verifyBotAuth(deps, request, matrix.generated * 1000);
 }
 

@@ -83,18 +83,18 @@ describe('a key of a directory', () => {
 });
 
 it('gpd reports an unavailable database once, not at every look', async () => {
-  const own = await createSqlite();
+  const separate = await createSqlite();
   const faults: unknown[] = [];
-  const agents = await startAgents(own.database, {
+  const agents = await startAgents(separate.database, {
     openDiscovery: false,
     clock: Date.now,
     onFault: (error) => faults.push(error),
     interval: 5,
   });
-  await own.database.close();
+  await separate.database.close();
   await sleep(100);
   await agents.stop();
-  await own.close();
+  await separate.close();
   expect(faults).toHaveLength(1);
 });
 

@@ -16,7 +16,7 @@ import {
   TARGET,
 } from './support/agent.ts';
 
-/** What gpd demands of a signature beyond the known answers of `matrix.test.ts`: each row is one demand just past its limit. */
+/** gpd demands more of a signature than the known answers of `matrix.test.ts`: each row is one demand just past its limit. */
 
 const AGENT = createAgent();
 const OTHER = createAgent('https://other.example');
@@ -312,8 +312,8 @@ describe('our public names', () => {
     { authorities: 'a.example ID.Shop.Example', signedFor: 'id.shop.example' },
     { authorities: 'id.shop.example:8443', signedFor: 'id.shop.example:8443' },
     { authorities: 'id.shop.example:443', signedFor: 'id.shop.example' },
-  ])('%o', async (asked) => {
-    expect(await ask(asked)).toBe(AGENT_ORIGIN);
+  ])('%o', async (signature) => {
+    expect(await ask(signature)).toBe(AGENT_ORIGIN);
   });
 
   it.each<Asked>([
@@ -327,8 +327,8 @@ describe('our public names', () => {
     { signedFor: 'gpd.example', host: '' },
     { signedFor: 'gpd.example', host: 'gpd.example, evil.example' },
     { signedFor: 'gpd.example', host: 'x@gpd.example' },
-  ])('do not include %o', async (asked) => {
-    expect(await ask(asked)).toBeNull();
+  ])('do not include %o', async (signature) => {
+    expect(await ask(signature)).toBeNull();
   });
 
   it.each(['@other.example/', ':x@other.example/', '.other.example/', '*', ''])(

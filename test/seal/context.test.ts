@@ -26,20 +26,11 @@ describe('gpd-seal/1, every intermediate value of the known answer', () => {
     expect(hex(ecdh.computeSecret(context.recipient))).toBe(vector.shared_secret_x_hex);
   });
 
-  it('the info of HKDF', () => {
+  it('the info of HKDF, the key and the additional data', () => {
+    const bytes = (text: string): Buffer => Buffer.from(text, 'hex');
     expect(hex(keyInfo(context))).toBe(vector.info_hex);
-  });
-
-  it('the key', () => {
-    const key = deriveKey(
-      Buffer.from(vector.shared_secret_x_hex, 'hex'),
-      Buffer.from(vector.info_hex, 'hex'),
-    );
-    expect(hex(key)).toBe(vector.key_hex);
-  });
-
-  it('the additional data', () => {
-    expect(hex(additionalData(context, Buffer.from(vector.iv_hex, 'hex')))).toBe(vector.aad_hex);
+    expect(hex(deriveKey(bytes(vector.shared_secret_x_hex), bytes(vector.info_hex)))).toBe(vector.key_hex);
+    expect(hex(additionalData(context, bytes(vector.iv_hex)))).toBe(vector.aad_hex);
   });
 });
 
@@ -75,14 +66,9 @@ describe('the context', () => {
     ];
     const infos = changes.map((change) => hex(keyInfo({ ...context, ...change })));
     const data = changes.map((change) => hex(additionalData({ ...context, ...change }, iv)));
-    const all = [hex(keyInfo(context)), hex(additionalData(context, iv)), ...infos, ...data];
+    const otherIv = hex(additionalData(context, Buffer.alloc(12, 1)));
+    const all = [hex(keyInfo(context)), hex(additionalData(context, iv)), otherIv, ...infos, ...data];
     expect(new Set(all).size).toBe(all.length);
-  });
-
-  it('binds the IV into the additional data', () => {
-    expect(additionalData(context, Buffer.alloc(12))).not.toEqual(
-      additionalData(context, Buffer.alloc(12, 1)),
-    );
   });
 });
 

@@ -1,4 +1,4 @@
-import { createDecipheriv, createECDH, hkdfSync } from 'node:crypto';
+import { createECDH, hkdfSync } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { SEAL_VERSION } from '../../src/seal/constants.ts';
 import { deriveKey } from '../../src/seal/derive.ts';
@@ -54,71 +54,16 @@ describeWithTool('an opener and the points of Wycheproof', missing(ECDH_FILE), (
   });
 });
 
-interface AeadTest {
-  readonly tcId: number;
-  readonly comment: string;
-  readonly ivSize: number;
-  readonly keySize: number;
-  readonly tagSize: number;
-  readonly key: string;
-  readonly iv: string;
-  readonly aad: string;
-  readonly msg: string;
-  readonly ct: string;
-  readonly tag: string;
-  readonly result: 'valid' | 'invalid';
-}
-
-const GCM_FILE = 'aes_gcm_test.json';
-
-/** AES-256-GCM called as src/seal/open.ts calls it, whose keys are derived and cannot be given. */
-function decrypt(test: AeadTest): string | null {
-  const decipher = createDecipheriv('aes-256-gcm', bytes(test.key), bytes(test.iv), { authTagLength: 16 });
-  decipher.setAAD(bytes(test.aad));
-  decipher.setAuthTag(bytes(test.tag));
-  const plaintext = decipher.update(bytes(test.ct));
-  try {
-    return Buffer.concat([plaintext, decipher.final()]).toString('hex');
-  } catch {
-    return null;
-  }
-}
-
-describeWithTool('AES-256-GCM of this runtime and Wycheproof', missing(GCM_FILE), () => {
-  it('decrypts what is valid and refuses what is not', () => {
-    const all = readWycheproof<AeadTest>(GCM_FILE);
-    const ours = all.filter((test) => test.keySize === 256 && test.ivSize === 96 && test.tagSize === 128);
-    expect(ours.filter(({ result }) => result === 'valid').length).toBeGreaterThan(20);
-    expect(ours.filter(({ result }) => result === 'invalid').length).toBeGreaterThan(20);
-    for (const test of ours)
-      expect(decrypt(test), `tcId ${test.tcId} ${test.comment}`).toBe(
-        test.result === 'valid' ? test.msg : null,
-      );
-  });
-});
-
 interface HkdfTest {
   readonly tcId: number;
   readonly ikm: string;
-  readonly salt: string;
   readonly info: string;
-  readonly size: number;
-  readonly okm: string;
-  readonly result: 'valid' | 'invalid';
 }
 
 const HKDF_FILE = 'hkdf_sha256_test.json';
 
 describeWithTool('deriveKey and the HKDF of Wycheproof', missing(HKDF_FILE), () => {
   const tests = missing(HKDF_FILE) === null ? readWycheproof<HkdfTest>(HKDF_FILE) : [];
-
-  it('is measured by an HKDF that passes', () => {
-    for (const { tcId, ikm, salt, info, size, okm } of tests.filter(({ result }) => result === 'valid'))
-      expect(
-        Buffer.from(hkdfSync('sha256', bytes(ikm), bytes(salt), bytes(info), size)).toString('hex'),
-        `${tcId}`,
-      ).toBe(okm);
-  });
 
   it('gives the same key for every input, under the salt of gpd-seal/1', () => {
     expect(tests.length).toBeGreaterThan(50);

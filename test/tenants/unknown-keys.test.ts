@@ -9,6 +9,8 @@ import { createUnknownKeys } from '../../src/tenants/key-finder-service.ts';
 const createSecret = (): string => createApiKeySecret('secret', randomBytes);
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
+const limited = (seconds: string) => ({ code: 'rate-limited', headers: { 'retry-after': seconds } });
+
 /** Creates a process whose reads see all earlier commits, with a clock that the test advances. */
 function createProcess() {
   let now = 0;
@@ -86,16 +88,12 @@ describe('a key that this process does not know', () => {
     const secret = createSecret();
     committed.add(secret);
     const found = find(secret, 'a');
+    // Nobody else waits.
+    const other = createSecret();
+    committed.add(other);
+    expect(await find(other, 'b')).toMatchObject({ id: other });
     await pass(990);
     expect(await found).toMatchObject({ id: secret });
-  });
-
-  it('makes nobody else wait', async () => {
-    const { find, committed } = createProcess();
-    for (let i = 0; i < 100; i += 1) void find(createSecret(), 'a');
-    const secret = createSecret();
-    committed.add(secret);
-    expect(await find(secret, 'b')).toMatchObject({ id: secret });
   });
 
   it('costs nothing when it was found: the next one is read for at once', async () => {
@@ -151,10 +149,7 @@ describe('a key that this process does not know', () => {
     const { find, committed, reads } = createProcess();
     const secret = createSecret();
     committed.add(secret);
-    await expect(find(secret, 'a', 30)).rejects.toMatchObject({
-      code: 'rate-limited',
-      headers: { 'retry-after': '30' },
-    });
+    await expect(find(secret, 'a', 30)).rejects.toMatchObject(limited('30'));
     expect(reads).toEqual([]);
     await find(secret, 'b');
     expect(await find(secret, 'a', 30)).toMatchObject({ id: secret });
@@ -163,10 +158,7 @@ describe('a key that this process does not know', () => {
   it('waits with 255 others at most: past it the answer is 429', async () => {
     const { find, pass } = createProcess();
     const guesses = Array.from({ length: 256 }, () => find(createSecret(), 'a'));
-    await expect(find(createSecret(), 'a')).rejects.toMatchObject({
-      code: 'rate-limited',
-      headers: { 'retry-after': '1' },
-    });
+    await expect(find(createSecret(), 'a')).rejects.toMatchObject(limited('1'));
     await pass(1000);
     expect(await Promise.all(guesses)).toEqual(guesses.map(() => null));
     expect(await find(createSecret(), 'b')).toBeNull();

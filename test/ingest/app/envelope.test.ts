@@ -74,6 +74,7 @@ const malformed: readonly (readonly [string, (bundle: Bundle) => unknown])[] = [
   ['an iv in the url alphabet', (bundle) => ({ ...bundle, iv: `${bundle.iv.slice(0, 14)}-_` })],
   ['an epk without padding', (bundle) => ({ ...bundle, epk: bundle.epk.replace('=', '') })],
   ['an epk with loose bits', (bundle) => ({ ...bundle, epk: looseBits(bundle.epk) })],
+  ['a kid that a path takes for a step', (bundle) => ({ ...bundle, kid: '..' })],
   ['an empty ct', (bundle) => ({ ...bundle, ct: '' })],
   ['a ct with loose bits', (bundle) => ({ ...bundle, ct: looseBits(Buffer.alloc(40).toString('base64')) })],
   [

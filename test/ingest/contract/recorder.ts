@@ -114,7 +114,7 @@ export function recorderContract(make: MakeDatabase): void {
         null,
       ]);
       expect(recorded).toMatchObject({ kid, verdict: { requestId: 'req_s3' } });
-      // Who was not identified leaves a decision and no sighting.
+      // A visit of nobody leaves a decision and no sighting.
       expect(await counts(other, kid)).toEqual([4, 1, 1, 4]);
     });
 
@@ -239,17 +239,6 @@ export function recorderContract(make: MakeDatabase): void {
       expect(await sighting(other, 'duplicates')).toMatchObject({ seen: 1 });
     });
 
-    it('leaves neither nonce nor sighting when the decision cannot be written', async () => {
-      const recorder = createRecorder(db.database);
-      await recorder.record(createEntry({ kid: 'atomic', id: 'same' }));
-      const clash = createEntry({ kid: 'atomic', id: 'same', nonce: 'fresh', durable: 'fresh-device' });
-      await expect(recorder.record(clash)).rejects.toThrow();
-      expect(await counts(other, 'atomic')).toEqual([1, 1, 1, 1]);
-      expect(await sighting(other, 'atomic')).toMatchObject({ seen: 1 });
-      const retried = createEntry({ kid: 'atomic', id: 'new', nonce: 'fresh', durable: 'fresh-device' });
-      expect(await recorder.record(retried)).toBe('recorded');
-    });
-
     it('writes nothing of what fails, all that is beside it once, and serves the next batch', async () => {
       const recorder = createRecorder(db.database);
       await recorder.record(createEntry({ kid: 'batch', id: 'same' }));
@@ -260,7 +249,9 @@ export function recorderContract(make: MakeDatabase): void {
       expect(failed.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
       expect(await counts(other, 'batch')).toEqual([4, 1, 1, 4]);
       expect(await sighting(other, 'batch')).toMatchObject({ seen: 4 });
-      const next = ['d', 'e'].map((id) => createEntry({ kid: 'batch', id }));
+      const next = ['d', 'retried'].map((id) =>
+        createEntry({ kid: 'batch', id, nonce: id === 'd' ? id : 'batch-same' }),
+      );
       expect(await Promise.all(next.map((entry) => recorder.record(entry)))).toEqual(
         Array(2).fill('recorded'),
       );

@@ -74,6 +74,14 @@ async function ready(world: World = {}) {
   return started;
 }
 
+const scriptOf = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+
+/** A thread that is ready, and fails at the first body. */
+const failingThread = (fails: string): URL =>
+  scriptOf(`import { parentPort } from 'node:worker_threads';
+    parentPort.on('message', ({ kind }) => { if (kind === 'open') { ${fails} } });
+    parentPort.postMessage({ kind: 'ready' });`);
+
 describe('opening in a thread', () => {
   it('answers what this thread would, in the order of the bodies', async () => {
     const { opening, used: usedKeys } = await ready();
@@ -133,10 +141,7 @@ describe('opening in a thread', () => {
     ['throws', 'throw new Error("of the thread")'],
     ['ends', 'process.exit(3)'],
   ])('loses no bundle with a thread that %s, and goes on here', async (_how, fails) => {
-    const hostile = `import { parentPort } from 'node:worker_threads';
-      parentPort.on('message', ({ kind }) => { if (kind === 'open') { ${fails} } });
-      parentPort.postMessage({ kind: 'ready' });`;
-    const entry = new URL(`data:text/javascript,${encodeURIComponent(hostile)}`);
+    const entry = failingThread(fails);
     // The first body that is not opened at once makes it fail already.
     const { opening, faults } = start({ entry });
     const texts = Array.from({ length: 200 }, (_, i) => `text ${i}`);
@@ -146,18 +151,14 @@ describe('opening in a thread', () => {
       return first instanceof Promise && bodies.map((raw) => opening.open(raw));
     });
     expect(answers.every((answer) => answer instanceof Promise)).toBe(true);
-    expect(await Promise.all(answers.map(async (answer) => answer))).toEqual(
-      texts.map((text) => opened(text)),
-    );
+    const results = await Promise.all(answers.map(async (answer) => answer));
+    expect(results).toEqual(texts.map((text) => opened(text)));
     expect(String(faults.at(-1))).toContain('has ended with');
     expect(opening.open(sealed('after', older))).toEqual(opened('after'));
   });
 
   it('fails the one bundle that cannot be opened here, and no other of the thread that ended', async () => {
-    const hostile = `import { parentPort } from 'node:worker_threads';
-      parentPort.on('message', ({ kind }) => { if (kind === 'open') process.exit(3); });
-      parentPort.postMessage({ kind: 'ready' });`;
-    const entry = new URL(`data:text/javascript,${encodeURIComponent(hostile)}`);
+    const entry = failingThread('process.exit(3)');
     const { opening } = start({ entry });
     const bodies = [sealed('a', older), sealed('b', older, 'damaged'), sealed('c', older)];
     const answers = await vi.waitUntil(() => {
@@ -182,18 +183,14 @@ describe('opening in a thread', () => {
         parentPort.on('message', ({ kind }) => { if (kind === 'open') process.exit(3); });
         parentPort.postMessage({ kind: 'ready' });
       }`;
-    const { opening, faults } = await ready({
-      entry: new URL(`data:text/javascript,${encodeURIComponent(endsOnce)}`),
-    });
+    const { opening, faults } = await ready({ entry: scriptOf(endsOnce) });
     expect(await opening.open(sealed('lost', older))).toEqual(opened('lost'));
     opening.setKeys(new Map([['later', keys]]));
     await expect.poll(() => opening.open(Buffer.from('{}')) instanceof Promise).toBe(true);
     // This thread has the older key of one tenant alone.
     expect(await opening.open(sealed('again'))).toEqual(opened('again'));
-    expect(await opening.open(sealed('again', newest, 'later'))).toEqual({
-      ...opened('again'),
-      kid: 'later',
-    });
+    const later = opening.open(sealed('again', newest, 'later'));
+    expect(await later).toEqual({ ...opened('again'), kid: 'later' });
     expect(faults).toHaveLength(1);
   });
 

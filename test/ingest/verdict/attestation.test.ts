@@ -18,9 +18,9 @@ import {
   NO_WEBGL,
   named,
   nothing,
+  put,
   SWIFTSHADER,
   safari,
-  set,
 } from './support/browsers.ts';
 
 /** Contract 3.4 (a) and the arithmetic of (b) and (c): when an id may belong to several people. */
@@ -47,7 +47,7 @@ describe('a family that is coarse by nature', () => {
     ['Firefox', firefox, nothing, false],
     ['Brave', brave, nothing, false],
     ['Safari 16 on a Mac', safari, versioned('16.6'), false],
-    ['Firefox with two marks of a defense', firefox, set.time({ zone: 'UTC', clockStepMs: 16.67 }), false],
+    ['Firefox with two marks of a defense', firefox, put.time({ zone: 'UTC', clockStepMs: 16.67 }), false],
   ])('%s: %s %s %s', (_name, make, change, isOne) => {
     expect(isCoarse(changed(make, change).facts)).toBe(isOne);
   });

@@ -27,15 +27,15 @@ import {
   named,
   nothing,
   patched,
+  put,
+  request,
   safari,
-  sent,
-  set,
   sized,
   uaData,
   webView,
 } from './support/browsers.ts';
 
-/** Where each rule stays silent: devices and places of which the oddity is nothing odd, and browsers that contradict themselves honestly. */
+/** Each rule stays silent for devices and places of which the oddity is nothing odd, and for honest contradictions. */
 
 type Row = readonly [rule: string, name: string, make: () => Browser, change: Change];
 
@@ -46,8 +46,8 @@ const OLD_GREASE = '" Not A;Brand";v="99", "Chromium";v="109", "Google Chrome";v
 const NO_BRANDS = { uaData: { brands: [], platform: 'Windows' } };
 
 const AUTOMATION: readonly Row[] = [
-  ['A1', 'webdriver false', chrome, set.page({ webdriver: false })],
-  ['A2', 'Electron is a real app', chrome, set.page({ userAgent: SLACK })],
+  ['A1', 'webdriver false', chrome, put.page({ webdriver: false })],
+  ['A2', 'Electron is a real app', chrome, put.page({ userAgent: SLACK })],
   ['A2', 'a head in another word', chrome, header('user-agent', 'Mozilla/5.0 HeadlightChrome/1')],
   ...['phantom', 'emit', 'spawn', 'ethereum', 'selenium', 'cdc', 'my__pw', 'onnightmare', 'domAuto'].map(
     (name): Row => ['A3', `${name}: wallets and pages define it`, chrome, globals(name)],
@@ -57,17 +57,17 @@ const AUTOMATION: readonly Row[] = [
   ['A4', 'not Chromium', firefox, header('sec-ch-ua', OLD_GREASE)],
   ['A4', 'Chrome on iOS is not Chromium', iPhone, header('sec-ch-ua', OLD_GREASE)],
   ['A5', 'no worker', chrome, groups({ worker: null })],
-  ['A5', 'no client hints in the worker', chrome, set.worker({ uaData: null })],
-  ['A5', 'no brands in the page either', chrome, all(uaData({ brands: [] }), set.worker(NO_BRANDS))],
+  ['A5', 'no client hints in the worker', chrome, put.worker({ uaData: null })],
+  ['A5', 'no brands in the page either', chrome, all(uaData({ brands: [] }), put.worker(NO_BRANDS))],
   ['A5', 'no client hints at all', safari, nothing],
-  ['A6', 'a frame that is there when it should be', chrome, set.frame({ srcdocPreattached: false })],
-  ['A8', 'a press with force', chrome, set.input({ forceless: false })],
-  ['A8', 'Firefox', firefox, set.input({ forceless: true })],
-  ['A8', 'Safari', safari, set.input({ forceless: true })],
-  ['A9', 'permissions that a person gave', chrome, set.tells({ granted: 5, barred: 0 })],
-  ['A9', 'a strict policy of an employer', chrome, set.tells({ granted: 1, barred: 4 })],
-  ['A9', 'three of four', chrome, set.tells({ granted: 2, barred: 3 })],
-  ['A9', 'Firefox', firefox, set.tells({ granted: 2, barred: 4 })],
+  ['A6', 'a frame that is there when it should be', chrome, put.frame({ srcdocPreattached: false })],
+  ['A8', 'a press with force', chrome, put.input({ forceless: false })],
+  ['A8', 'Firefox', firefox, put.input({ forceless: true })],
+  ['A8', 'Safari', safari, put.input({ forceless: true })],
+  ['A9', 'permissions that a person gave', chrome, put.tells({ granted: 5, barred: 0 })],
+  ['A9', 'a strict policy of an employer', chrome, put.tells({ granted: 1, barred: 4 })],
+  ['A9', 'three of four', chrome, put.tells({ granted: 2, barred: 3 })],
+  ['A9', 'Firefox', firefox, put.tells({ granted: 2, barred: 4 })],
 ];
 
 const WORKER_UNTOLD = { userAgent: null, platform: null, uaData: null };
@@ -81,30 +81,30 @@ const WEBVIEW_BRANDS = [
 const UNASKED = { architecture: '', bitness: '', model: null, platformVersion: null, fullVersionList: null };
 const KAIOS = 'Mozilla/5.0 (Mobile; Nokia_8110_4G; rv:48.0) Gecko/48.0 Firefox/48.0 KAIOS/2.5';
 const ANDROID_TV = 'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/141.0.0.0 Safari/537.36';
-const NO_TOUCH = set.page({ maxTouchPoints: 0 });
-const ON_GRID = set.input({ offGrid: false });
-const turnedScreen = set.screen({ width: 600, height: 900, orientation: 'landscape-primary' });
+const NO_TOUCH = put.page({ maxTouchPoints: 0 });
+const ON_GRID = put.input({ offGrid: false });
+const turnedScreen = put.screen({ width: 600, height: 900, orientation: 'landscape-primary' });
 const MOBILE_WINDOWS =
   'Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/141.0.0.0 Mobile Safari/537.36';
 
 const TAMPER: readonly Row[] = [
   ['T1', 'an iPad in desktop mode', iPad, nothing],
   ['T1', 'no worker', chrome, groups({ worker: null })],
-  ['T1', 'a worker that does not say', chrome, set.worker(WORKER_UNTOLD)],
-  ['T1', 'a worker on a platform that nobody knows', chrome, set.worker({ platform: 'FreeBSD amd64' })],
+  ['T1', 'a worker that does not say', chrome, put.worker(WORKER_UNTOLD)],
+  ['T1', 'a worker on a platform that nobody knows', chrome, put.worker({ platform: 'FreeBSD amd64' })],
   ['T1', '"desktop site" on Android', androidDesktopMode, nothing],
-  ['T1', 'a worker of no known system', chrome, set.worker({ userAgent: 'Mozilla/5.0' })],
+  ['T1', 'a worker of no known system', chrome, put.worker({ userAgent: 'Mozilla/5.0' })],
   ['T2', 'Android is Linux to its platform', androidChrome, nothing],
   ['T2', 'ChromeOS is Linux to its platform', chromebook, nothing],
   ['T2', '"desktop site" on Android', androidDesktopMode, nothing],
-  ['T2', 'an iPad on MacIntel', iPhone, set.page({ platform: 'MacIntel' })],
-  ['T2', 'a Macintosh on iPad', iPad, set.page({ platform: 'iPad' })],
-  ['T2', 'resistFingerprinting', firefoxRfp, set.page({ platform: 'Linux x86_64' })],
-  ['T2', 'no platform', chrome, set.page({ platform: null })],
-  ['T2', 'an unknown platform', chrome, set.page({ platform: 'FreeBSD amd64' })],
+  ['T2', 'an iPad on MacIntel', iPhone, put.page({ platform: 'MacIntel' })],
+  ['T2', 'a Macintosh on iPad', iPad, put.page({ platform: 'iPad' })],
+  ['T2', 'resistFingerprinting', firefoxRfp, put.page({ platform: 'Linux x86_64' })],
+  ['T2', 'no platform', chrome, put.page({ platform: null })],
+  ['T2', 'an unknown platform', chrome, put.page({ platform: 'FreeBSD amd64' })],
   ['T3', 'no header', chrome, header('sec-ch-ua-platform', undefined)],
   ['T3', 'an empty header', chrome, header('sec-ch-ua-platform', '""')],
-  ['T3', 'no uaData', chrome, set.page({ uaData: null })],
+  ['T3', 'no uaData', chrome, put.page({ uaData: null })],
   ['T3', 'another case', chrome, header('sec-ch-ua-platform', '"WINDOWS"')],
   ['T4', '"Chrome OS" on CrOS', chromebook, nothing],
   ['T4', '"desktop site" on Android', androidDesktopMode, nothing],
@@ -117,19 +117,19 @@ const TAMPER: readonly Row[] = [
     chrome,
     ({ signals }) => (signals.page['uaData'] as { fullVersionList: unknown[] }).fullVersionList.reverse(),
   ],
-  ['T6', 'no renderer in the worker', chrome, set.worker({ renderer: null })],
-  ['T6', 'no renderer in the page', chrome, set.graphics({ renderer: null })],
-  ['T6', 'Brave', brave, set.worker({ renderer: 'ANGLE (X)' })],
-  ['T6', 'resistFingerprinting', firefoxRfp, set.worker({ renderer: 'ANGLE (X)' })],
-  ['T7', 'a WebView', webView, set.engine(GECKO_WORDS)],
-  ['T7', 'an unknown family', chrome, all(named('Lynx/2.9', 'Linux x86_64'), set.engine({ evalLength: 37 }))],
+  ['T6', 'no renderer in the worker', chrome, put.worker({ renderer: null })],
+  ['T6', 'no renderer in the page', chrome, put.graphics({ renderer: null })],
+  ['T6', 'Brave', brave, put.worker({ renderer: 'ANGLE (X)' })],
+  ['T6', 'resistFingerprinting', firefoxRfp, put.worker({ renderer: 'ANGLE (X)' })],
+  ['T7', 'a WebView', webView, put.engine(GECKO_WORDS)],
+  ['T7', 'an unknown family', chrome, all(named('Lynx/2.9', 'Linux x86_64'), put.engine({ evalLength: 37 }))],
   ['T7', 'every browser of iOS is WebKit', IOS_CHROME, nothing],
-  ['T7', 'an engine that does not say', chrome, set.engine({ evalLength: null, errorMessage: null })],
-  ['T7', 'words that no engine uses', chrome, set.engine({ errorMessage: 'x is not a function' })],
+  ['T7', 'an engine that does not say', chrome, put.engine({ evalLength: null, errorMessage: null })],
+  ['T7', 'words that no engine uses', chrome, put.engine({ errorMessage: 'x is not a function' })],
   ['T8', 'read-outs: a privacy extension', chrome, patched(...READ_OUTS)],
   ['T8', 'nothing', chrome, patched()],
   ['T9', 'no header', chrome, header('user-agent', undefined)],
-  ['T9', 'no page', chrome, set.page({ userAgent: null })],
+  ['T9', 'no page', chrome, put.page({ userAgent: null })],
   ['T9', 'resistFingerprinting', firefoxRfp, header('user-agent', RFP_HEADER)],
   ['T10', 'Brave reduces', brave, uaData({ architecture: '', bitness: '', model: '', platformVersion: '' })],
   ['T10', 'desktop Linux has an empty version', linuxChrome, nothing],
@@ -148,23 +148,23 @@ const TAMPER: readonly Row[] = [
   ['T12', 'a desktop without a touch screen', chrome, nothing],
   ['T12', 'a phone with keys: KaiOS', chrome, all(named(KAIOS, ''), NO_TOUCH)],
   ['T12', 'Android on a television', androidChrome, all(named(ANDROID_TV, 'Linux armv81'), NO_TOUCH)],
-  ['T12', 'a phone that does not say', androidChrome, set.page({ maxTouchPoints: null })],
-  ['T14', 'its own clock on Windows', chrome, set.input({ offGrid: true })],
-  ['T14', 'a clock as coarse', chrome, all(ON_GRID, set.time({ clockStepMs: 15.6 }))],
-  ['T14', 'a clock that is not known', chrome, all(ON_GRID, set.time({ clockStepMs: null }))],
+  ['T12', 'a phone that does not say', androidChrome, put.page({ maxTouchPoints: null })],
+  ['T14', 'its own clock on Windows', chrome, put.input({ offGrid: true })],
+  ['T14', 'a clock as coarse', chrome, all(ON_GRID, put.time({ clockStepMs: 15.6 }))],
+  ['T14', 'a clock that is not known', chrome, all(ON_GRID, put.time({ clockStepMs: null }))],
   ['T14', 'Windows that tells no times', chrome, all(ON_GRID, groups({ time: null }))],
   ['T14', 'Firefox on Windows', firefox, ON_GRID],
   ['T14', 'Linux', linuxChrome, ON_GRID],
-  ['T15', 'a tall screen', chrome, all(turnedScreen, set.screen({ orientation: 'portrait-primary' }))],
-  ['T15', 'a screen turned upside down', chrome, set.screen({ orientation: 'landscape-secondary' })],
-  ['T15', 'a square', chrome, all(sized(900, 900), set.screen({ orientation: 'portrait-primary' }))],
-  ['T15', 'a screen that does not say', chrome, all(turnedScreen, set.screen({ orientation: null }))],
-  ['T15', 'a screen without a width', chrome, all(turnedScreen, set.screen({ width: null }))],
-  ['T15', 'no height', chrome, set.screen({ height: null, orientation: 'portrait-primary' })],
+  ['T15', 'a tall screen', chrome, all(turnedScreen, put.screen({ orientation: 'portrait-primary' }))],
+  ['T15', 'a screen turned upside down', chrome, put.screen({ orientation: 'landscape-secondary' })],
+  ['T15', 'a square', chrome, all(sized(900, 900), put.screen({ orientation: 'portrait-primary' }))],
+  ['T15', 'a screen that does not say', chrome, all(turnedScreen, put.screen({ orientation: null }))],
+  ['T15', 'a screen without a width', chrome, all(turnedScreen, put.screen({ width: null }))],
+  ['T15', 'no height', chrome, put.screen({ height: null, orientation: 'portrait-primary' })],
   ['T15', 'a phone that names a desktop', chrome, all(turnedScreen, named(MOBILE_WINDOWS, 'Win32'))],
-  ['T15', 'a phone', androidChrome, all(turnedScreen, set.screen({ turns: true }))],
-  ['T15', '"desktop site" on a phone', androidDesktopMode, set.screen({ turns: true })],
-  ['T15', 'an iPad with the name of a Mac', iPad, set.screen({ turns: true })],
+  ['T15', 'a phone', androidChrome, all(turnedScreen, put.screen({ turns: true }))],
+  ['T15', '"desktop site" on a phone', androidDesktopMode, put.screen({ turns: true })],
+  ['T15', 'an iPad with the name of a Mac', iPad, put.screen({ turns: true })],
   ['T15', 'resistFingerprinting, which always says landscape', firefoxRfp, turnedScreen],
   ['N1', 'the handshake of its family', chrome, handshake(JA4.blink)],
   ['N1', "Gecko's of Firefox", firefox, handshake(JA4.gecko)],
@@ -187,11 +187,11 @@ const XBOX =
 const BARE = all(header('sec-ch-ua', undefined), header('sec-fetch-site', undefined));
 
 const MEDIUM: readonly Row[] = [
-  ['M1', 'larger by exactly 32 px', chrome, set.screen({ outerWidth: 1952, outerHeight: 1112 })],
-  ['M1', 'a screen that does not say', chrome, set.screen({ width: null, outerWidth: 9999 })],
-  ['M2', 'no answer', chrome, set.tells({ cdp: null })],
-  ['M4', 'a WebView', webView, set.tells({ notificationMismatch: true })],
-  ['M4', 'no answer', chrome, set.tells({ notificationMismatch: null })],
+  ['M1', 'larger by exactly 32 px', chrome, put.screen({ outerWidth: 1952, outerHeight: 1112 })],
+  ['M1', 'a screen that does not say', chrome, put.screen({ width: null, outerWidth: 9999 })],
+  ['M2', 'no answer', chrome, put.tells({ cdp: null })],
+  ['M4', 'a WebView', webView, put.tells({ notificationMismatch: true })],
+  ['M4', 'no answer', chrome, put.tells({ notificationMismatch: null })],
   ['M5', 'a television', chrome, all(named(TV, 'Linux armv7l'), NO_POINTER)],
   ['M5', 'a games console', chrome, all(named(CONSOLE, 'PlayStation 5'), NO_POINTER)],
   ['M5', 'an Xbox', chrome, all(named(XBOX, 'Win32'), NO_POINTER)],
@@ -199,14 +199,14 @@ const MEDIUM: readonly Row[] = [
   ['M5', 'an Android tablet', chrome, all(named(ANDROID_TV, 'Linux armv81'), NO_POINTER)],
   ['M5', '"desktop site" on a phone', androidDesktopMode, nothing],
   ['M5', 'Brave', brave, nothing],
-  ['M5', 'a pointer that does not hover', chrome, set.media({ pointer: 'coarse', hover: false })],
-  ['M5', 'no answer about hovering', chrome, set.media({ pointer: 'none', hover: null })],
+  ['M5', 'a pointer that does not hover', chrome, put.media({ pointer: 'coarse', hover: false })],
+  ['M5', 'no answer about hovering', chrome, put.media({ pointer: 'none', hover: null })],
   ['M6', 'a phone', androidChrome, nothing],
   ['M6', 'Android on a desk', androidChrome, all(named(ANDROID_TV, 'Linux armv81'), NO_TOUCH)],
   ['M6', 'a WebView', webView, nothing],
   ['M6', 'Firefox', firefox, nothing],
   ['M6', 'Chrome on an iPhone', IOS_CHROME, nothing],
-  ['M6', 'no answer', chrome, set.page({ chromeObject: null })],
+  ['M6', 'no answer', chrome, put.page({ chromeObject: null })],
   ['M7', 'llvmpipe is only weak', linuxChrome, LLVMPIPE],
   ['M7', 'no renderer', chrome, drawnBy(null)],
   [
@@ -215,9 +215,9 @@ const MEDIUM: readonly Row[] = [
     chrome,
     all(header('user-agent', 'curl/8.14.1'), header('accept-language', undefined)),
   ],
-  ['M12', 'no answer', chrome, set.tells({ activated: null })],
-  ['M12', 'WebKitGTK, where it is so for people', safari, set.tells({ activated: true })],
-  ['N2', 'http: Chromium keeps both to itself', chrome, all(BARE, sent({ https: false }))],
+  ['M12', 'no answer', chrome, put.tells({ activated: null })],
+  ['M12', 'WebKitGTK, where it is so for people', safari, put.tells({ activated: true })],
+  ['N2', 'http: Chromium keeps both to itself', chrome, all(BARE, request({ https: false }))],
   ['N2', 'a WebView', webView, nothing],
   ['N2', 'Firefox sends no client hints', firefox, nothing],
   ['N2', 'Safari sends none', safari, nothing],
@@ -226,20 +226,20 @@ const MEDIUM: readonly Row[] = [
   ['N3', 'another region', chrome, header('accept-language', 'en-US,en;q=0.9')],
   ['N3', 'another case', chrome, header('accept-language', 'EN')],
   ['N3', 'any language', chrome, header('accept-language', '*')],
-  ['N3', 'spoofed English of resistFingerprinting', firefoxRfp, set.page({ language: 'de-DE' })],
-  ['N3', 'no language in the page', chrome, set.page({ language: null })],
-  ['W1', '600 × 800', chrome, set.screen({ width: 600, height: 800 })],
-  ['W1', '800 × 900', chrome, set.screen({ width: 800, height: 900 })],
+  ['N3', 'spoofed English of resistFingerprinting', firefoxRfp, put.page({ language: 'de-DE' })],
+  ['N3', 'no language in the page', chrome, put.page({ language: null })],
+  ['W1', '600 × 800', chrome, put.screen({ width: 600, height: 800 })],
+  ['W1', '800 × 900', chrome, put.screen({ width: 800, height: 900 })],
   ...['innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'].map(
-    (side): Row => ['W2', `all but ${side}`, chrome, all(sized(900, 700), set.screen({ [side]: 600 }))],
+    (side): Row => ['W2', `all but ${side}`, chrome, all(sized(900, 700), put.screen({ [side]: 600 }))],
   ),
   ['W3', 'a page as large as its window', chrome, sized(900, 700)],
-  ['W3', 'a window without a size', chrome, set.screen({ outerWidth: 0, outerHeight: 0 })],
+  ['W3', 'a window without a size', chrome, put.screen({ outerWidth: 0, outerHeight: 0 })],
   ['W4', 'a phone', androidChrome, nothing],
-  ['W4', 'a name of no browser', chrome, all(named('Something/1.0', ''), set.page({ pluginCount: 0 }))],
+  ['W4', 'a name of no browser', chrome, all(named('Something/1.0', ''), put.page({ pluginCount: 0 }))],
   ['W5', 'a graphics card', chrome, nothing],
-  ['W6', 'London', chrome, set.time({ zone: 'Europe/London' })],
-  ['W8', 'a maker without a name', chrome, set.graphics({ vendor: 'Intel', renderer: null })],
+  ['W6', 'London', chrome, put.time({ zone: 'Europe/London' })],
+  ['W8', 'a maker without a name', chrome, put.graphics({ vendor: 'Intel', renderer: null })],
   ['W8', 'no graphics at all is another matter: incomplete', chrome, groups({ graphics: null })],
 ];
 
@@ -255,13 +255,13 @@ describe('stays silent', () => {
 
 /** Chromium stamps the events of Wayland itself. */
 describe('the clock of the mouse on Linux says nothing', () => {
-  const offGrid = set.input({ offGrid: true });
+  const offGrid = put.input({ offGrid: true });
   it.each<readonly [string, () => Browser, Change, string]>([
     ["the display's times", linuxChrome, ON_GRID, 'human'],
     ['times of its own', linuxChrome, offGrid, 'human'],
-    ['times beside developer tools', linuxChrome, all(offGrid, set.tells({ cdp: true })), 'unknown'],
+    ['times beside developer tools', linuxChrome, all(offGrid, put.tells({ cdp: true })), 'unknown'],
     ['Firefox', () => firefox('X11; Linux x86_64', 'Linux x86_64'), offGrid, 'human'],
-    ['no hints', linuxChrome, all(offGrid, set.page({ uaData: null })), 'human'],
+    ['no hints', linuxChrome, all(offGrid, put.page({ uaData: null })), 'human'],
   ])('%s', (_name, make, change, expected) => {
     expect(changed(make, change).class).toBe(expected);
   });
@@ -271,18 +271,18 @@ describe('another engine under the name of Chrome', () => {
   const WEBKIT_WORDS = { evalLength: 37, errorMessage: "null is not an object (evaluating 'null.a')" };
   const HINTS = { uaData: chrome().signals.page['uaData'] };
   const strong = (change: Change): readonly string[] =>
-    changed(chrome, set.page({ chromeObject: false, uaData: null }), BARE, change).strong;
+    changed(chrome, put.page({ chromeObject: false, uaData: null }), BARE, change).strong;
 
   it.each([GECKO_WORDS, WEBKIT_WORDS])('with every mark of it: neither M6 nor N2: %o', (words) => {
-    expect(strong(set.engine(words))).toEqual(['T7']);
+    expect(strong(put.engine(words))).toEqual(['T7']);
   });
 
   it.each([
-    ['its words alone', set.engine({ ...GECKO_WORDS, evalLength: 33 })],
-    ["its eval with V8's words", set.engine({ evalLength: 37 })],
-    ['its eval without words', set.engine({ evalLength: 37, errorMessage: null })],
+    ['its words alone', put.engine({ ...GECKO_WORDS, evalLength: 33 })],
+    ["its eval with V8's words", put.engine({ evalLength: 37 })],
+    ['its eval without words', put.engine({ evalLength: 37, errorMessage: null })],
     ['no engine at all', groups({ engine: null })],
-    ['its words and its eval, with client hints', all(set.page(HINTS), set.engine(GECKO_WORDS))],
+    ['its words and its eval, with client hints', all(put.page(HINTS), put.engine(GECKO_WORDS))],
   ])('%s: M6 and N2', (_name, change) => {
     expect(strong(change)).toEqual(expect.arrayContaining(['M6', 'N2']));
   });

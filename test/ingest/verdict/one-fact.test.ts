@@ -16,9 +16,9 @@ import {
   linuxChrome,
   NO_POINTER,
   OUTGROWN,
+  put,
   SWIFTSHADER,
   safari,
-  set,
 } from './support/browsers.ts';
 import { ALONE, PAIRED, type Shown } from './support/fires.ts';
 
@@ -181,7 +181,7 @@ describe('a fact', () => {
       ['M7', 'M', 0.1],
       ['W5', 'W', 0],
     ]);
-    expect(recorded(NO_POINTER, set.tells({ notificationMismatch: true }))).toEqual([
+    expect(recorded(NO_POINTER, put.tells({ notificationMismatch: true }))).toEqual([
       ['M4', 'M', 0.15],
       ['M5', 'M', 0.15],
     ]);

@@ -27,9 +27,9 @@ import {
   named,
   OUTGROWN,
   patched,
+  put,
+  request,
   SWIFTSHADER,
-  sent,
-  set,
   sized,
   uaData,
 } from './support/browsers.ts';
@@ -63,7 +63,7 @@ describe('people', () => {
       const judged = judge(make());
       expect(judged).toMatchObject({ class: 'human', strong: [], inconsistency: 0, automation: false });
       expect(judged.score).toBeLessThanOrEqual(0.1);
-      const open = changed(make, set.tells({ cdp: true }));
+      const open = changed(make, put.tells({ cdp: true }));
       expect(open).toMatchObject({ class: 'unknown', strong: ['M2'] });
       const poor = changed(make, drawnBy(null), groups({ worker: null, input: null, time: null }));
       expect(poor.class).not.toBe('undeclared_automation');
@@ -90,7 +90,7 @@ const IPHONE = String(browsers.iPhone().headers['user-agent']);
 /** "Network conditions" of the tools: the name changes in page, worker and request, the platform does not. */
 const renamed = (userAgent: string): Change =>
   all(DEVTOOLS, named(userAgent, 'Win32'), header('sec-ch-ua', undefined), uaData(EMPTIED));
-const SECOND_SCREEN = set.screen({ outerWidth: 1990 });
+const SECOND_SCREEN = put.screen({ outerWidth: 1990 });
 
 describe('people to protect (signals.md section 2b)', () => {
   it.each<readonly [string, Change]>([
@@ -102,12 +102,12 @@ describe('people to protect (signals.md section 2b)', () => {
     ['developer tools on a remote desktop', all(DEVTOOLS, NO_POINTER)],
     ['developer tools on a remote desktop without graphics', all(DEVTOOLS, NO_POINTER, LLVMPIPE)],
     ['developer tools beside a second screen', all(DEVTOOLS, SECOND_SCREEN)],
-    ['tools and a worker that lost its brands', all(renamed(SAFARI), set.worker({ uaData: { brands: [] } }))],
-    ['a virtual machine named otherwise', all(SWIFTSHADER, set.page({ platform: 'Linux x86_64' }))],
+    ['tools and a worker that lost its brands', all(renamed(SAFARI), put.worker({ uaData: { brands: [] } }))],
+    ['a virtual machine named otherwise', all(SWIFTSHADER, put.page({ platform: 'Linux x86_64' }))],
     ['a virtual machine beside a second screen', all(SWIFTSHADER, SECOND_SCREEN)],
     ['a virtual machine behind a proxy', all(SWIFTSHADER, header('sec-ch-ua', undefined))],
     ['a virtual machine that hides the language', all(SWIFTSHADER, header('accept-language', undefined))],
-    ['a remote desktop over http', all(NO_POINTER, sent({ https: false }))],
+    ['a remote desktop over http', all(NO_POINTER, request({ https: false }))],
     ['a virtual machine that is reached by remote desktop', all(SWIFTSHADER, NO_POINTER)],
     ['developer tools on such a machine', all(SWIFTSHADER, NO_POINTER, DEVTOOLS)],
   ])('%s: unknown', (_name, change) => {
@@ -120,7 +120,7 @@ const BARE = all(NO_POINTER, LLVMPIPE);
 
 /** An add-on patches the page and the request; the worker and the detailed browser data keep their name. */
 const byAddOn = all(
-  set.page({ userAgent: WINDOWS, platform: 'Win32' }),
+  put.page({ userAgent: WINDOWS, platform: 'Win32' }),
   header('user-agent', WINDOWS),
   patched('userAgent', 'platform'),
 );
@@ -141,7 +141,7 @@ describe('people whose browser names another system', () => {
     [
       'a switch, seen by the mouse too',
       'T14 T2 T4 T10',
-      all(bySwitch, set.input({ offGrid: false }), DEVTOOLS, BARE),
+      all(bySwitch, put.input({ offGrid: false }), DEVTOOLS, BARE),
     ],
   ])('by %s: %s alone, unknown', (_name, strong, change) => {
     expect(changed(linuxChrome, change)).toMatchObject({ class: 'unknown', strong: strong.split(' ') });
@@ -151,10 +151,10 @@ describe('people whose browser names another system', () => {
   it.each<readonly [string, Change]>([
     ['the emptied data alone, as headless browsers have it', uaData(EMPTIED)],
     ['replaced functions alone', patched('userAgent')],
-    ['another name for the worker alone', set.worker({ userAgent: WINDOWS, platform: 'Win32' })],
-    ['an oddity that no name explains', all(bySwitch, set.page({ chromeObject: false }))],
+    ['another name for the worker alone', put.worker({ userAgent: WINDOWS, platform: 'Win32' })],
+    ['an oddity that no name explains', all(bySwitch, put.page({ chromeObject: false }))],
     ['lists that name different browsers', all(bySwitch, uaData(OTHER_LIST))],
-    ['a debugger on the page alone', all(bySwitch, set.tells({ cdp: true, debugsPageAlone: true }))],
+    ['a debugger on the page alone', all(bySwitch, put.tells({ cdp: true, debugsPageAlone: true }))],
   ])('is automation with neither pointer nor graphics beside %s', (_name, change) => {
     expect(changed(linuxChrome, BARE, change).class).toBe('undeclared_automation');
   });
@@ -162,13 +162,13 @@ describe('people whose browser names another system', () => {
 
 describe('what protects them is no way around the rules', () => {
   const iPhoneLike = all(
-    set.media({ pointer: 'coarse', hover: false }),
-    set.page({ maxTouchPoints: 5 }),
+    put.media({ pointer: 'coarse', hover: false }),
+    put.page({ maxTouchPoints: 5 }),
     sized(390, 844),
   );
   it.each<readonly [string, Change]>([
     ['software graphics in a window that its screen does not hold', all(SWIFTSHADER, OUTGROWN)],
-    ['a debugger on the page alone', all(renamed(SAFARI), set.tells({ debugsPageAlone: true }))],
+    ['a debugger on the page alone', all(renamed(SAFARI), put.tells({ debugsPageAlone: true }))],
     ["an iPhone's size and touch, and a worker that no phone view leaves", all(renamed(IPHONE), iPhoneLike)],
     ['a request that was patched, with a debugger', all(DEVTOOLS, header('sec-ch-ua-platform', '"macOS"'))],
   ])('%s is automation', (_name, change) => {
@@ -176,22 +176,22 @@ describe('what protects them is no way around the rules', () => {
   });
 });
 
-const COARSE = set.media({ pointer: 'coarse' });
-const BRANDED = set.worker({ uaData: { brands: [{ brand: 'a', version: '1' }] } });
+const COARSE = put.media({ pointer: 'coarse' });
+const BRANDED = put.worker({ uaData: { brands: [{ brand: 'a', version: '1' }] } });
 
 /** The phone view of developer tools, as the measured matrix shows it. */
 describe('developer tools that show a page as an iPhone', () => {
   const phoneView = all(
     DEVTOOLS,
-    set.worker({ uaData: { brands: [], platform: 'Windows' } }),
-    set.media({ pointer: 'coarse', hover: false }),
+    put.worker({ uaData: { brands: [], platform: 'Windows' } }),
+    put.media({ pointer: 'coarse', hover: false }),
     sized(390, 844),
-    set.page({ maxTouchPoints: 1 }),
+    put.page({ maxTouchPoints: 1 }),
   );
   const asPhone = all(phoneView, named(IPHONE, 'Win32'));
-  const staged = set.screen({ outerWidth: 1920, outerHeight: 1080 });
+  const staged = put.screen({ outerWidth: 1920, outerHeight: 1080 });
   /** The platform of the phone reaches the page and not its worker; outside that view it is T1. */
-  const ofPage = set.page({ platform: 'iPhone' });
+  const ofPage = put.page({ platform: 'iPhone' });
 
   it('are no automation', () => {
     expect(changed(chrome, asPhone).class).toBe('unknown');
@@ -200,7 +200,7 @@ describe('developer tools that show a page as an iPhone', () => {
   });
 
   it('or are docked, on a machine that draws in software, are no automation', () => {
-    const docked = set.screen({ innerWidth: 1200, outerWidth: 1920 });
+    const docked = put.screen({ innerWidth: 1200, outerWidth: 1920 });
     expect(changed(chrome, DEVTOOLS, docked, SWIFTSHADER)).toMatchObject({
       class: 'unknown',
       strong: ['M2'],
@@ -222,23 +222,23 @@ describe('a page that is staged', () => {
     expect(isStaged(factsOf(chrome, FULL))).toBe(true);
     expect(isStaged(factsOf(chrome, FULL, groups({ media: null })))).toBe(true);
     for (const side of ['innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'])
-      expect(isStaged(factsOf(chrome, FULL, set.screen({ [side]: 700 })))).toBe(false);
+      expect(isStaged(factsOf(chrome, FULL, put.screen({ [side]: 700 })))).toBe(false);
   });
 
   it('is touched, and its window differs, as long as every size is told', () => {
     expect(isStaged(factsOf(chrome, COARSE, FULL))).toBe(false);
     for (const side of ['outerWidth', 'outerHeight'])
-      expect(isStaged(factsOf(chrome, COARSE, FULL, set.screen({ [side]: 700 })))).toBe(true);
-    const small = set.screen({ outerWidth: 700, outerHeight: 700 });
+      expect(isStaged(factsOf(chrome, COARSE, FULL, put.screen({ [side]: 700 })))).toBe(true);
+    const small = put.screen({ outerWidth: 700, outerHeight: 700 });
     for (const side of ['width', 'height', 'innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'])
-      expect(isStaged(factsOf(chrome, COARSE, FULL, small, set.screen({ [side]: null })))).toBe(false);
+      expect(isStaged(factsOf(chrome, COARSE, FULL, small, put.screen({ [side]: null })))).toBe(false);
   });
 });
 
 describe('a window larger than its screen', () => {
   it.each(['outerWidth', 'outerHeight'])('by %s alone, is no one that a person has', (side) => {
-    const larger = (more: object): boolean =>
-      windowOutgrowsScreen(factsOf(chrome, FULL, set.screen({ [side]: 2000, ...more })));
+    const larger = (sizes: object): boolean =>
+      windowOutgrowsScreen(factsOf(chrome, FULL, put.screen({ [side]: 2000, ...sizes })));
     expect([larger({}), larger({ innerWidth: 900 }), larger({ innerHeight: 900 })]).toEqual([
       true,
       false,
@@ -249,18 +249,18 @@ describe('a window larger than its screen', () => {
 });
 
 describe('the phone that a debugger shows', () => {
-  const shown = all(DEVTOOLS, FULL, COARSE, set.worker({ uaData: { brands: [] } }));
+  const shown = all(DEVTOOLS, FULL, COARSE, put.worker({ uaData: { brands: [] } }));
   const stagedOn = (platform: string, ...changes: readonly Change[]): boolean =>
-    isStagedPhone(factsOf(androidChrome, shown, set.page({ platform }), ...changes));
+    isStagedPhone(factsOf(androidChrome, shown, put.page({ platform }), ...changes));
 
   it('is a phone, touched, with a debugger, and as large as its window', () => {
     expect(isPhoneView(factsOf(androidChrome, shown))).toBe(true);
     for (const without of [
       named('Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0', 'x'),
-      set.media({ pointer: 'fine' }),
-      all(set.tells({ cdp: false }), set.worker({ cdp: false })),
-      set.screen({ outerWidth: 2000 }),
-      set.screen({ width: null }),
+      put.media({ pointer: 'fine' }),
+      all(put.tells({ cdp: false }), put.worker({ cdp: false })),
+      put.screen({ outerWidth: 2000 }),
+      put.screen({ width: null }),
       BRANDED,
     ])
       expect(isPhoneView(factsOf(androidChrome, shown, without))).toBe(false);

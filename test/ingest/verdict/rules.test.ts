@@ -23,7 +23,7 @@ import {
   named,
   nothing,
   patched,
-  set,
+  put,
 } from './support/browsers.ts';
 import { ALONE, PAIRED } from './support/fires.ts';
 
@@ -105,7 +105,7 @@ describe('a rule fires', () => {
   });
 
   it('M10 beside M2 is automation: the worker answers for itself, as it never does under developer tools', () => {
-    const judged = changed(chrome, set.tells({ cdp: true, debugsPageAlone: true }));
+    const judged = changed(chrome, put.tells({ cdp: true, debugsPageAlone: true }));
     expect(judged).toMatchObject({ class: 'undeclared_automation', strong: ['M2', 'M10'] });
     expect(changed(chrome, DEVTOOLS)).toMatchObject({ class: 'unknown', strong: ['M2'] });
   });
@@ -126,13 +126,13 @@ describe('a rule fires', () => {
 });
 
 describe('a rule is demoted', () => {
-  const A5 = set.worker({ uaData: { brands: [], platform: 'Windows' } });
-  const A6 = set.frame({ srcdocPreattached: true });
-  const M2 = set.tells({ cdp: true });
+  const A5 = put.worker({ uaData: { brands: [], platform: 'Windows' } });
+  const A6 = put.frame({ srcdocPreattached: true });
+  const M2 = put.tells({ cdp: true });
   const T8 = patched('userAgent');
   const T3 = header('sec-ch-ua-platform', '"Linux"');
 
-  it.each([M2, set.worker({ cdp: true })])(
+  it.each([M2, put.worker({ cdp: true })])(
     'A5 beside M2, the device mode of developer tools: unknown',
     (tools) => {
       const judged = changed(chrome, A5, tools);
@@ -143,14 +143,14 @@ describe('a rule is demoted', () => {
   );
 
   it('A6 with only T8 beside it, as script-blocking extensions have it: T, whatever weak rules fire', () => {
-    const judged = changed(chrome, A6, T8, set.time({ zone: 'UTC' }));
+    const judged = changed(chrome, A6, T8, put.time({ zone: 'UTC' }));
     expect(judged).toMatchObject({ class: 'unknown', automation: false });
     expect(judged.rules.find(({ id }) => id === 'A6')?.kind).toBe('T');
   });
 
   it.each<readonly [string, Change]>([
-    ['A5 and M2 beside A1', all(A5, M2, set.page({ webdriver: true }))],
-    ['A5 and M2 beside another M', all(A5, M2, set.page({ chromeObject: false }))],
+    ['A5 and M2 beside A1', all(A5, M2, put.page({ webdriver: true }))],
+    ['A5 and M2 beside another M', all(A5, M2, put.page({ chromeObject: false }))],
     ['A5 and M2 beside a T that no tools and no add-on explain', all(A5, M2, T3)],
     ['A6 beside nothing', all(A6, nothing)],
     ['A6 beside T8 of read-outs only', all(A6, patched('canvas', 'audio'))],

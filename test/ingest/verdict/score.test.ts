@@ -21,10 +21,10 @@ import {
   NO_POINTER,
   OUTGROWN,
   patched,
-  set,
+  put,
 } from './support/browsers.ts';
 
-/** How the rules that fired become a class and a score (signals.md section 2), and what would have changed the class. */
+/** The rules that fired become a class and a score (signals.md section 2), and say what would have changed it. */
 
 type Counts = readonly [A: number, T: number, M: number, W: number];
 
@@ -48,13 +48,13 @@ describe('the combination', () => {
 });
 
 /** A rule that fires. */
-const rule = (id: string, kind: Rule['kind'], weight: number, more: Partial<Rule> = {}): Rule => ({
+const rule = (id: string, kind: Rule['kind'], weight: number, options: Partial<Rule> = {}): Rule => ({
   id,
   kind,
   weight,
   text: `Rule ${id}.`,
   fires: () => true,
-  ...more,
+  ...options,
 });
 const { facts } = judge(chrome());
 const silent = rule('S1', 'A', 1, { fires: () => false });
@@ -81,12 +81,12 @@ describe('the score', () => {
 describe('a demotion', () => {
   it('looks at the other strong rules that fired, not at itself and not at weak ones', () => {
     const otherIds: string[][] = [];
-    const demote = (others: readonly Rule[]): null => {
-      otherIds.push(others.map(({ id }) => id).sort());
+    const demote = (otherRules: readonly Rule[]): null => {
+      otherIds.push(otherRules.map(({ id }) => id).sort());
       return null;
     };
-    const others = [rule('M2', 'M', 0.2), rule('T8', 'T', 0.2), rule('W1', 'W', 0.02), silent];
-    classify(facts, [rule('A5', 'A', 0.6, { demote }), ...others]);
+    const otherRules = [rule('M2', 'M', 0.2), rule('T8', 'T', 0.2), rule('W1', 'W', 0.02), silent];
+    classify(facts, [rule('A5', 'A', 0.6, { demote }), ...otherRules]);
     // Later calls ask what would have been without a rule.
     expect(otherIds[0]).toEqual(['M2', 'T8']);
   });
@@ -124,21 +124,21 @@ describe('inconsistency', () => {
       handshake(JA4.gecko),
       header('sec-ch-ua-platform', '"macOS"'),
       patched('userAgent', 'platform', 'webdriver'),
-      set.tells({ cdp: true }),
+      put.tells({ cdp: true }),
     );
     expect(judged.strong).toEqual(['T3', 'T8', 'N1', 'M2']);
     expect(judged).toMatchObject({ class: 'undeclared_automation', inconsistency: 3 });
   });
 });
 
-const CDP = set.tells({ cdp: true });
+const CDP = put.tells({ cdp: true });
 const PATCHED = patched('userAgent');
-const NO_OBJECT = set.page({ chromeObject: false });
-const TWO_ANSWERS = set.tells({ notificationMismatch: true });
-const WEBDRIVER = set.page({ webdriver: true });
-const PREATTACHED = set.frame({ srcdocPreattached: true });
-const NO_BRANDS = set.worker({ uaData: { brands: [] } });
-const UTC = set.time({ zone: 'UTC' });
+const NO_OBJECT = put.page({ chromeObject: false });
+const TWO_ANSWERS = put.tells({ notificationMismatch: true });
+const WEBDRIVER = put.page({ webdriver: true });
+const PREATTACHED = put.frame({ srcdocPreattached: true });
+const NO_BRANDS = put.worker({ uaData: { brands: [] } });
+const UTC = put.time({ zone: 'UTC' });
 const NO_SCREEN = groups({ screen: null });
 
 type Explained = Parameters<typeof explain>[0];
@@ -182,11 +182,11 @@ describe('the explanation', () => {
     ['T13 and M1 beside M2, which state two', [OUTGROWN, CDP]],
   ])('tells the truth about %s: without the rule it is as it says', (_name, changes) => {
     const judged = changed(chrome, ...changes);
-    const told = explain(recordedOf(judged)).decisive;
+    const explanation = explain(recordedOf(judged)).decisive;
     for (const { id } of RULES) {
-      const others = RULES.filter((rule) => rule.id !== id);
-      const claim = told.find((entry) => entry.id === id)?.class ?? judged.class;
-      expect({ id, class: claim }).toEqual({ id, class: classify(judged.facts, others).class });
+      const otherRules = RULES.filter((rule) => rule.id !== id);
+      const claim = explanation.find((entry) => entry.id === id)?.class ?? judged.class;
+      expect({ id, class: claim }).toEqual({ id, class: classify(judged.facts, otherRules).class });
     }
   });
 

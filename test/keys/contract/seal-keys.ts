@@ -8,7 +8,7 @@ import { operatorAt } from '../../support/act.ts';
 import { createGenerationRow, NOW } from '../../support/make.ts';
 
 export function sealKeyContract(make: MakeDatabase): void {
-  describe('SealKeyStore', () => {
+  describe('seal keys', () => {
     let db: TestDatabase;
     let other: Database;
     beforeAll(async () => {
@@ -19,22 +19,16 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('keeps every field of every state, and lists by generation', async () => {
       const kid = await addTenant(db.database, 'every-state');
+      const staged = { state: 'staged', wrappedPrivate: 'w10', publishedAt: null } as const;
+      const destroyed = {
+        state: 'destroyed',
+        wrappedPrivate: null,
+        destroyedAt: 8_640_000_000_000_000,
+      } as const;
       const keys = [
-        createGenerationRow({
-          kid,
-          generation: 10,
-          state: 'staged',
-          wrappedPrivate: 'w10',
-          publishedAt: null,
-        }),
+        createGenerationRow({ kid, generation: 10, ...staged }),
         createGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt: NOW + 604_800_000 }),
-        createGenerationRow({
-          kid,
-          generation: 1,
-          state: 'destroyed',
-          wrappedPrivate: null,
-          destroyedAt: 8_640_000_000_000_000,
-        }),
+        createGenerationRow({ kid, generation: 1, ...destroyed }),
         createGenerationRow({ kid, generation: 3 }),
       ];
       await changeSealKeys(
@@ -49,18 +43,9 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('overwrites a destroyed private key', async () => {
       const kid = await addTenant(db.database, 'overwrite');
-      const destroyedKey = createGenerationRow({
-        kid,
-        state: 'destroyed',
-        wrappedPrivate: null,
-        destroyedAt: NOW,
-      });
-      await changeSealKeys(
-        db.database,
-        kid,
-        () => ({ ok: true, changed: [destroyedKey], result: destroyedKey }),
-        operatorAt(NOW),
-      );
+      const key = createGenerationRow({ kid, state: 'destroyed', wrappedPrivate: null, destroyedAt: NOW });
+      const plan = () => ({ ok: true, changed: [key], result: key }) as const;
+      await changeSealKeys(db.database, kid, plan, operatorAt(NOW));
       const rows = await other.read('seal_keys').where({ kid });
       expect(rows).toHaveLength(1);
       expect(JSON.stringify(rows)).not.toContain('wrapped-1');
@@ -69,26 +54,14 @@ export function sealKeyContract(make: MakeDatabase): void {
     it('writes nothing when the plan throws or one of its rows cannot be written', async () => {
       const kid = await addTenant(db.database, 'throws');
       const before = await readSnapshot(other, -1);
-      await expect(
-        changeSealKeys(
-          db.database,
-          kid,
-          () => {
-            throw new Error('no plan');
-          },
-          operatorAt(NOW),
-        ),
-      ).rejects.toThrow('no plan');
+      const throws = () => {
+        throw new Error('no plan');
+      };
+      await expect(changeSealKeys(db.database, kid, throws, operatorAt(NOW))).rejects.toThrow('no plan');
       const good = createGenerationRow({ kid, generation: 2, state: 'staged' });
       const bad = createGenerationRow({ kid, generation: 3, publicKey: null as unknown as string });
-      await expect(
-        changeSealKeys(
-          db.database,
-          kid,
-          () => ({ ok: true, changed: [good, bad], result: good }),
-          operatorAt(NOW),
-        ),
-      ).rejects.toThrow();
+      const plan = () => ({ ok: true, changed: [good, bad], result: good }) as const;
+      await expect(changeSealKeys(db.database, kid, plan, operatorAt(NOW))).rejects.toThrow();
       expect(await listSealKeys(db.database.read, kid)).toEqual([createGenerationRow({ kid })]);
       expect((await readSnapshot(other, -1)).revision).toBe(before.revision);
     });

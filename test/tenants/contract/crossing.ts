@@ -58,15 +58,13 @@ export function crossingContract(make: MakeDatabase): void {
         () => recordAll(entries('a'), entries('b').reverse()),
       );
       expect(new Set(answers)).toEqual(new Set(['recorded']));
-      expect(await other.read('sightings').where({ kid: 'devices' }).pluck('seen')).toEqual(
-        numbers.map(() => 3),
-      );
+      const seen = await other.read('sightings').where({ kid: 'devices' }).pluck('seen');
+      expect(seen).toEqual(numbers.map(() => 3));
     });
 
     it('counts the bundles of each seal key', async () => {
-      const uses = numbers.map((i) => {
-        return { kid: `used-${i}`, since: NOW, of: 'key' as const, generation: 1, count: 2, lastAt: NOW };
-      });
+      const use = { since: NOW, of: 'key', generation: 1, count: 2, lastAt: NOW } as const;
+      const uses = numbers.map((i) => ({ ...use, kid: `used-${i}` }));
       for (const { kid } of uses) await ensureTenant(db.database, kid);
       await addKeyTraffic(db.database, uses);
       await whileHeld(
@@ -98,12 +96,10 @@ export function crossingContract(make: MakeDatabase): void {
       );
       expect(new Set(answers)).toEqual(new Set(['recorded']));
       for (const i of numbers) {
-        const counted = await other
-          .read('population')
-          .where({ kid: kidOf(i) })
-          .pluck('devices');
+        const kid = kidOf(i);
+        const counted = await other.read('population').where({ kid }).pluck('devices');
         expect(counted.map(Number)).toEqual([3, 3, 3, 3]);
-        expect(await other.read('signal_summaries').where({ kid: kidOf(i) })).toHaveLength(3);
+        expect(await other.read('signal_summaries').where({ kid })).toHaveLength(3);
       }
     });
   });

@@ -84,25 +84,12 @@ export function snapshotContract(make: MakeDatabase): void {
     it('reads only who changed, and names everybody', async () => {
       const [one, two] = [await addTenant(db.database, 'one'), await addTenant(db.database, 'two')];
       const { revision } = await readSnapshot(other, -1);
-      await createTenantStore(db.database).saveSettings(
-        one,
-        () => tenantSettingsSchema.parse({}),
-        operatorAt(NOW),
-      );
+      const unset = () => tenantSettingsSchema.parse({});
+      await createTenantStore(db.database).saveSettings(one, unset, operatorAt(NOW));
       const page = await readSnapshot(other, revision);
       expect(page.changed.map(({ kid }) => kid)).toEqual([one]);
       expect(page.kids?.has(two)).toBe(true);
       expect(page.revision).toBeGreaterThan(revision);
-    });
-
-    it('shows nothing of a change that was rolled back', async () => {
-      const { revision } = await readSnapshot(other, -1);
-      const undone = db.database.transaction(async (tx) => {
-        await bump(tx, 'tenants');
-        throw new Error('undone');
-      });
-      await expect(undone).rejects.toThrow('undone');
-      expect((await readSnapshot(other, revision)).revision).toBe(revision);
     });
 
     it('waits for the writer before it: revisions are ordered as commits are', async () => {
@@ -118,9 +105,7 @@ export function snapshotContract(make: MakeDatabase): void {
     });
 
     it('misses nothing while two nodes write', async () => {
-      const kids = await Promise.all(
-        Array.from({ length: 6 }, (_, i) => addTenant(db.database, `busy-${i}`)),
-      );
+      const kids = await Promise.all([0, 1, 2, 3, 4, 5].map((i) => addTenant(db.database, `busy-${i}`)));
       const view = createView();
       await view.poll(other);
       let writing = true;

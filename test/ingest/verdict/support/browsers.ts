@@ -220,7 +220,7 @@ const inGroup =
   ({ signals }) => {
     Object.assign(signals[group] as object, values);
   };
-export const set = {
+export const put = {
   page: inGroup('page'),
   worker: inGroup('worker'),
   frame: inGroup('frame'),
@@ -233,12 +233,12 @@ export const set = {
   input: inGroup('input'),
 } as const;
 
-export const globals = (...names: readonly string[]): Change => set.tells({ globals: names });
-export const patched = (...names: readonly string[]): Change => set.tells({ patched: names });
+export const globals = (...names: readonly string[]): Change => put.tells({ globals: names });
+export const patched = (...names: readonly string[]): Change => put.tells({ patched: names });
 
 /** One size for all: the screen, the window and its page. */
 export const sized = (width: number, height: number): Change =>
-  set.screen({
+  put.screen({
     width,
     height,
     innerWidth: width,
@@ -267,12 +267,12 @@ export const header =
   };
 
 /** The request, as its connection is seen. */
-export const sent =
+export const request =
   (values: Partial<Pick<Browser, 'https' | 'ja4' | 'hosting'>>): Change =>
   (browser) => {
     Object.assign(browser, values);
   };
-export const handshake = (ja4: string): Change => sent({ ja4 });
+export const handshake = (ja4: string): Change => request({ ja4 });
 
 export const drawnBy =
   (renderer: string | null): Change =>
@@ -295,23 +295,23 @@ export const all =
 
 export const nothing: Change = () => {};
 
-/** What both empty who disguise a Chromium. */
+/** A disguised Chromium has emptied hints, by a switch or by a driver. */
 export const EMPTIED = { architecture: '', bitness: '', model: '', platformVersion: '', fullVersionList: [] };
-export const NO_POINTER = set.media({ pointer: 'none', hover: false });
-export const NO_WEBGL = set.graphics({ vendor: null, renderer: null });
+export const NO_POINTER = put.media({ pointer: 'none', hover: false });
+export const NO_WEBGL = put.graphics({ vendor: null, renderer: null });
 export const SWIFTSHADER = drawnBy(
   'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)',
 );
 export const LLVMPIPE = drawnBy('llvmpipe (LLVM 19.1.7, 256 bits)');
 /** A page that fills the screen in a window that does not fit on it. */
-export const OUTGROWN = set.screen({
+export const OUTGROWN = put.screen({
   innerWidth: 1920,
   innerHeight: 1080,
   outerWidth: 1990,
   outerHeight: 1168,
 });
 /** Developer tools, as a person opens them. */
-export const DEVTOOLS = all(set.tells({ cdp: true, debugsPageAlone: false }), set.worker({ cdp: true }));
+export const DEVTOOLS = all(put.tells({ cdp: true, debugsPageAlone: false }), put.worker({ cdp: true }));
 
 /** Parts of handshakes as the families begin them. */
 export const JA4 = {
