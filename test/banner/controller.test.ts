@@ -136,42 +136,11 @@ describe('a purpose that may be asked for over the signal', () => {
     ],
   });
 
-  it('is asked once, and the browser remembers it for a year', async () => {
-    const { controller, store } = start(createServerClient({ config }), null, () => true);
-    await controller.load();
-    expect(controller.snapshot().phase).toBe('decided');
-    expect(controller.startAsking()).toEqual([AGENT, 'news']);
-    expect(store.marks).toEqual({ [AGENT]: NOW, news: NOW });
-    expect(controller.startAsking()).toEqual([]);
-    await vi.advanceTimersByTimeAsync(364 * DAY);
-    expect(controller.startAsking()).toEqual([]);
-    await vi.advanceTimersByTimeAsync(DAY);
-    expect(controller.startAsking()).toEqual([AGENT, 'news']);
-  });
-
   it('is not asked for where the browser cannot remember that it was', async () => {
     const { controller, store } = start(createServerClient({ config }), null, () => true);
     await controller.load();
     store.full = true;
     expect(controller.startAsking()).toEqual([]);
-  });
-
-  it('is granted by a yes to it alone, which the next signal does not end', async () => {
-    const writes: unknown[] = [];
-    const write: Server['write'] = async (_record, { action, purposes, gpc, overGpc }) => {
-      writes.push([action, purposes, gpc, overGpc]);
-      return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
-    };
-    const { controller } = start(createServerClient({ config, write }), null, () => true);
-    await controller.load();
-    await controller.choose(new Map([[AGENT, 'over-gpc']]));
-    expect(writes).toEqual([['grant', [AGENT], true, true]]);
-    expect(controller.snapshot().granted).toEqual([AGENT]);
-    expect(await controller.receipt()).toMatchObject({ purposes: [AGENT], gpc: true, overGpc: true });
-    await controller.load();
-    await controller.withdraw(null);
-    expect(writes.slice(1)).toEqual([['withdraw', [AGENT], true, undefined]]);
-    expect(controller.snapshot().granted).toEqual([]);
   });
 });
 
@@ -206,22 +175,6 @@ describe('a signal that begins on an open page', () => {
 describe('a withdrawal before anybody could be asked', () => {
   const granted = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
 
-  it('is in force on the next page, which tells the ledger', async () => {
-    const first = start(createServerClient({ config: away }), granted);
-    await first.controller.load();
-    expect(await first.controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'unreachable' });
-    const writes: unknown[] = [];
-    const write: Server['write'] = async (_record, { action, purposes }) => {
-      writes.push([action, purposes]);
-      return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
-    };
-    const next = start(createServerClient({ write }), first.store.kept);
-    await next.controller.load();
-    expect(next.heard[0]).toMatchObject({ phase: 'decided', granted: [] });
-    await vi.waitFor(() => expect(writes).toEqual([['withdraw', [AGENT, 'analytics']]]));
-    await vi.waitFor(() => expect(next.store.kept).toMatchObject({ pending: [] }));
-  });
-
   it('names what it takes back', async () => {
     const { controller, store } = start(createServerClient({ config: away }), granted);
     await controller.load();
@@ -237,29 +190,6 @@ describe('a withdrawal before anybody could be asked', () => {
     await controller.load();
     expect(await controller.withdraw(null)).toEqual({ outcome: 'failed', problem: 'unreachable' });
   });
-});
-
-it('a choice that another page took away in the meantime does not come back with the next one', async () => {
-  const record = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
-  const { controller, store } = start(createServerClient(), record);
-  await controller.load();
-  store.kept = null;
-  await controller.withdraw(['analytics']);
-  expect(controller.snapshot().granted).toEqual([]);
-});
-
-it('a choice ends by the server’s clock, whichever the device has by then', async () => {
-  const first = start(createServerClient({ ahead: -400 * DAY }));
-  await first.controller.load();
-  await first.controller.choose(new Map([['analytics', true]]));
-  const storedChoice = first.store.kept?.choices['analytics'];
-  expect(storedChoice).toMatchObject({ at: NOW + 400 * DAY, until: NOW + 430 * DAY });
-  const later = start(createServerClient({ ahead: 31 * DAY }), first.store.kept);
-  vi.setSystemTime(NOW + (400 + 31 + 29) * DAY);
-  await later.controller.load();
-  expect(later.controller.snapshot().granted).toEqual(['analytics']);
-  await vi.advanceTimersByTimeAsync(DAY);
-  expect(later.heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
 });
 
 it('what was answered before a choice was recorded does not tell the time: the choice stands, and ends', async () => {

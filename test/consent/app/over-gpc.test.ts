@@ -112,16 +112,6 @@ describe('a grant under GPC', () => {
     await api.write('grant', { principalId: 'hans', purposes: ['news', 'ads'], overGpc: false });
     expect(await api.check('hans', 'news')).toMatchObject({ reason: 'granted' });
   });
-
-  it('cannot be made of another one by who writes the database', async () => {
-    await api.write('grant', { principalId: 'ida', purposes: ['news'], gpc: true });
-    const { seq } = await api.write('grant', { principalId: 'ida', purposes: ['news'], gpc: true });
-    await execute(api.gpd.dataDir, `UPDATE consent_state SET over_gpc = 1 WHERE seq = ${seq}`);
-    const one = { principalId: 'ida', purpose: 'news' };
-    expectError(await api.post('/v1/consent/can-process', one), 'unavailable');
-    await execute(api.gpd.dataDir, `UPDATE consent_state SET over_gpc = 0 WHERE seq = ${seq}`);
-    expect(await api.check('ida', 'news')).toMatchObject({ reason: 'gpc-opt-out' });
-  });
 });
 
 describe('a bundle under GPC', () => {
