@@ -46,14 +46,14 @@ describe('an inclusion proof', () => {
   });
 
   it('is not made of a leaf that the log does not have', async () => {
-    const none = [
+    const missing = [
       [0, 0],
       [7, 7],
       [-1, 7],
       [0.5, 7],
       [0, Number.NaN],
     ] as const;
-    for (const [index, size] of none) {
+    for (const [index, size] of missing) {
       await expect(inclusionProof(index, size, reader), `${index} of ${size}`).rejects.toThrow(RangeError);
     }
   });

@@ -154,8 +154,8 @@ describe('what the banner is told', () => {
     expect(german).toBe('Geräteerkennung');
     const [shown] = await newApi.gpd.json<{ texts: string }[]>(['consent', 'banners', KID]);
     expect(shown?.texts).toContain(german);
-    const own = ['--title', 'Only us', '--description', 'Why.'];
-    await newApi.gpd.json(['consent', 'purposes', 'set', KID, PURPOSE, ...own]);
+    const texts = ['--title', 'Only us', '--description', 'Why.'];
+    await newApi.gpd.json(['consent', 'purposes', 'set', KID, PURPOSE, ...texts]);
     await vi.waitFor(async () => expect(await readTexts('de')).toEqual(['Only us', 'Why.']), SEEN_WITHIN);
     await newApi.stop();
   });

@@ -121,9 +121,9 @@ describe('Idempotency-Key', () => {
     ['256 characters', 'x'.repeat(256)],
     ['a space', 'a b'],
     ['Latin-1', 'caf\u00e9'],
-  ])('%s: taken? %j', async (what, key, isTaken = false) => {
-    const reply = await write(key, body(what));
+  ])('%s: taken? %j', async (principalId, key, isTaken = false) => {
+    const reply = await write(key, body(principalId));
     expect(reply.status).toBe(isTaken ? 201 : 400);
-    expect(await api.check(what)).toMatchObject({ allowed: isTaken });
+    expect(await api.check(principalId)).toMatchObject({ allowed: isTaken });
   });
 });

@@ -249,20 +249,20 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     type Tamper = (tx: Knex.Transaction, kid: string) => PromiseLike<unknown>;
     const update =
-      (table: string, where: object, row: object): Tamper =>
+      (table: string, key: object, row: object): Tamper =>
       (tx, kid) =>
         tx(table)
-          .where({ kid, ...where })
+          .where({ kid, ...key })
           .update(row);
     const insert =
       (table: string, row: object): Tamper =>
       (tx, kid) =>
         tx(table).insert({ kid, ...row });
     const remove =
-      (table: string, where: object = {}): Tamper =>
+      (table: string, key: object = {}): Tamper =>
       (tx, kid) =>
         tx(table)
-          .where({ kid, ...where })
+          .where({ kid, ...key })
           .delete();
     const BERT = { principal: 'ref-bert' };
     const OTHER_DETAIL = '{"policyVersion":1,"gpc":false,"source":"backend","expiresAt":null}';
