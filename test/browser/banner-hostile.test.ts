@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest';
 import { DAY } from '../../src/lib/clock.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeBanner } from './support/banner-suite.ts';
+import { findChromium } from './support/chromium.ts';
 import { AGENT, ANALYTICS, bannerOf } from './support/shop.ts';
-import { clockAhead, OLD_LIBRARY } from './support/trouble.ts';
+import { clockAhead, FILL, OLD_LIBRARY } from './support/trouble.ts';
 
-/** A page whose own scripts or clock are wrong: the person is asked, and a withdrawal reaches the ledger all the same. */
+/** The page's scripts, the clock or the storage are in the way: nothing is granted that was taken back. */
 
 const THROWS = {
   'a data layer': `window.dataLayer = { push() { throw new Error('tag manager'); } };`,
@@ -24,7 +26,8 @@ const CLOBBERED = [
   '<a id="gpd"></a><a id="gpd" name="consent" href="https://evil.example/"></a>',
 ];
 
-describeBanner('banner on a page that throws', [], (at) => {
+// Its shell has no back/forward cache.
+describeBanner('banner on a page that throws', [{}, findChromium()], (at) => {
   it.each(Object.entries(THROWS))('%s', async (_what, script) => {
     await at.enter(script);
     await at.page.goto(
@@ -94,5 +97,41 @@ describeBanner('banner on a page that throws', [], (at) => {
     at.banner = bannerOf(at.page);
     await at.page.goto(at.shop.page());
     expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [], principalId });
+  });
+
+  /** @param before runs on the page before the person answers */
+  async function accept(before = ''): Promise<{ url: string; id: string }> {
+    await at.enter();
+    const snippet = { 'data-server': `http://localhost:${at.shop.api.gpd.port}` };
+    const url = at.shop.page({ own: true, cached: true, snippet });
+    await at.page.goto(url);
+    await at.page.evaluate(before);
+    await at.banner.answer('accept');
+    const { granted, principalId } = await at.banner.state();
+    expect(granted).toHaveLength(2);
+    return { url, id: principalId ?? '' };
+  }
+
+  it('the other tab does not bring back what was taken away', async () => {
+    const { url } = await accept();
+    const second = await at.visitor.tab();
+    await second.goto(url);
+    const other = bannerOf(second);
+    expect((await other.state()).granted).toHaveLength(2);
+    await at.page.evaluate(FILL);
+    await at.page.evaluate(`gpd.consent.withdraw('${ANALYTICS}')`);
+    await expect.poll(async () => (await other.state()).granted, SEEN_WITHIN).toEqual([]);
+    await second.evaluate(`gpd.consent.withdraw('${AGENT}')`);
+    expect((await other.state()).granted).toEqual([]);
+  });
+
+  it('a page from the back/forward cache grants nothing that a later page refused', async () => {
+    await accept(`addEventListener('pageshow', (event) => { window.restored = event.persisted; }); ${FILL}`);
+    await at.page.goto(at.shop.page());
+    await at.banner.answer('reject');
+    await at.page.evaluate('history.back()');
+    await expect.poll(() => at.page.evaluate('window.restored').catch(() => null), SEEN_WITHIN).toBe(true);
+    expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
+    expect(await at.page.evaluate('heard.at(-1)')).toBe('change | asking | ');
   });
 });

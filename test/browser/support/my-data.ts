@@ -62,6 +62,10 @@ export function useMyData() {
     await page.goto(`${base}/my-data?kid=${KID}`);
   }
 
+  const text = async (hook: string): Promise<string> => (await page.getByTestId(hook).textContent()) ?? '';
+  /** Waits until the line of status says this. */
+  const says = (pattern: RegExp | string): Promise<void> =>
+    expect.poll(() => text('status')).toMatch(pattern);
   const look = async (): Promise<void> => {
     await page.getByTestId('look').click();
     await page.getByTestId('verdict').waitFor();
@@ -75,11 +79,7 @@ export function useMyData() {
     Number((await execute(gpd.dataDir, `SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n']);
 
   return {
-    problems,
-    open,
-    look,
-    forget,
-    rows,
+    ...{ problems, open, look, forget, rows, text, says },
     get page() {
       return page;
     },
