@@ -148,10 +148,7 @@ describeBanner('banner without its server', [], (at) => {
     await vi.waitFor(async () => {
       expect(await at.page.evaluate('JSON.parse(Object.values(localStorage)[0]).pending')).toEqual([]);
     }, SEEN_WITHIN);
-    const { events } = (await at.shop.api.post('/v1/consent/history', { principalId: id })).json() as {
-      events: unknown[];
-    };
-    expect(events).toHaveLength(4);
+    expect(await at.shop.api.events(id)).toHaveLength(4);
   });
 
   it('a refusal that the server was never told of stands before a later grant', async () => {
@@ -168,10 +165,7 @@ describeBanner('banner without its server', [], (at) => {
     await at.banner.press('accept-all');
     await at.banner.waitGone('save');
     const { principalId } = await at.banner.state();
-    const { events } = (await at.shop.api.post('/v1/consent/history', { principalId })).json() as {
-      events: { type: string }[];
-    };
-    expect(events.map(({ type }) => type)).toEqual([
+    expect((await at.shop.api.events(principalId)).map(({ type }) => type)).toEqual([
       'consent.granted',
       'consent.granted',
       'consent.denied',

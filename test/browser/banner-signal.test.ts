@@ -70,8 +70,7 @@ describeBanner('banner under Global Privacy Control', [PREFERENCES], (at, name) 
     )) as object;
     expect(Object.keys(storedChoices)).toEqual([ANALYTICS]);
     expect(await at.shop.api.check(principalId ?? '', ANALYTICS)).toMatchObject({ allowed: true });
-    const history = await at.shop.api.post('/v1/consent/history', { principalId });
-    expect(history.json()).toMatchObject({ events: [{ purpose: ANALYTICS, gpc: true }] });
+    expect(await at.shop.api.events(principalId)).toMatchObject([{ purpose: ANALYTICS, gpc: true }]);
   });
 
   it('under the policy ask: a yes to that purpose alone counts, and is taken back at once', async () => {
@@ -106,8 +105,8 @@ describeBanner('banner under Global Privacy Control', [PREFERENCES], (at, name) 
     await at.banner.waitGone('save');
     const { granted, principalId } = await at.banner.state();
     expect(granted).toEqual([AGENT]);
-    const history = await asking.api.post('/v1/consent/history', { principalId });
-    expect(history.json()).toMatchObject({ events: [{ type: 'consent.granted', gpc: true, overGpc: true }] });
+    const yes = { type: 'consent.granted', gpc: true, overGpc: true };
+    expect(await asking.api.events(principalId)).toMatchObject([yes]);
     await at.page.goto(url);
     expect(await identify(asking)).toMatchObject({ status: 200 });
     const receipt = await at.banner.receipt();
@@ -133,11 +132,8 @@ describeBanner('banner under Global Privacy Control', [PREFERENCES], (at, name) 
         expect(await plain.api.check(id)).toMatchObject({ reason: 'gpc-opt-out' }),
       );
       expect(await identify(plain, { ...before, gpc: false })).toMatchObject({ sent: false, reason: 'gpc' });
-      const history = await plain.api.post('/v1/consent/history', { principalId: id });
-      expect((history.json() as { events: { type: string }[] }).events.map(({ type }) => type)).toEqual([
-        'consent.gpc-opt-out',
-        'consent.granted',
-      ]);
+      const types = (await plain.api.events(id)).map(({ type }) => type);
+      expect(types).toEqual(['consent.gpc-opt-out', 'consent.granted']);
 
       await at.page.removeScriptToEvaluateOnNewDocument(script.identifier);
       await at.page.goto(url);

@@ -98,8 +98,7 @@ describeBanner('banner', [], (at, name) => {
       proof: receipt.proof,
     });
     expect(await at.shop.api.check(receipt.principalId ?? '', ANALYTICS)).toMatchObject({ allowed: true });
-    const history = await at.shop.api.post('/v1/consent/history', { principalId: receipt.principalId });
-    const { events } = history.json() as { events: { type: string; source: string }[] };
+    const events = await at.shop.api.events(receipt.principalId ?? '');
     const granted = events.filter(({ type }) => type === 'consent.granted');
     expect(granted.map(({ source }) => source)).toEqual(['browser', 'browser']);
     // The region is gone, the button stays, and the keyboard is not lost.
