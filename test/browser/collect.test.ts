@@ -58,15 +58,6 @@ describeInChromium('browser/collect', () => {
     expect(signals.tells).toMatchObject({ globals: [], patched: [], notificationMismatch: false });
   });
 
-  it('keeps the stable signals from one run to the next', async () => {
-    const first = (await page.evaluate(COLLECT)) as Raw;
-    await page.reload();
-    const second = (await page.evaluate(COLLECT)) as Raw;
-    for (const group of ['graphics', 'fonts', 'engine', 'screen', 'media']) {
-      expect(second[group], group).toEqual(first[group]);
-    }
-  });
-
   it('violates no strict policy, asks no third party and leaves the console clean', async () => {
     await page.evaluate(COLLECT);
     expect(await page.evaluate('complaints')).toEqual([]);

@@ -1,7 +1,7 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
-import { describeInChromium, launchShell } from './support/chromium.ts';
+import { describeInChromium, useTabs } from './support/chromium.ts';
 import { type Demo, startDemo } from './support/demo.ts';
 
 const WATCH = `window.violations = [];
@@ -21,37 +21,23 @@ const STEPS_BESIDE_BUTTON = `(() => {
 
 describeInChromium('browser/demo', () => {
   let demo: Demo;
-  let browser: Browser;
+  const { openTab, faults, requests } = useTabs();
   let page: Page;
-  const heard: string[] = [];
 
   beforeAll(async () => {
     demo = await startDemo();
-    browser = await launchShell();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await demo?.stop();
-  });
-  afterEach(async () => {
-    await page?.context().close();
-  });
+  afterAll(() => demo?.stop());
 
-  async function open(options: BrowserContextOptions = {}, script = ''): Promise<void> {
-    const context = await browser.newContext(options);
-    page = await context.newPage();
-    heard.length = 0;
-    page.on('pageerror', (error) => heard.push(`pageerror ${error.message}`));
-    page.on('request', (request) => heard.push(`${request.method()} ${new URL(request.url()).pathname}`));
-    if (options.javaScriptEnabled !== false) await page.addInitScript(WATCH + script);
-    await page.goto(demo.shop);
+  async function open(options: BrowserContextOptions = {}, url = demo.shop): Promise<void> {
+    page = await openTab(url, options, options.javaScriptEnabled === false ? undefined : WATCH);
   }
+  const asked = (): string[] => requests.map(({ method, url }) => `${method} ${new URL(url).pathname}`);
 
   const press = (hook: string): Promise<void> => page.getByTestId(hook).click();
   const read = async (hook: string): Promise<string> => (await page.getByTestId(hook).textContent()) ?? '';
   const result = async () => [await read('result-reason'), await read('result-status')];
   const json = async () => JSON.parse(await read('result-json'));
-  const faults = (): string[] => heard.filter((line) => line.startsWith('pageerror'));
 
   const idle = (): Promise<void> =>
     page.locator('button[data-action]:disabled').first().waitFor({ state: 'detached' });
@@ -63,7 +49,7 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('result-reason').waitFor();
   }
 
-  const identifyLines = (): string[] => heard.filter((line) => line.includes('/_fp/'));
+  const identifyLines = (): string[] => asked().filter((line) => line.includes('/_fp/'));
 
   it('identifies after the grant, recognises on the second look, and forgets how after a withdrawal', async () => {
     await open();
@@ -97,7 +83,7 @@ describeInChromium('browser/demo', () => {
     expect(await result()).toEqual(['consent-missing', 'HTTP 451']);
     expect(identifyLines().length).toBeGreaterThan(before);
     expect(await json()).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
-    expect(faults()).toEqual([]);
+    expect(faults).toEqual([]);
     expect(await page.evaluate('violations')).toEqual([]);
     await page.reload();
     await expect.poll(() => status.textContent()).toMatch(/Decisions of earlier visits are held for 90 days/);
@@ -129,7 +115,7 @@ describeInChromium('browser/demo', () => {
     expect(await read('verdict')).toContain(requestId);
     expect(page.url()).not.toContain('#');
     expect(await read('status')).toMatch(/^This is the visit that the link brought here/);
-    expect(heard.filter((line) => line.includes('POST /_fp/i/v1'))).toHaveLength(1);
+    expect(asked().filter((line) => line.includes('POST /_fp/i/v1'))).toHaveLength(1);
     const consents = page.getByTestId('consents');
     await consents.locator('li').waitFor();
     expect(await consents.textContent()).toMatch(
@@ -140,9 +126,9 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('forget').waitFor();
     await press('withdraw');
     await expect.poll(() => consents.textContent()).toMatch(/You withdrew your consent on \d+ \w+ \d{4}/);
-    expect(heard).toContain('POST /v1/consent/withdraw');
+    expect(asked()).toContain('POST /v1/consent/withdraw');
     expect(await read('status')).toMatch(/^Withdrawn\. No further visit is checked/);
-    expect(faults()).toEqual([]);
+    expect(faults).toEqual([]);
   });
 
   it('shows the entry of the ledger that says so', async () => {
@@ -151,7 +137,7 @@ describeInChromium('browser/demo', () => {
     await expect
       .poll(() => page.locator('[data-field="choice"]').textContent())
       .toMatch(/^You accepted on .* Your choice is recorded \(no\. \d+\)\./);
-    expect(heard).toContain('POST /v1/consent/grant');
+    expect(asked()).toContain('POST /v1/consent/grant');
   });
 
   it('refuses in the browser after a rejection', async () => {
@@ -228,8 +214,7 @@ describeInChromium('browser/demo', () => {
   }
 
   it('the tour: choose, be a bot, ask, rule, heal, verify, withdraw', async () => {
-    await open();
-    await page.goto(new URL('/', demo.shop).href);
+    await open({}, new URL('/', demo.shop).href);
     await page.getByTestId('consent-accept').waitFor();
     await page.getByTestId('consent-accept').click();
     await done('choose');
@@ -281,6 +266,6 @@ describeInChromium('browser/demo', () => {
     await page.getByText('Nothing was sent: you have withdrawn your consent.').waitFor();
     await page.getByTestId('ask-anyway').click();
     await page.getByTestId('result-status').getByText('HTTP 451').waitFor();
-    expect(faults()).toEqual([]);
+    expect(faults).toEqual([]);
   });
 });
