@@ -56,10 +56,10 @@ describe('what is written', () => {
     ['and not given twice', { news: over }, { news: true }, [], true],
   ])('%s', (_what, choices, wants, writes, gpc = undefined) => {
     const planned = planWrites(terms(choices, gpc), new Map(Object.entries(wants)), key);
-    const said = planned.map(
+    const lines = planned.map(
       ({ action, purposes, overGpc }) => `${action} ${purposes.join()}${overGpc ? ' over' : ''}`,
     );
-    expect(said).toEqual(writes);
+    expect(lines).toEqual(writes);
     for (const one of planned) expect(one).toMatchObject({ gpc: gpc === true, policyVersion: 3, key: 'key' });
   });
 });
@@ -89,8 +89,8 @@ describe('what is remembered', () => {
 
   it('a yes over the signal as one, and nothing else', () => {
     const yes = { ...write, gpc: true, overGpc: true } as const;
-    const saysOver = (made: typeof write | typeof yes, action: 'grant' | 'withdraw' = 'grant') =>
-      remember(createRecord(), { ...made, action }, createTerms(), entries).choices[AGENT]?.overGpc;
+    const saysOver = (answer: typeof write | typeof yes, action: 'grant' | 'withdraw' = 'grant') =>
+      remember(createRecord(), { ...answer, action }, createTerms(), entries).choices[AGENT]?.overGpc;
     expect([saysOver(yes), saysOver(write), saysOver(yes, 'withdraw')]).toEqual([true, undefined, undefined]);
   });
 

@@ -75,18 +75,6 @@ describe('a purpose', () => {
           }
   });
 
-  it('whose policy is ask is settled by the signal until there is a live yes over it', () => {
-    const news = createPurpose({ gpc: 'ask' });
-    const over = { overGpc: true } as const;
-    expect(status(null, true, news)).toBe('gpc-opt-out');
-    expect(status({}, true, news)).toBe('gpc-opt-out');
-    expect(status(over, true, news)).toBe('granted');
-    expect(status({ ...over, until: NOW }, true, news)).toBe('gpc-opt-out');
-    expect(status({ ...over, version: 1 }, true, news)).toBe('gpc-opt-out');
-    expect(status(over, true, createPurpose({ gpc: 'opt-out' }))).toBe('gpc-opt-out');
-    expect(status(null, false, news)).toBe('unasked');
-  });
-
   it('may be asked for over the signal once in a year, and never where the policy is another', () => {
     const ask = (over: Parameters<typeof createTerms>[0], policy: 'opt-out' | 'ask' | 'ignore' = 'ask') =>
       askable(createTerms({ config: createConfig({ purposes: [createPurpose({ gpc: policy })] }), ...over }))

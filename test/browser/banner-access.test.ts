@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { describeInChromium, launchShell } from './support/chromium.ts';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeInChromium, useTabs } from './support/chromium.ts';
 import { type Shop, type ShopPage, startShop } from './support/shop.ts';
 
 /** WCAG 2.2 AA as far as a program can judge it, and how the banner looks. */
@@ -39,25 +39,16 @@ const VIEWS: Readonly<Record<string, View>> = {
 };
 
 describeInChromium('browser/banner for everybody', () => {
+  const { openTab } = useTabs();
   let shop: Shop;
-  let browser: Browser;
   let page: Page;
-
   beforeAll(async () => {
-    [shop, browser] = await Promise.all([startShop(), launchShell()]);
+    shop = await startShop();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await shop?.close();
-  });
-  afterEach(async () => {
-    await page?.context().close();
-  });
+  afterAll(() => shop?.close());
 
   async function open({ context, page: options, script }: View): Promise<void> {
-    page = await (await browser.newContext(context)).newPage();
-    if (script !== undefined) await page.addInitScript(script);
-    await page.goto(shop.page(options));
+    page = await openTab(shop.page(options), context, script);
     await page.getByTestId('consent-banner').waitFor();
   }
 

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { contestTextsOf } from '../../src/rights/contests/contest.ts';
 import { createContestService } from '../../src/rights/contests/service.ts';
 import { open as openStore } from '../rights/support/eraser.ts';
 import { type Rights, startRights } from '../rights/support/rights.ts';
 import { KID } from '../support/constants.ts';
-import { describeInChromium, launchShell } from './support/chromium.ts';
+import { describeInChromium, useTabs } from './support/chromium.ts';
 
 /** A person without an account at the page of their case. */
 
@@ -22,10 +22,8 @@ describeInChromium('browser/case', () => {
   let rights: Rights;
   let store: Awaited<ReturnType<typeof openStore>>;
   let reviewers: ReturnType<typeof createContestService>;
-  let browser: Browser;
+  const { openTab, faults, requests } = useTabs();
   let page: Page;
-  const problems: string[] = [];
-  const urls: string[] = [];
 
   beforeAll(async () => {
     rights = await startRights({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
@@ -43,14 +41,11 @@ describeInChromium('browser/case', () => {
       random: randomBytes,
       contestTexts,
     });
-    browser = await launchShell();
   });
   afterAll(async () => {
-    await browser?.close();
     await store?.database.close();
     await rights?.stop();
   });
-  afterEach(() => page?.context().close());
 
   let networks = 0;
   async function file() {
@@ -63,16 +58,7 @@ describeInChromium('browser/case', () => {
   }
 
   async function open(path: string, options: BrowserContextOptions = {}): Promise<void> {
-    const context = await browser.newContext(options);
-    page = await context.newPage();
-    problems.length = 0;
-    urls.length = 0;
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error' && !message.text().includes('404')) problems.push(message.text());
-    });
-    page.on('request', (request) => urls.push(request.url()));
-    await page.goto(`${rights.gpd.url}${path}`);
+    page = await openTab(`${rights.gpd.url}${path}`, options);
   }
 
   const shown = (text: string) => page.locator('#state', { hasText: text }).waitFor();
@@ -117,10 +103,10 @@ describeInChromium('browser/case', () => {
     expect(await page.locator('#open').isVisible()).toBe(false);
     expect(await page.locator('#state').isVisible()).toBe(true);
     // The key is in no address that a server is asked for, and nothing that the person wrote ran.
-    expect(urls.length).toBeGreaterThan(5);
-    expect(urls.filter((url) => url.split('#')[0]?.includes(caseKey.slice(0, 5)))).toEqual([]);
+    expect(requests.length).toBeGreaterThan(5);
+    expect(requests.filter(({ url }) => url.split('#')[0]?.includes(caseKey.slice(0, 5)))).toEqual([]);
     expect(await page.title()).toContain('Your objection');
-    expect(problems).toEqual([]);
+    expect(faults).toEqual([]);
   });
 
   it('takes a typed key, and says what is wrong with another', async () => {
@@ -141,7 +127,7 @@ describeInChromium('browser/case', () => {
     await page.getByLabel('Case key').fill(caseKey);
     await page.keyboard.press('Enter');
     await page.getByText('the case may also have been erased').waitFor();
-    expect(problems).toEqual([]);
+    expect(faults).toEqual([]);
   });
 
   it('says so without JavaScript', async () => {

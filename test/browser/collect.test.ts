@@ -1,11 +1,9 @@
-import type { Browser, CDPSession, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { readSignals } from '../../src/schema/signals.ts';
 import { GRANTED } from './support/answers.ts';
 import { describeInChromium, launchChromium } from './support/chromium.ts';
 import { type Site, startSite } from './support/site.ts';
-
-const MAIN_THREAD_MS = 100;
 
 const COLLECT = `import('/v1/agent.js').then((agent) => agent.collect(${JSON.stringify(GRANTED)}))`;
 
@@ -18,11 +16,6 @@ addEventListener('unhandledrejection', (e) => complaints.push('rejection ' + e.r
 type Raw = Record<string, Record<string, unknown>>;
 const fieldsOf = (group: unknown): unknown =>
   typeof group === 'object' && group !== null ? Object.keys(group).sort() : group;
-
-async function mainThreadMs(session: CDPSession): Promise<number> {
-  const { metrics } = await session.send('Performance.getMetrics');
-  return (metrics.find(({ name }) => name === 'ThreadTime')?.value ?? Number.NaN) * 1000;
-}
 
 describeInChromium('browser/collect', () => {
   let site: Site;
@@ -63,25 +56,6 @@ describeInChromium('browser/collect', () => {
     expect(signals.worker?.userAgent).toBe(signals.page?.userAgent);
     expect(signals.time?.clockStepMs).toBeGreaterThan(0);
     expect(signals.tells).toMatchObject({ globals: [], patched: [], notificationMismatch: false });
-  });
-
-  it('keeps the stable signals from one run to the next', async () => {
-    const first = (await page.evaluate(COLLECT)) as Raw;
-    await page.reload();
-    const second = (await page.evaluate(COLLECT)) as Raw;
-    for (const group of ['graphics', 'fonts', 'engine', 'screen', 'media']) {
-      expect(second[group], group).toEqual(first[group]);
-    }
-  });
-
-  it('says what it uses of the main thread on a cold page', async () => {
-    const session = await page.context().newCDPSession(page);
-    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-    await page.evaluate("import('/v1/agent.js').then(() => null)");
-    const before = await mainThreadMs(session);
-    await page.evaluate(COLLECT);
-    const cpuMs = (await mainThreadMs(session)) - before;
-    console.log(`collect: ${cpuMs.toFixed(1)} of ${MAIN_THREAD_MS} ms of main-thread CPU`);
   });
 
   it('violates no strict policy, asks no third party and leaves the console clean', async () => {
@@ -240,7 +214,7 @@ describeInChromium('browser/collect', () => {
     },
   );
 
-  /** What the collectors say of a browser that a page script, an extension or a driver has dressed up. */
+  /** The collectors describe a browser that a page script, an extension or a driver has dressed up. */
   async function tellsUnder(script: string): Promise<Record<string, unknown>> {
     await page.addInitScript(script);
     await page.goto(site.origin);

@@ -1,7 +1,7 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
-import { describeInChromium, launchShell } from './support/chromium.ts';
+import { describeInChromium, useTabs } from './support/chromium.ts';
 import { type Demo, startDemo } from './support/demo.ts';
 
 const WATCH = `window.violations = [];
@@ -21,39 +21,23 @@ const STEPS_BESIDE_BUTTON = `(() => {
 
 describeInChromium('browser/demo', () => {
   let demo: Demo;
-  let browser: Browser;
+  const { openTab, faults, requests } = useTabs();
   let page: Page;
-  const heard: string[] = [];
 
   beforeAll(async () => {
     demo = await startDemo();
-    browser = await launchShell();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await demo?.stop();
-  });
-  afterEach(async () => {
-    await page?.context().close();
-  });
+  afterAll(() => demo?.stop());
 
-  async function open(options: BrowserContextOptions = {}, script = ''): Promise<void> {
-    const context = await browser.newContext(options);
-    page = await context.newPage();
-    heard.length = 0;
-    page.on('pageerror', (error) => heard.push(`pageerror ${error.message}`));
-    page.on('request', (request) => heard.push(`${request.method()} ${new URL(request.url()).pathname}`));
-    if (options.javaScriptEnabled !== false) await page.addInitScript(WATCH + script);
-    await page.goto(demo.shop);
+  async function open(options: BrowserContextOptions = {}, url = demo.shop): Promise<void> {
+    page = await openTab(url, options, options.javaScriptEnabled === false ? undefined : WATCH);
   }
+  const asked = (): string[] => requests.map(({ method, url }) => `${method} ${new URL(url).pathname}`);
 
   const press = (hook: string): Promise<void> => page.getByTestId(hook).click();
-  const read = (hook: string): Promise<string> =>
-    page
-      .getByTestId(hook)
-      .textContent()
-      .then((text) => text ?? '');
-  const json = async () => JSON.parse((await page.getByTestId('result-json').textContent()) ?? '');
+  const read = async (hook: string): Promise<string> => (await page.getByTestId(hook).textContent()) ?? '';
+  const result = async () => [await read('result-reason'), await read('result-status')];
+  const json = async () => JSON.parse(await read('result-json'));
 
   const idle = (): Promise<void> =>
     page.locator('button[data-action]:disabled').first().waitFor({ state: 'detached' });
@@ -65,23 +49,12 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('result-reason').waitFor();
   }
 
-  const identifyLines = (): string[] => heard.filter((line) => line.includes('/_fp/'));
-
-  it('reads, keeps and asks nothing before a choice, and pre-selects none', async () => {
-    await open();
-    await page.getByTestId('consent-accept').waitFor();
-    expect(identifyLines()).toEqual([]);
-    expect(await page.evaluate('localStorage.length')).toBe(0);
-    const [accept, reject] = await Promise.all(
-      ['consent-accept', 'consent-reject'].map((hook) => page.getByTestId(hook).boundingBox()),
-    );
-    expect([accept?.width, accept?.height]).toEqual([reject?.width, reject?.height]);
-  });
+  const identifyLines = (): string[] => asked().filter((line) => line.includes('/_fp/'));
 
   it('identifies after the grant, recognises on the second look, and forgets how after a withdrawal', async () => {
     await open();
     await pressAndWait('consent-accept');
-    expect([await read('result-reason'), await read('result-status')]).toEqual(['ok', 'HTTP 200']);
+    expect(await result()).toEqual(['ok', 'HTTP 200']);
     const first = ingestResponseSchema.parse(await json());
     expect(first).toMatchObject({ confidence: 0.6, visitorId: expect.stringMatching(/^[\w-]{22}$/) });
     expect(await read('result-visitor')).toBe(first.visitorId);
@@ -92,10 +65,7 @@ describeInChromium('browser/demo', () => {
     expect(await read('result-visitor')).toBe(first.visitorId);
 
     await pressAndWait('consent-withdraw');
-    expect([await read('result-reason'), await read('result-status')]).toEqual([
-      'consent-missing',
-      'not sent',
-    ]);
+    expect(await result()).toEqual(['consent-missing', 'not sent']);
     // The page describes the data of earlier visits, and one press deletes it.
     const status = page.locator('[data-field="status"]');
     expect(await status.textContent()).toMatch(
@@ -110,13 +80,10 @@ describeInChromium('browser/demo', () => {
     expect(await page.getByTestId('forget').isVisible()).toBe(false);
     const before = identifyLines().length;
     await pressAndWait('ask-anyway');
-    expect([await read('result-reason'), await read('result-status')]).toEqual([
-      'consent-missing',
-      'HTTP 451',
-    ]);
+    expect(await result()).toEqual(['consent-missing', 'HTTP 451']);
     expect(identifyLines().length).toBeGreaterThan(before);
     expect(await json()).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
-    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+    expect(faults).toEqual([]);
     expect(await page.evaluate('violations')).toEqual([]);
     await page.reload();
     await expect.poll(() => status.textContent()).toMatch(/Decisions of earlier visits are held for 90 days/);
@@ -148,7 +115,7 @@ describeInChromium('browser/demo', () => {
     expect(await read('verdict')).toContain(requestId);
     expect(page.url()).not.toContain('#');
     expect(await read('status')).toMatch(/^This is the visit that the link brought here/);
-    expect(heard.filter((line) => line.includes('POST /_fp/i/v1'))).toHaveLength(1);
+    expect(asked().filter((line) => line.includes('POST /_fp/i/v1'))).toHaveLength(1);
     const consents = page.getByTestId('consents');
     await consents.locator('li').waitFor();
     expect(await consents.textContent()).toMatch(
@@ -159,9 +126,9 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('forget').waitFor();
     await press('withdraw');
     await expect.poll(() => consents.textContent()).toMatch(/You withdrew your consent on \d+ \w+ \d{4}/);
-    expect(heard).toContain('POST /v1/consent/withdraw');
+    expect(asked()).toContain('POST /v1/consent/withdraw');
     expect(await read('status')).toMatch(/^Withdrawn\. No further visit is checked/);
-    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+    expect(faults).toEqual([]);
   });
 
   it('shows the entry of the ledger that says so', async () => {
@@ -170,33 +137,19 @@ describeInChromium('browser/demo', () => {
     await expect
       .poll(() => page.locator('[data-field="choice"]').textContent())
       .toMatch(/^You accepted on .* Your choice is recorded \(no\. \d+\)\./);
-    expect(heard).toContain('POST /v1/consent/grant');
+    expect(asked()).toContain('POST /v1/consent/grant');
   });
 
   it('refuses in the browser after a rejection', async () => {
     await open();
     await pressAndWait('consent-reject');
-    expect([await read('result-reason'), await read('result-status')]).toEqual([
-      'consent-missing',
-      'not sent',
-    ]);
+    expect(await result()).toEqual(['consent-missing', 'not sent']);
     expect(identifyLines()).toEqual([]);
     expect(await page.locator('[data-field="status"]').textContent()).toBe(
       'Nothing was read or sent, because you did not agree.',
     );
     // Nobody refused what nobody was asked.
     expect(await page.locator('[data-part="result"]').textContent()).not.toContain('The server refused');
-  });
-
-  it('honours Global Privacy Control without a question', async () => {
-    await open({}, "Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', { get: () => true })");
-    await page.getByTestId('result-reason').waitFor();
-    await idle();
-    expect([await read('result-reason'), await read('result-status')]).toEqual(['gpc', 'not sent']);
-    expect(await page.getByTestId('consent-reopen').textContent()).toContain('Global Privacy Control');
-    expect(await page.getByTestId('consent-accept').isVisible()).toBe(false);
-    expect(await page.evaluate('localStorage.length')).toBe(0);
-    expect(identifyLines()).toEqual([]);
   });
 
   it('is readable without JavaScript and says what needs it', async () => {
@@ -261,8 +214,7 @@ describeInChromium('browser/demo', () => {
   }
 
   it('the tour: choose, be a bot, ask, rule, heal, verify, withdraw', async () => {
-    await open();
-    await page.goto(new URL('/', demo.shop).href);
+    await open({}, new URL('/', demo.shop).href);
     await page.getByTestId('consent-accept').waitFor();
     await page.getByTestId('consent-accept').click();
     await done('choose');
@@ -314,6 +266,6 @@ describeInChromium('browser/demo', () => {
     await page.getByText('Nothing was sent: you have withdrawn your consent.').waitFor();
     await page.getByTestId('ask-anyway').click();
     await page.getByTestId('result-status').getByText('HTTP 451').waitFor();
-    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+    expect(faults).toEqual([]);
   });
 });

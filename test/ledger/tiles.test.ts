@@ -7,7 +7,6 @@ import {
   type Tile,
   tileSpan,
 } from '../../src/ledger/tiles.ts';
-import { fc } from '../support/property.ts';
 import { createLeaves } from './support.ts';
 
 describe('the path of a tile', () => {
@@ -25,19 +24,6 @@ describe('the path of a tile', () => {
       expect(formatTilePath(tile)).toBe(path);
       expect(parseTilePath(path)).toEqual(tile);
     }
-  });
-
-  it('is read back as it was written', () => {
-    const tiles = fc.record({
-      level: fc.oneof(fc.constant('entries' as const), fc.integer({ min: 0, max: 63 })),
-      index: fc.maxSafeNat(),
-      width: fc.integer({ min: 1, max: 256 }),
-    });
-    fc.assert(
-      fc.property(tiles, (tile) => {
-        expect(parseTilePath(formatTilePath(tile))).toEqual(tile);
-      }),
-    );
   });
 
   it('has one form only', () => {

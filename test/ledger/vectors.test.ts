@@ -125,19 +125,4 @@ describe('the log of seven entries', () => {
       expect(openPersonalEntry(bytes, { ...opening, detail })).toBe(false);
     }
   });
-
-  it('parses, but for the draft name of one type', () => {
-    const types = entries.map((entry) => parseEntry(entry)?.type ?? null);
-    expect(types).toEqual([
-      'ledger.genesis',
-      'purpose.defined',
-      'consent.granted',
-      'consent.denied',
-      'consent.withdrawn',
-      null,
-      'subject.erased',
-    ]);
-    const renamed = entries[5]!.toString().replace('consent.gpc_opt_out', 'consent.gpc-opt-out');
-    expect(parseEntry(Buffer.from(renamed))?.type).toBe('consent.gpc-opt-out');
-  });
 });

@@ -141,22 +141,14 @@ it('tells no line that somebody wrote into the database', async () => {
 });
 
 it.each([
-  [{ GPD_WITNESSES: 'nonsense' }, /GPD_WITNESSES .*VKEY@URL/],
-  [{ GPD_WITNESSES: `${good.vkey}@ftp://x.example` }, /GPD_WITNESSES .*VKEY@URL/],
-  [
-    { GPD_WITNESSES: `${good.vkey.replace('good', 'bad')}@https://x.example` },
-    /GPD_WITNESSES: .*not the key/,
-  ],
-  [
-    { GPD_WITNESSES: `${good.vkey}@https://x.example,${good.vkey}@https://y.example` },
-    /GPD_WITNESSES: .*twice/,
-  ],
-  [
-    { GPD_WITNESSES: `${good.vkey}@https://x.example`, GPD_WITNESS_POLICY: '2' },
-    /GPD_WITNESS_POLICY: 2 of 1/,
-  ],
-  [{ GPD_WITNESS_POLICY: '0' }, /GPD_WITNESS_POLICY /],
-])('gpd serve refuses %j', async (env, message) => {
+  ['nonsense', '1', /GPD_WITNESSES .*VKEY@URL/],
+  [`${good.vkey}@ftp://x.example`, '1', /GPD_WITNESSES .*VKEY@URL/],
+  [`${good.vkey.replace('good', 'bad')}@https://x.example`, '1', /GPD_WITNESSES: .*not the key/],
+  [`${good.vkey}@https://x.example,${good.vkey}@https://y.example`, '1', /GPD_WITNESSES: .*twice/],
+  [`${good.vkey}@https://x.example`, '2', /GPD_WITNESS_POLICY: 2 of 1/],
+  [`${good.vkey}@https://x.example`, '0', /GPD_WITNESS_POLICY /],
+])('gpd serve refuses the witnesses %s by the policy %s', async (witnesses, policy, message) => {
+  const env = { GPD_WITNESSES: witnesses, GPD_WITNESS_POLICY: policy };
   const ran = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: gpd.dataDir, ...env } });
   expect(ran.code).toBe(78);
   expect(ran.stderr).toMatch(message);

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { launch, type Visitor, visit } from './drivers.ts';
+import { describeWithTool } from '../../support/tools.ts';
+import { BROWSERS, type BrowserName, launch, missingBrowser, type Visitor, visit } from './drivers.ts';
 import { type Banner, bannerOf, type Shop, startShop } from './shop.ts';
 
 /** The suites of the banner share one shop and one browser; each test has its own visitor. */
@@ -14,7 +15,7 @@ export interface BannerSuite {
   enter(script?: string): Promise<void>;
 }
 
-export function useBanner(...options: Parameters<typeof launch>): BannerSuite {
+function useBanner(...options: Parameters<typeof launch>): BannerSuite {
   const at = {
     async enter(script) {
       at.visitor = await visit(at.browser);
@@ -34,4 +35,18 @@ export function useBanner(...options: Parameters<typeof launch>): BannerSuite {
     await at.shop?.restart();
   });
   return at;
+}
+
+type Options = Parameters<typeof launch> extends [BrowserName, ...infer Rest] ? Rest : never;
+
+/** A suite of the banner, once in each browser. */
+export function describeBanner(
+  title: string,
+  options: Options,
+  suite: (at: BannerSuite, name: BrowserName) => void,
+): void {
+  for (const name of BROWSERS)
+    describeWithTool(`browser/${title} in ${name}`, missingBrowser(name), () =>
+      suite(useBanner(name, ...options), name),
+    );
 }

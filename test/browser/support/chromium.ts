@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import { describeWithTool } from '../../support/tools.ts';
 
 const PATHS = [
@@ -43,6 +44,34 @@ export const launchChromium = (): Promise<Browser> => start(findChromium(), []);
 
 /** @returns the headless shell, which is enough to inspect a page */
 export const launchShell = (args: readonly string[] = []): Promise<Browser> => start(findShell(), args);
+
+/** The headless shell for a suite; each tab that it opens is somebody new, and is closed after the test. */
+export function useTabs(...args: Parameters<typeof launchShell>) {
+  let browser: Browser;
+  let page: Page | undefined;
+  /** What the pages of this test threw, and the errors in their consoles. */
+  const faults: string[] = [];
+  const requests: { readonly method: string; readonly url: string }[] = [];
+  beforeAll(async () => {
+    browser = await launchShell(...args);
+  });
+  afterAll(() => browser?.close());
+  afterEach(() => page?.context().close());
+  async function openTab(url: string, options: BrowserContextOptions = {}, script?: string): Promise<Page> {
+    page = await (await browser.newContext(options)).newPage();
+    faults.length = 0;
+    requests.length = 0;
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !message.text().includes('404')) faults.push(message.text());
+    });
+    page.on('request', (request) => requests.push({ method: request.method(), url: request.url() }));
+    if (script !== undefined) await page.addInitScript(script);
+    await page.goto(url);
+    return page;
+  }
+  return { openTab, faults, requests };
+}
 
 /** A suite that needs Chromium. Without it the suite says so by name, and fails where the tools are required. */
 export function describeInChromium(name: string, suite: () => void): void {

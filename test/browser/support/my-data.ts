@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { freePort } from '../../support/ports.ts';
 import { type Gpd, initGpd, startGpd } from '../../support/server.ts';
-import { launchShell } from './chromium.ts';
+import { useTabs } from './chromium.ts';
 
 /** Wants consent proven by its ledger. */
 export const PROVEN = 'proven';
@@ -15,9 +15,8 @@ export const PROVEN = 'proven';
 export function useMyData() {
   let gpd: Gpd;
   let base: string;
-  let browser: Browser;
+  const { openTab, faults: problems } = useTabs(['--ignore-certificate-errors']);
   let page: Page;
-  const problems: string[] = [];
 
   beforeAll(async () => {
     const port = await freePort();
@@ -43,25 +42,17 @@ export function useMyData() {
         GPD_RATE_PRIVACY: 'off',
       },
     });
-    browser = await launchShell(['--ignore-certificate-errors']);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await gpd?.stop();
-  });
-  afterEach(() => page?.context().close());
+  afterAll(() => gpd?.stop());
 
   async function open(options: BrowserContextOptions = {}): Promise<void> {
-    const context = await browser.newContext({ ignoreHTTPSErrors: true, ...options });
-    page = await context.newPage();
-    problems.length = 0;
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error' && !message.text().includes('404')) problems.push(message.text());
-    });
-    await page.goto(`${base}/my-data?kid=${KID}`);
+    page = await openTab(`${base}/my-data?kid=${KID}`, { ignoreHTTPSErrors: true, ...options });
   }
 
+  const text = async (hook: string): Promise<string> => (await page.getByTestId(hook).textContent()) ?? '';
+  /** Waits until the line of status says this. */
+  const says = (pattern: RegExp | string): Promise<void> =>
+    expect.poll(() => text('status')).toMatch(pattern);
   const look = async (): Promise<void> => {
     await page.getByTestId('look').click();
     await page.getByTestId('verdict').waitFor();
@@ -75,11 +66,7 @@ export function useMyData() {
     Number((await execute(gpd.dataDir, `SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n']);
 
   return {
-    problems,
-    open,
-    look,
-    forget,
-    rows,
+    ...{ problems, open, look, forget, rows, text, says },
     get page() {
       return page;
     },

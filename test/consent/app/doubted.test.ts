@@ -9,18 +9,18 @@ import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
+import { type Api, apiOf, PURPOSE, type Written } from './support/api.ts';
 
 /** Contract-2 section 18: a verdict says of the grant that it rode on who gave it. */
 
-const PURPOSE = 'device-identification';
 const GRANT = '/v1/consent/grant';
 const agent = createAgent();
 
 let rights: Rights;
-let secret: string;
+let api: Api;
 beforeAll(async () => {
   rights = await startRights();
-  secret = await apiKey(rights, 'secret');
+  api = apiOf(rights.gpd, { secret: await apiKey(rights, 'secret') } as Api['keys']);
   const file = join(tempDir('jwks'), 'keys.json');
   writeFileSync(file, JSON.stringify({ keys: [agent.jwk] }));
   await rights.gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', file]);
@@ -28,31 +28,14 @@ beforeAll(async () => {
 });
 afterAll(() => rights.stop());
 
-interface Written {
-  readonly seq: number;
-  readonly hash: string;
-  readonly entries: readonly { readonly purpose: string; readonly seq: number; readonly hash: string }[];
+async function grant(principalId: string, headers = {}, purposes = [PURPOSE]): Promise<Written> {
+  const reply = await api.post(GRANT, { principalId, purposes }, undefined, headers);
+  expect({ status: reply.status, text: reply.text }).toMatchObject({ status: 201 });
+  return reply.json() as Written;
 }
-interface Event {
-  readonly type: string;
-  readonly source: string;
-  readonly class?: string;
-  readonly purpose: string;
-}
-
-const ask = async (path: string, body: object, headers = {}, status = path === GRANT ? 201 : 200) => {
-  const reply = await rights.call(path, body, secret, headers);
-  expect({ status: reply.status, text: reply.text }).toMatchObject({ status });
-  return reply.json();
-};
-const grant = (principalId: string, headers = {}, purposes = [PURPOSE]) =>
-  ask(GRANT, { principalId, purposes }, headers) as Promise<Written>;
-const check = (principalId: string, purpose = PURPOSE) =>
-  ask('/v1/consent/can-process', { principalId, purpose });
-const eventsOf = async (principalId: string) =>
-  ((await ask('/v1/consent/history', { principalId })) as { events: readonly Event[] }).events;
+const check = (principalId: string, purpose?: string) => api.check(principalId, purpose);
 const doubtsOf = async (principalId: string) =>
-  (await eventsOf(principalId)).filter(({ type }) => type === 'consent.doubted');
+  (await api.events(principalId)).filter(({ type }) => type === 'consent.doubted');
 
 function signed(target: string): Record<string, string> {
   const now = Math.floor(Date.now() / 1000);
@@ -112,10 +95,9 @@ describe('a grant', () => {
     expect(doubted.map(({ purpose }) => purpose).sort()).toEqual(doubts.sort());
     for (const doubt of doubted)
       expect(doubt).toMatchObject({ class: by, source: 'ingest', policyVersion: null, expiresAt: null });
-    const state = (await ask('/v1/consent/state', { principalId: `by ${givenBy}` })) as {
-      purposes: object[];
-    };
-    expect(state.purposes).toContainEqual(expect.objectContaining({ purpose: PURPOSE, given: givenBy }));
+    const state = await api.post('/v1/consent/state', { principalId: `by ${givenBy}` });
+    const { purposes } = state.json() as { purposes: object[] };
+    expect(purposes).toContainEqual(expect.objectContaining({ purpose: PURPOSE, given: givenBy }));
   });
 
   it('is doubted once, and a person who comes later does not hide it', async () => {
@@ -152,7 +134,7 @@ describe('a grant', () => {
 
   it('that an agent signed names it, and is the agent’s', async () => {
     await grant('dora', signed(GRANT));
-    const [event] = await eventsOf('dora');
+    const [event] = await api.events('dora');
     expect(event).toMatchObject({ type: 'consent.granted', source: `agent:${AGENT_ORIGIN}` });
     expect(await check('dora')).toMatchObject({ given: 'agent' });
     expect(await doubtsOf('dora')).toEqual([]);
@@ -163,14 +145,14 @@ describe('a grant', () => {
     const forged = { ...signed(GRANT), signature: `sig1=:${Buffer.alloc(64).toString('base64')}:` };
     for (const headers of [partly, forged]) {
       await grant('emil', headers);
-      expect((await eventsOf('emil'))[0]).toMatchObject({ source: 'backend' });
+      expect((await api.events('emil'))[0]).toMatchObject({ source: 'backend' });
       expect(await check('emil')).toMatchObject({ given: 'unknown' });
     }
   });
 
   it('that is new counts by itself; a withdrawal ends both', async () => {
     await ride('fred', await grant('fred'), { bot: true });
-    await rights.call('/v1/consent/withdraw', { principalId: 'fred', purposes: [PURPOSE] }, secret);
+    await api.write('withdraw', { principalId: 'fred' });
     expect(await check('fred')).toMatchObject({ allowed: false, reason: 'withdrawn', given: 'unknown' });
     await grant('fred');
     expect(await check('fred')).toMatchObject({ allowed: true, given: 'unknown' });
@@ -185,7 +167,7 @@ describe('consent.byAutomation', () => {
     expect(await check('gerd')).toMatchObject({ allowed: false, reason: 'doubted', given: 'automation' });
     expect(await check('greta')).toMatchObject({ allowed: true, given: 'unknown' });
     const checks = [{ id: '1', principalId: 'gerd', purpose: PURPOSE }];
-    expect(await ask('/v1/consent/can-process/batch', { checks })).toMatchObject({
+    expect((await api.post('/v1/consent/can-process/batch', { checks })).json()).toMatchObject({
       results: [{ id: '1', reason: 'doubted', given: 'automation' }],
     });
     await setDoubtPolicy('note', 'gerd');
@@ -256,9 +238,7 @@ it('an erasure destroys what opens a doubt, and an export tells it', async () =>
     { origin: ORIGIN },
   );
   const { transparencyToken: token } = expectCore(visit, 'ok');
-  const { token: session } = (await ask('/v1/sessions', { principalId: 'kim' }, {}, 201)) as {
-    token: string;
-  };
+  const session = await api.session('kim');
   const browser = { cookie: `gp_session=${sessionOf(visit)}`, origin: ORIGIN };
   expect((await rights.call('/v1/principals/link', { token }, session, browser)).status).toBe(201);
   const subject = await rights.as({ gpd_role: 'subject', sub: 'kim' });

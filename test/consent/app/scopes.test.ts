@@ -287,10 +287,10 @@ describe('rate 429, 401, scope 403, body 400 and 422, 404, ownership 403, state 
   });
 
   it('403 of ownership comes before 409, for a session and for a browser', async () => {
-    const own = { principalId: PERSON, purposes: [PURPOSE] };
+    const ownChoice = { principalId: PERSON, purposes: [PURPOSE] };
     const page = createBrowser();
     for (const [credential, choice] of [
-      [credentials.get('session'), own],
+      [credentials.get('session'), ownChoice],
       [api.keys.publishable, { ...page, purposes: [PURPOSE] }],
     ] as const) {
       const send = (body: object) =>

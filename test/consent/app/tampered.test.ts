@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/merkle.ts';
 import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
@@ -36,55 +36,44 @@ async function checkpointLine(): Promise<string> {
 /** The newest proof, which a checkpoint over the whole log has to cover. */
 const sign = (seq: number) => api.get(`/v1/consent/proofs/${seq}`);
 
-describe('a log of which the last entry was taken', () => {
-  let checkpoint = '';
-  let seq = 0;
-
-  it('is whole before', async () => {
-    await api.write('grant', { principalId: 'anna' });
-    ({ seq } = await api.write('withdraw', { principalId: 'anna' }));
-    expect((await sign(seq)).status).toBe(200);
-    checkpoint = (await api.get('/v1/ledger/checkpoint')).text;
-    expect(readCheckpoint(checkpoint).size).toBe(seq + 1);
-    expect(await verify()).toEqual({ code: 0, codes: [] });
-    expect(await checkpointLine()).toBe('pass');
+it('a log agrees with checkpoints that were kept elsewhere, until its last entry is taken: it is not signed then, and checks go on', async () => {
+  await api.write('grant', { principalId: 'anna' });
+  const { seq } = await api.write('withdraw', { principalId: 'anna' });
+  expect((await sign(seq)).status).toBe(200);
+  const checkpoint = (await api.get('/v1/ledger/checkpoint')).text;
+  expect(readCheckpoint(checkpoint).size).toBe(seq + 1);
+  expect(await verify()).toEqual({ code: 0, codes: [] });
+  expect(await checkpointLine()).toBe('pass');
+  const file = join(api.gpd.dataDir, '..', 'kept.txt');
+  writeFileSync(file, `${checkpoint}${checkpoint}`);
+  expect(await verify('--against', file)).toEqual({ code: 0, codes: [] });
+  writeFileSync(file, readFileSync(join(api.gpd.dataDir, 'checkpoints.log')));
+  expect(await verify('--against', file)).toEqual({ code: 0, codes: [] });
+  writeFileSync(file, 'no note');
+  const { code, stderr } = await api.gpd.cli(['consent', 'verify', KID, '--against', file]);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `gpd: ${file} has no checkpoint that this log signed\n`,
   });
 
-  it('agrees with checkpoints that were kept elsewhere, as notes or as lines of a checkpoints.log', async () => {
-    const file = join(api.gpd.dataDir, '..', 'kept.txt');
-    writeFileSync(file, `${checkpoint}${checkpoint}`);
-    expect(await verify('--against', file)).toEqual({ code: 0, codes: [] });
-    writeFileSync(file, readFileSync(join(api.gpd.dataDir, 'checkpoints.log')));
-    expect(await verify('--against', file)).toEqual({ code: 0, codes: [] });
-    writeFileSync(file, 'no note');
-    const { code, stderr } = await api.gpd.cli(['consent', 'verify', KID, '--against', file]);
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: `gpd: ${file} has no checkpoint that this log signed\n`,
-    });
-  });
-
-  it('is found, and is not signed; checks go on', async () => {
-    const { seq: last } = await api.write('withdraw', { principalId: 'bert' });
-    expect((await sign(last)).status).toBe(200);
-    const file = join(api.gpd.dataDir, '..', 'later.txt');
-    writeFileSync(file, (await api.get('/v1/ledger/checkpoint')).text);
-    const rows = await sql(
-      `SELECT hash FROM ledger_entries WHERE kid = '${KID}' AND seq < ${last} ORDER BY seq`,
-    );
-    const leaves = rows.map(({ hash }) => Buffer.from(String(hash), 'hex'));
-    const { frontier } = appendLeaves(EMPTY_FRONTIER, leaves);
-    await sql(
-      `DELETE FROM ledger_entries WHERE kid = '${KID}' AND seq = ${last}`,
-      `DELETE FROM consent_openings WHERE kid = '${KID}' AND seq = ${last}`,
-      `UPDATE ledger_heads SET size = ${last}, frontier = '${encodeFrontier(frontier)}', head_hash = '${leaves.at(-1)?.toString('hex')}',
-        checkpoint = NULL, checkpoint_size = 0, checkpoint_at = 0 WHERE kid = '${KID}'`,
-      `DELETE FROM checkpoints WHERE kid = '${KID}'`,
-    );
-    expectError(await api.get('/v1/ledger/checkpoint'), 'unavailable');
-    expect((await verify()).codes).toContain('checkpoint-not-extended');
-    expect((await verify('--against', file)).codes).toContain('checkpoint-not-extended');
-    expect(await checkpointLine()).toBe('fail');
-    expect(await api.check('anna')).toMatchObject({ allowed: false, reason: 'withdrawn' });
-  });
+  const { seq: last } = await api.write('withdraw', { principalId: 'bert' });
+  expect((await sign(last)).status).toBe(200);
+  writeFileSync(file, (await api.get('/v1/ledger/checkpoint')).text);
+  const rows = await sql(
+    `SELECT hash FROM ledger_entries WHERE kid = '${KID}' AND seq < ${last} ORDER BY seq`,
+  );
+  const leaves = rows.map(({ hash }) => Buffer.from(String(hash), 'hex'));
+  const { frontier } = appendLeaves(EMPTY_FRONTIER, leaves);
+  await sql(
+    `DELETE FROM ledger_entries WHERE kid = '${KID}' AND seq = ${last}`,
+    `DELETE FROM consent_openings WHERE kid = '${KID}' AND seq = ${last}`,
+    `UPDATE ledger_heads SET size = ${last}, frontier = '${encodeFrontier(frontier)}', head_hash = '${leaves.at(-1)?.toString('hex')}',
+      checkpoint = NULL, checkpoint_size = 0, checkpoint_at = 0 WHERE kid = '${KID}'`,
+    `DELETE FROM checkpoints WHERE kid = '${KID}'`,
+  );
+  expectError(await api.get('/v1/ledger/checkpoint'), 'unavailable');
+  expect((await verify()).codes).toContain('checkpoint-not-extended');
+  expect((await verify('--against', file)).codes).toContain('checkpoint-not-extended');
+  expect(await checkpointLine()).toBe('fail');
+  expect(await api.check('anna')).toMatchObject({ allowed: false, reason: 'withdrawn' });
 });

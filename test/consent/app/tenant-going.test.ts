@@ -4,11 +4,11 @@ import { openDatabase } from '../../../src/db/engine.ts';
 import { TENANT_DATA_TABLES } from '../../../src/rights/person-map.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { post } from '../../support/expect.ts';
-import { postJson, type Reply } from '../../support/http.ts';
+import type { Reply } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
-import { bearer, PURPOSE } from './support/api.ts';
+import { type Api, apiOf, PURPOSE } from './support/api.ts';
 
 /** `gpd tenants remove` beside a running server that is asked of both tenants all the while. */
 
@@ -23,52 +23,47 @@ beforeAll(async () => {
 });
 afterAll(() => gpd.stop());
 
-async function createKey(kid: string): Promise<string> {
+async function apiOfTenant(kid: string): Promise<Api> {
   const words = ['apikeys', 'create', kid, '--scope', 'secret', '--name', 't'];
-  return (await gpd.json<{ key: string }>(words)).key;
+  const { key } = await gpd.json<{ key: string }>(words);
+  return apiOf(gpd, { secret: key } as Api['keys']);
 }
 
 it('a removed tenant answers 401 to its own callers and leaves no row; nobody else notices', async () => {
-  const [acme, other] = gpd.targets as [SealTarget, SealTarget];
-  const keys: Record<string, string> = { [KID]: await createKey(KID), [OTHER]: await createKey(OTHER) };
   const statuses = new Map<string, Set<number>>();
   let people = 0;
-  const note = (kind: string, { status }: Reply): number => {
-    statuses.set(kind, (statuses.get(kind) ?? new Set()).add(status));
-    return status;
-  };
-  const check = async (kid: string): Promise<number> => {
-    const body = { principalId: 'anna', purpose: PURPOSE };
-    const path = '/v1/consent/can-process';
-    return note(`${kid} check`, await postJson(gpd.url, path, body, bearer(keys[kid] ?? '')));
-  };
-  const batch = async (kid: string): Promise<number> => {
-    const checks = [{ id: '1', principalId: 'anna', purpose: PURPOSE }];
-    const path = '/v1/consent/can-process/batch';
-    return note(`${kid} batch`, await postJson(gpd.url, path, { checks }, bearer(keys[kid] ?? '')));
-  };
-  const write = async (kid: string): Promise<number> => {
-    people += 1;
-    const body = { principalId: `p${people}`, purposes: [PURPOSE] };
-    return note(`${kid} write`, await postJson(gpd.url, '/v1/consent/grant', body, bearer(keys[kid] ?? '')));
-  };
-  const visit = async (target: SealTarget, origin: string): Promise<number> => {
-    people += 1;
+  const one = { principalId: 'anna', purpose: PURPOSE };
+  const visit = (target: SealTarget, origin: string): Promise<Reply> => {
     const signals = desktopChrome(String(people).padStart(32, 'a'));
-    return note(`${target.kid} visit`, await post(gpd.url, createBundle(target, { signals }), { origin }));
+    return post(gpd.url, createBundle(target, { signals }), { origin });
   };
+  const callsOf = (
+    api: Api,
+    target: SealTarget,
+    origin: string,
+  ): Readonly<Record<string, () => Promise<Reply>>> => ({
+    check: () => api.post('/v1/consent/can-process', one),
+    batch: () => api.post('/v1/consent/can-process/batch', { checks: [{ id: '1', ...one }] }),
+    write: () => api.post('/v1/consent/grant', { principalId: `p${people}`, purposes: [PURPOSE] }),
+    visit: () => visit(target, origin),
+  });
 
   let over = false;
-  /** Until the server has said once that it knows the other tenant no more, and for a while beyond that. */
-  const repeat = async (ask: () => Promise<number>): Promise<void> => {
-    while (!over) await ask();
+  const repeat = async (kind: string, call: () => Promise<Reply>): Promise<void> => {
+    while (!over) {
+      people += 1;
+      const { status } = await call();
+      statuses.set(kind, (statuses.get(kind) ?? new Set()).add(status));
+    }
   };
-  const asking = [KID, OTHER].flatMap((kid) => [
-    ...[check, check, batch, write].map((ask) => repeat(() => ask(kid))),
-    ...[acme, other]
-      .filter((target) => target.kid === kid)
-      .map((target) => repeat(() => visit(target, kid === KID ? ORIGIN : OTHER_ORIGIN))),
-  ]);
+  const [acme, other] = gpd.targets as [SealTarget, SealTarget];
+  const callers = {
+    [KID]: callsOf(await apiOfTenant(KID), acme, ORIGIN),
+    [OTHER]: callsOf(await apiOfTenant(OTHER), other, OTHER_ORIGIN),
+  };
+  const asking = Object.entries(callers).flatMap(([kid, calls]) =>
+    Object.entries(calls).map(([kind, call]) => repeat(`${kid} ${kind}`, call)),
+  );
   /** Until each of the other tenant's callers has been told this. */
   const untilAnswered = (expected: Readonly<Record<string, number>>): Promise<void> =>
     vi.waitFor(

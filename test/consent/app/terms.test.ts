@@ -37,16 +37,6 @@ describe('purposes', () => {
     ttlDays: 30,
   };
 
-  it('a new tenant has one, which heeds GPC', async () => {
-    const newApi = await startApi();
-    const { purposes } = (await newApi.get(PURPOSES)).json() as { purposes: object[] };
-    await newApi.stop();
-    expect(purposes).toEqual([
-      expect.objectContaining({ id: PURPOSE, gpc: 'opt-out', lawfulBasis: 'consent', ttlDays: 180 }),
-    ]);
-    expect(Object.keys(purposes[0] ?? {}).sort()).toEqual(Object.keys(analytics).sort());
-  });
-
   it('is defined by an operator, published to everybody and recorded in the log', async () => {
     const reply = await put({ purposes: [analytics, { id: 'ads', title: 'Ads' }] });
     expect(reply.status).toBe(200);

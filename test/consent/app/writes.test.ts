@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decisionSchema, writeResponseSchema } from '../../../src/schema/consent.ts';
-import { executeSealed } from '../../support/database.ts';
-import { type Api, PURPOSE, startApi } from './support/api.ts';
+import { ORIGIN } from '../../support/constants.ts';
+import { execute, executeSealed } from '../../support/database.ts';
+import { expectError } from '../../support/expect.ts';
+import type { Reply } from '../../support/http.ts';
+import { type Action, type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -174,7 +177,10 @@ describe('Global Privacy Control', () => {
 
   it('a new signal counts for what an earlier grant took out of it', async () => {
     await api.write('grant', { principalId: 'nils', purposes: ['ads', PURPOSE], gpc: true });
-    await api.write('grant', { principalId: 'nils', purposes: ['ads'], gpc: false });
+    await Promise.all([
+      api.write('grant', { principalId: 'nils', purposes: ['ads'], gpc: false }),
+      api.write('withdraw', { principalId: 'nils', gpc: false }),
+    ]);
     expect(await api.check('nils', 'ads')).toMatchObject({ allowed: true });
     expect(await api.check('nils')).toMatchObject({ reason: 'gpc-opt-out' });
     await api.write('withdraw', { principalId: 'nils', purposes: ['orders'], gpc: true });
@@ -199,5 +205,122 @@ describe('Global Privacy Control', () => {
     await api.write('grant', { principalId: 'kai', gpc: true });
     await api.write('grant', { principalId: 'lea' });
     expect(await api.check('lea')).toMatchObject({ allowed: true });
+  });
+});
+
+const body = (principalId: string) => ({ principalId, purposes: [PURPOSE] });
+
+function send(key: string, fields: unknown, credential?: string, action: Action = 'grant'): Promise<Reply> {
+  const headers = { 'idempotency-key': key, origin: ORIGIN };
+  return api.post(`/v1/consent/${action}`, fields, credential, headers);
+}
+
+const logSize = async (): Promise<number> => (await api.check('nobody-at-all')).proof.seq + 1;
+
+describe('Idempotency-Key', () => {
+  it('the same body is answered the same, and written once', async () => {
+    const first = await send('same', body('a'));
+    const size = await logSize();
+    const again = await send('same', body('a'));
+    expect(first.status).toBe(201);
+    expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: first.text });
+    expect(await logSize()).toBe(size);
+  });
+
+  it('a retry after a withdrawal does not grant again', async () => {
+    const first = await send('stale-retry', body('b'));
+    await api.write('withdraw', { principalId: 'b' });
+    expect((await send('stale-retry', body('b'))).text).toBe(first.text);
+    expect(await api.check('b')).toMatchObject({ allowed: false, reason: 'withdrawn' });
+  });
+
+  it('a retry after an erasure is refused, also with another body, and a new key grants anew', async () => {
+    await send('before-erasure', body('gone'));
+    const session = await api.session('gone');
+    const erased = await api.post('/v1/principals/erase', {}, session);
+    expect(erased.status).toBe(200);
+    for (const retried of [body('gone'), { ...body('gone'), gpc: false }])
+      expectError(await send('before-erasure', retried), 'erased');
+    expect(await api.check('gone')).toMatchObject({ allowed: false, reason: 'erased' });
+    const keyRows = await execute(api.gpd.dataDir, "SELECT * FROM idempotency_keys WHERE caller = 'erased'");
+    expect(keyRows).toHaveLength(1);
+    expect(JSON.stringify(keyRows)).not.toMatch(/before-erasure|key_/);
+    expect((await send('after-erasure', body('gone'))).status).toBe(201);
+    expectError(await send('before-erasure', body('gone')), 'erased');
+    expect(await api.check('gone')).toMatchObject({ allowed: true });
+  });
+
+  it('the same values in another order of keys are the same body', async () => {
+    const first = await send('order', '{"principalId":"c","purposes":["ads"],"gpc":false}');
+    const again = await send('order', ' {"gpc":false, "purposes":["ads"], "principalId":"c"} ');
+    expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: first.text });
+  });
+
+  it.each<[string, object, Action]>([
+    ['person', body('e'), 'grant'],
+    ['purposes', { ...body('d'), purposes: ['ads'] }, 'grant'],
+    ['word on GPC', { ...body('d'), gpc: false }, 'grant'],
+    ['policy version', { ...body('d'), policyVersion: 0 }, 'grant'],
+    ['action', body('d'), 'withdraw'],
+  ])('another %s under it is 409, and nothing is written', async (change, other, action) => {
+    expect((await send(`other ${change}`.replaceAll(' ', '-'), body('d'))).status).toBe(201);
+    const size = await logSize();
+    expectError(
+      await send(`other ${change}`.replaceAll(' ', '-'), other, undefined, action),
+      'idempotency-conflict',
+    );
+    expect(await logSize()).toBe(size);
+  });
+
+  it('belongs to one caller', async () => {
+    const browser = { ...createBrowser(), purposes: [PURPOSE] };
+    const session = await api.session('i');
+    const replies = [
+      await send('shared', body('i')),
+      await send('shared', body('j'), api.keys.operator),
+      await send('shared', body('k'), api.keys.foreign),
+      await send('shared', browser, api.keys.publishable),
+      await send('shared', body('i'), session),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual(Array(5).fill(201));
+    expect(new Set(replies.map(({ text }) => text)).size).toBe(5);
+  });
+
+  it('stores no key as it was sent', async () => {
+    const personalKey = 'order-erika@example.com';
+    await send(personalKey, body('n'));
+    const all = JSON.stringify(await execute(api.gpd.dataDir, 'SELECT * FROM idempotency_keys'));
+    expect(all).not.toContain(personalKey);
+  });
+
+  it('is a new one after 24 hours', async () => {
+    const first = await send('old', body('l'));
+    const newest = 'rowid = (SELECT max(rowid) FROM idempotency_keys)';
+    const [row] = await execute(api.gpd.dataDir, `SELECT expires_at FROM idempotency_keys WHERE ${newest}`);
+    const remainingMs = Number(row?.['expires_at']) - Date.now();
+    expect(remainingMs).toBeGreaterThan(86_400_000 - 60_000);
+    expect(remainingMs).toBeLessThanOrEqual(86_400_000);
+    await execute(api.gpd.dataDir, `UPDATE idempotency_keys SET expires_at = 1 WHERE ${newest}`);
+    const again = await send('old', { ...body('l'), gpc: false });
+    expect(again.status).toBe(201);
+    expect(again.text).not.toBe(first.text);
+    expect((await send('old', { ...body('l'), gpc: false })).text).toBe(again.text);
+  });
+
+  it('is remembered for a write that was accepted only', async () => {
+    expectError(await send('retried', { ...body('m'), purposes: ['nope'] }), 'unknown-purpose');
+    expect((await send('retried', body('m'))).status).toBe(201);
+  });
+
+  it.each([
+    ['255 visible characters', '~'.repeat(255), true],
+    ['nothing', ''],
+    ['256 characters', 'x'.repeat(256)],
+    ['a space', 'a b'],
+    ['Latin-1', 'caf\u00e9'],
+  ])('%s: taken? %j', async (principalId, key, isTaken = false) => {
+    const reply = await send(key, body(principalId));
+    expect(reply.status).toBe(isTaken ? 201 : 400);
+    expect(await api.check(principalId)).toMatchObject({ allowed: isTaken });
   });
 });

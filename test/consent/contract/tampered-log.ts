@@ -249,20 +249,20 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     type Tamper = (tx: Knex.Transaction, kid: string) => PromiseLike<unknown>;
     const update =
-      (table: string, where: object, row: object): Tamper =>
+      (table: string, key: object, row: object): Tamper =>
       (tx, kid) =>
         tx(table)
-          .where({ kid, ...where })
+          .where({ kid, ...key })
           .update(row);
     const insert =
       (table: string, row: object): Tamper =>
       (tx, kid) =>
         tx(table).insert({ kid, ...row });
     const remove =
-      (table: string, where: object = {}): Tamper =>
+      (table: string, key: object = {}): Tamper =>
       (tx, kid) =>
         tx(table)
-          .where({ kid, ...where })
+          .where({ kid, ...key })
           .delete();
     const BERT = { principal: 'ref-bert' };
     const OTHER_DETAIL = '{"policyVersion":1,"gpc":false,"source":"backend","expiresAt":null}';
@@ -278,7 +278,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       for (const table of ['consent_openings', 'consent_state']) await remove(table, { seq: 5 })(tx, kid);
       await remove('consent_principals', BERT)(tx, kid);
     };
-    const people: readonly [what: string, tamper: Tamper, ...codes: string[]][] = [
+    const people: readonly [title: string, tamper: Tamper, ...codes: string[]][] = [
       [
         'a withdrawal that reads as a grant',
         update('consent_state', { seq: 4 }, { choice: 'granted' }),
@@ -330,9 +330,9 @@ export function tamperedLogContract(make: MakeDatabase): void {
     // Both databases report the same problems of the same rows, so SQLite alone runs where no SQL differs.
     const isAsked = (): boolean => db.database.kind === 'sqlite';
 
-    it.each(people)('shows %s', async (what, tamper, ...codes) => {
+    it.each(people)('shows %s', async (title, tamper, ...codes) => {
       if (!isAsked()) return;
-      const kid = `tampered-${what.replaceAll(' ', '-').replace(',', '')}`;
+      const kid = `tampered-${title.replaceAll(' ', '-').replace(',', '')}`;
       const node = await createLog(kid);
       await write((tx) => tamper(tx, kid));
       expect(await node.codes()).toEqual(codes);

@@ -105,8 +105,8 @@ export function ledgerContract(make: MakeDatabase): void {
       expect(await other.transaction((tx) => putCheckpoint(tx, kid, second, first))).toBe(true);
       // Both had read the first one: the second of them signed in vain.
       for (const read of [first, second]) {
-        const late = { text: 'of 4', size: 4, signedAt: 3 };
-        expect(await other.transaction((tx) => putCheckpoint(tx, kid, late, read))).toBe(false);
+        const lateCheckpoint = { text: 'of 4', size: 4, signedAt: 3 };
+        expect(await other.transaction((tx) => putCheckpoint(tx, kid, lateCheckpoint, read))).toBe(false);
       }
       expect((await readHead(other, kid))?.checkpoint).toEqual(second);
       const add = (node: Database, line: string, text = 'of 5'): Promise<void> =>

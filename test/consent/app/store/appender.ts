@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listHistory, listState } from '../../../../src/consent/terms-store.ts';
-import type { ConsentChoice } from '../../../../src/schema/consent.ts';
-import { NOW } from '../../../support/make.ts';
+import { listHistory } from '../../../../src/consent/terms-store.ts';
 import {
   addLog,
   allEntries,
@@ -12,42 +10,12 @@ import {
   type Nodes,
   numbers,
   opens,
-  PURPOSE,
   principalKey,
   stateOf,
 } from './fixture.ts';
 
 export function appenderContract(at: Nodes): void {
   describe('ConsentAppender', () => {
-    it('has entry, opening and state on every connection when it answers', async () => {
-      const kid = await addLog(at.db, 'whole');
-      const { entries } = await append(createAppender(at.db), createAppend(kid));
-      const { seq, hash } = entries[0]!;
-      expect(seq).toBe(2);
-      expect((await allEntries(at.other, kid))[seq]?.hash).toBe(hash);
-      expect(await stateOf(at.other, kid)).toEqual({
-        erased: false,
-        gpc: false,
-        event: {
-          at: NOW,
-          choice: 'granted',
-          policyVersion: 2,
-          expiresAt: NOW + 1000,
-          seq,
-          hash,
-          overGpc: false,
-          given: null,
-          doubtSeq: null,
-        },
-        head: { seq, hash },
-      });
-      expect(await listState(at.other, kid, 'ref-anna')).toMatchObject([
-        { purpose: PURPOSE, at: NOW, seq, hash },
-      ]);
-      expect(await opens(at.other, kid, seq)).toBe(true);
-      await expectWhole(at.other, kid);
-    });
-
     it('a withdrawal is seen at once on another connection', async () => {
       const kid = await addLog(at.db, 'at-once');
       const appenders = [createAppender(at.db), createAppender(at.other)] as const;
@@ -146,29 +114,6 @@ export function appenderContract(at: Nodes): void {
       expect(await allEntries(at.other, kid)).toHaveLength(2);
       expect((await stateOf(at.other, kid)).event).toBeNull();
       await expectWhole(at.other, kid);
-    });
-
-    it('keeps the opt-out of each purpose apart, also within one batch', async () => {
-      const kid = await addLog(at.db, 'gpc-each');
-      const appender = createAppender(at.db);
-      const [entry] = createAppend(kid).entries;
-      const write = (gpc: boolean, purpose: string, choice: ConsentChoice = 'granted') =>
-        append(appender, createAppend(kid, { gpc, choice, entries: [{ ...entry!, purpose, choice }] }));
-      const out = async (): Promise<string[]> => {
-        const all = ['ads', 'mail', 'new'].map(async (purpose) => {
-          const { gpc } = await stateOf(at.other, kid, 'anna', purpose);
-          return gpc ? [purpose] : [];
-        });
-        return (await Promise.all(all)).flat();
-      };
-      await write(true, 'ads');
-      expect(await out()).toEqual(['ads', 'mail', 'new']);
-      await Promise.all([write(false, 'ads'), write(false, 'mail', 'withdrawn')]);
-      expect(await out()).toEqual(['mail', 'new']);
-      await Promise.all([write(false, 'mail'), write(false, 'new')]);
-      expect(await out()).toEqual([]);
-      await write(true, 'mail', 'withdrawn');
-      expect(await out()).toEqual(['ads', 'mail', 'new']);
     });
   });
 }

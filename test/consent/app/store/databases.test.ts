@@ -13,13 +13,13 @@ import { readerContract } from './reader.ts';
 
 /** Every database must pass these suites for consent and its log. */
 function consentContract(make: () => Promise<MakeDatabase>): void {
-  let made: TestDatabase;
+  let fixture: TestDatabase;
   const at = {} as Parameters<typeof appenderContract>[0];
   beforeAll(async () => {
-    made = await (await make())();
-    Object.assign(at, { db: made.database, other: await made.connect() });
+    fixture = await (await make())();
+    Object.assign(at, { db: fixture.database, other: await fixture.connect() });
   });
-  afterAll(() => made.close());
+  afterAll(() => fixture.close());
   appenderContract(at);
   doubtsContract(at);
   erasureContract(at);

@@ -37,6 +37,14 @@ export interface Written {
   readonly hash: string;
 }
 
+export interface Event {
+  readonly seq: number;
+  readonly type: string;
+  readonly purpose: string;
+  readonly source: string;
+  readonly class?: string;
+}
+
 export type Action = 'grant' | 'deny' | 'withdraw';
 
 export interface Api<G extends Gpd = Gpd> {
@@ -50,6 +58,8 @@ export interface Api<G extends Gpd = Gpd> {
   /** A check by the secret key that has to be answered. */
   check(principalId: string, purpose?: string): Promise<Decision>;
   session(principalId: string): Promise<string>;
+  /** The history of a person, newest first. */
+  events(principalId: string | null): Promise<readonly Event[]>;
   stop(): Promise<unknown>;
 }
 
@@ -141,6 +151,11 @@ export function apiOf<G extends Gpd>(gpd: G, keys: Keys): Api<G> {
       const reply = await post('/v1/sessions', { principalId });
       expect(reply.status).toBe(201);
       return (reply.json() as { token: string }).token;
+    },
+    async events(principalId) {
+      const reply = await post('/v1/consent/history', { principalId });
+      expect(reply.status).toBe(200);
+      return (reply.json() as { events: readonly Event[] }).events;
     },
     stop: () => gpd.stop(),
   };
