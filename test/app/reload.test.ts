@@ -56,8 +56,9 @@ describe.concurrent('a running server', () => {
     const newKey = await gpd.json<MadeKey>(['keys', 'rotate', 'graced', '--grace', '4s']);
     await waitUntilSeen(async () => expect(await published('graced')).toBe(newKey.publicKey));
     expect(await reasonOf(first('graced'))).toBe('ok');
-    const ended = async () => expect(await reasonOf(first('graced'))).toBe('decrypt-failed');
-    await vi.waitFor(ended, { timeout: 20_000, interval: 200 });
+    const expectEnd = async (): Promise<void> =>
+      expect(await reasonOf(first('graced'))).toBe('decrypt-failed');
+    await vi.waitFor(expectEnd, { timeout: 20_000, interval: 200 });
     expect(await reasonOf(targetOf('graced', newKey))).toBe('ok');
   });
 
