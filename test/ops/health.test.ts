@@ -52,7 +52,7 @@ describe('what is not there', () => {
 
   it.each(['/HEALTHZ', '/Console', '/ME', '/PRIVACY/dsar', '/_FP/pubkey?kid=acme'])(
     'a path is compared by case, as a proxy before it does: %s',
-    async (path) => expectError(await ask(gpd.url, path), 'not-found'),
+    async (path) => void expectError(await ask(gpd.url, path), 'not-found'),
   );
 
   it.each(['/%', '/%zz', '/%ff', '/assets/%zz'])('%s is a caller error', async (path) => {
