@@ -23,11 +23,7 @@ describeWithTool('a role that reads and writes rows and nothing else', await mis
     admin = new pg.Client({ connectionString: url.href });
     await admin.connect();
     const database = url.pathname.slice(1);
-    const as = (role: string): string => {
-      const roleUrl = new URL(url);
-      roleUrl.username = `${role}_${database}`;
-      return roleUrl.href;
-    };
+    const as = (role: string): string => url.href.replace(`//${url.username}:`, `//${role}_${database}:`);
     [owner, server] = [as('owner'), as('server')];
     for (const name of ['owner', 'server'])
       await admin.query(`CREATE ROLE "${name}_${database}" LOGIN PASSWORD '${url.password}'`);
@@ -49,10 +45,8 @@ describeWithTool('a role that reads and writes rows and nothing else', await mis
   it('reports who may change the schema', async () => {
     const env = { GPD_DATABASE_URL: server, GPD_DATA_DIR: join(tempDir('less'), 'gpd-data') };
     const refused = await runGpd(init, { env });
-    expect([refused.code, refused.stderr]).toEqual([
-      78,
-      expect.stringContaining('set GPD_MIGRATE_DATABASE_URL'),
-    ]);
+    expect(refused.code).toBe(78);
+    expect(refused.stderr).toContain('set GPD_MIGRATE_DATABASE_URL');
     expect(refused.stderr).not.toContain(new URL(server).password);
   });
 
@@ -85,34 +79,35 @@ describeWithTool('a role that reads and writes rows and nothing else', await mis
 });
 
 describe('a connection to PostgreSQL', () => {
+  const VERIFIED = '?sslmode=verify-full';
   it.each([
-    ['postgres://gpd@db.example/gpd', 'postgres://gpd@db.example/gpd?sslmode=verify-full'],
-    [
-      'postgres://gpd@db.example/gpd?sslrootcert=/ca.pem',
-      'postgres://gpd@db.example/gpd?sslrootcert=%2Fca.pem&sslmode=verify-full',
-    ],
-    ['postgres://gpd@db.example/gpd?sslmode=disable', null],
+    ['db.example/gpd', `db.example/gpd${VERIFIED}`],
+    ['db.example/gpd?sslrootcert=/ca.pem', 'db.example/gpd?sslrootcert=%2Fca.pem&sslmode=verify-full'],
+    ['db.example/gpd?sslmode=disable', null],
     // The driver reads these as verify-full, and would warn of it.
-    ['postgres://gpd@localhost/gpd?sslmode=require', 'postgres://gpd@localhost/gpd?sslmode=verify-full'],
-    ['postgres://gpd@db.example/gpd?sslmode=verify-ca', 'postgres://gpd@db.example/gpd?sslmode=verify-full'],
-    ['postgres://gpd@db.example/gpd?sslmode=require&uselibpqcompat=true', null],
-    ['postgres://gpd@127.0.0.1:5432/gpd', null],
-    ['postgres://gpd@[::1]/gpd', null],
-    ['postgres://gpd@localhost/gpd', null],
-    ['postgres:///gpd?host=/var/run/postgresql', null],
+    ['localhost/gpd?sslmode=require', `localhost/gpd${VERIFIED}`],
+    ['db.example/gpd?sslmode=verify-ca', `db.example/gpd${VERIFIED}`],
+    ['db.example/gpd?sslmode=require&uselibpqcompat=true', null],
+    ['127.0.0.1:5432/gpd', null],
+    ['[::1]/gpd', null],
+    ['localhost/gpd', null],
     // No loopback, whatever it begins with.
-    ['postgres://gpd@127.0.0.1.example/gpd', 'postgres://gpd@127.0.0.1.example/gpd?sslmode=verify-full'],
-  ])('%s is encrypted where it leaves the machine', (url, becomes) => {
-    expect(withTls(url)).toBe(becomes ?? url);
+    ['127.0.0.1.example/gpd', `127.0.0.1.example/gpd${VERIFIED}`],
+  ])('to %s is encrypted where it leaves the machine', (place, becomes) => {
+    expect(withTls(`postgres://gpd@${place}`)).toBe(`postgres://gpd@${becomes ?? place}`);
+  });
+
+  it('to a socket of this machine is not', () => {
+    const url = 'postgres:///gpd?host=/var/run/postgresql';
+    expect(withTls(url)).toBe(url);
   });
 
   it('says what to do about a server that offers no TLS', async () => {
     const refusing = createServer((socket) => socket.once('data', () => socket.end('N')));
     await new Promise<void>((listening) => refusing.listen(0, '127.0.0.1', listening));
     const { port } = refusing.address() as { port: number };
-    const database = await openDatabase({
-      location: `postgres://a:b@127.0.0.1:${port}/c?sslmode=verify-full`,
-    });
+    const location = `postgres://a:b@127.0.0.1:${port}/c${VERIFIED}`;
+    const database = await openDatabase({ location });
     await expect(database.read.raw('SELECT 1')).rejects.toThrow('add sslmode=disable to GPD_DATABASE_URL');
     await database.close();
     refusing.close();

@@ -143,20 +143,17 @@ describe('alg', () => {
 });
 
 describe('a public key taken for a secret', () => {
+  const spki = (jwk: JWK) => createPublicKey({ key: publicJwk(jwk) as JsonWebKey, format: 'jwk' });
+  const pem = (jwk: JWK) => spki(jwk).export({ format: 'pem', type: 'spki' }).toString();
   const forms: readonly [string, (jwk: JWK) => string | Uint8Array][] = [
-    ['PEM', (jwk) => spki(jwk, 'pem')],
-    ['PEM without its last line break', (jwk) => spki(jwk, 'pem').toString().trim()],
-    ['DER', (jwk) => spki(jwk, 'der')],
+    ['PEM', pem],
+    ['PEM without its last line break', (jwk) => pem(jwk).trim()],
+    ['DER', (jwk) => spki(jwk).export({ format: 'der', type: 'spki' })],
     ['the JWK as text', (jwk) => JSON.stringify(publicJwk(jwk))],
     ['the modulus or the point', (jwk) => Buffer.from(jwk.n ?? `${jwk.x}${jwk.y}`, 'base64url')],
     ['the modulus or the point as text', (jwk) => jwk.n ?? `${jwk.x}${jwk.y}`],
     ['nothing', () => ''],
   ];
-  function spki(jwk: JWK, format: 'pem' | 'der'): string | Buffer {
-    const key = createPublicKey({ key: publicJwk(jwk) as JsonWebKey, format: 'jwk' });
-    return format === 'pem' ? key.export({ format, type: 'spki' }) : key.export({ format, type: 'spki' });
-  }
-
   it.each(forms)('%s', async (_name, secretOf) => {
     for (const jwk of [idp.keys.RS256, idp.keys.ES256]) {
       const secret = secretOf(jwk);
@@ -216,28 +213,19 @@ describe('a key that the sender brings', () => {
 });
 
 describe('kid', () => {
-  it.each([
-    '../../../../../../dev/null',
-    '/dev/null',
-    'file:///etc/passwd',
-    "x' UNION SELECT 'secret' --",
-    '1; DROP TABLE tenants; --',
-    '|/usr/bin/id',
-    `$${'{jndi:ldap://127.0.0.1/a}'}`,
-    '__proto__',
-    'constructor',
-    'toString',
-    '',
-    '0',
-    'ec-1\u0000',
-    'EC-1',
-    'ec-1 ',
-    '\ud800',
-    'k'.repeat(1024),
-  ])('is a name and nothing else: %j', async (kid) => {
-    await expectRefused(signJws({ alg: 'ES256', kid }, idp.claims(), attacker), REASONS.signature);
-    clock.advance(1000);
-    await expectRefused(idp.forge(idp.claims(), { kid }), REASONS.signature);
+  it('is a name and nothing else', async () => {
+    const paths = ['../../../../../../dev/null', '/dev/null', 'file:///etc/passwd', '|/usr/bin/id'];
+    const queries = [
+      "x' UNION SELECT 'secret' --",
+      '1; DROP TABLE tenants; --',
+      `$${'{jndi:ldap://127.0.0.1/a}'}`,
+    ];
+    const names = ['__proto__', 'constructor', 'toString', '', '0', 'ec-1\u0000', 'EC-1', 'ec-1 ', '\ud800'];
+    for (const kid of [...paths, ...queries, ...names, 'k'.repeat(1024)]) {
+      await expectRefused(signJws({ alg: 'ES256', kid }, idp.claims(), attacker), REASONS.signature);
+      clock.advance(1000);
+      await expectAllRefused('kid', [kid], REASONS.signature);
+    }
   });
 
   it('of another type or endless', () =>

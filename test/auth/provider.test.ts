@@ -172,11 +172,8 @@ describe('down from the start', () => {
     const claims = { ...idp.claims(), iss: `http://127.0.0.1:${port}` };
     expect(await statusOf(idp.forge(claims))).toBe(503);
     const lateProvider = await startIdp({ port });
-    try {
-      expect(await statusOf(lateProvider.forge(lateProvider.claims()))).toBe(200);
-    } finally {
-      await lateProvider.stop();
-    }
+    expect(await statusOf(lateProvider.forge(lateProvider.claims()))).toBe(200);
+    await lateProvider.stop();
   });
 });
 
@@ -242,14 +239,11 @@ describe('answering badly from the start: 503, and why', () => {
 
   it.each(['discovery', 'jwks'] as const)('a redirect of the %s is not followed', async (only) => {
     const other = await startIdp();
-    try {
-      await idp.fault({ fault: 'redirect', target: `${other.issuer}/jwks`, only });
-      expect(await statusOf(createToken())).toBe(503);
-      expect(reasons()[0]).toContain('it answered 302 and not 200');
-      expect(await other.asked()).toEqual([]);
-    } finally {
-      await other.stop();
-    }
+    await idp.fault({ fault: 'redirect', target: `${other.issuer}/jwks`, only });
+    expect(await statusOf(createToken())).toBe(503);
+    expect(reasons()[0]).toContain('it answered 302 and not 200');
+    expect(await other.asked()).toEqual([]);
+    await other.stop();
   });
 
   it.each([

@@ -91,25 +91,6 @@ describe('Expect: 100-continue', () => {
   });
 });
 
-describe('a request that is no HTTP', () => {
-  it.each([
-    ['garbage', 'GARBAGE\r\n\r\n'],
-    ['both lengths', head('Content-Length: 2', 'Transfer-Encoding: chunked')],
-    ['two lengths', head('Content-Length: 2', 'Content-Length: 3')],
-    ['a bad chunk', `${head('Transfer-Encoding: chunked')}zz\r\n`],
-    ['a folded header', head('X-A: b', ' c')],
-    ['no Host', `POST ${INGEST} HTTP/1.1\r\nContent-Length: 0\r\n\r\n`],
-    ['an expectation', `${head('Content-Length: 2', 'Expect: the-impossible', 'Connection: close')}{}`],
-  ])('is told so in the common shape, with a request id: %s', async (_name, bytes) => {
-    const wire = await openWire(gpd.port);
-    wire.send(bytes);
-    const reply = lastReply((await wire.closed).text);
-    expect([400, 417]).toContain(reply.status);
-    expect(JSON.parse(reply.body)).toMatchObject({ error: expect.stringMatching(/^[a-z-]+$/) });
-    expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
-  });
-});
-
 const MEGA = 1024 * 1024;
 
 interface Sent {

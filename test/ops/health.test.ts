@@ -4,9 +4,9 @@ import { expectError, INGEST, REQUEST_ID } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 
-const VERSION = (
-  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-).version;
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
 
 let gpd: Gpd;
 beforeAll(async () => {
@@ -14,58 +14,45 @@ beforeAll(async () => {
 });
 afterAll(() => gpd.stop());
 
-describe('health', () => {
-  it('GET /healthz is alive and says its version', async () => {
-    const reply = await ask(gpd.url, '/healthz');
-    expect(reply.status).toBe(200);
-    expect(reply.json()).toEqual({ status: 'ok', version: VERSION });
-    expect(reply.headers['cache-control']).toBe('no-store');
-    expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
-  });
-
-  it('GET /readyz is ready', async () => {
-    const reply = await ask(gpd.url, '/readyz');
-    expect(reply.status).toBe(200);
-    const housekeeping = { completeAt: null, retentionAt: null };
-    expect(reply.json()).toEqual({ status: 'ready', notReady: [], degraded: [], housekeeping });
-  });
+it('GET /healthz is alive and says its version, and GET /readyz is ready', async () => {
+  const health = await ask(gpd.url, '/healthz');
+  expect(health.status).toBe(200);
+  expect(health.json()).toEqual({ status: 'ok', version });
+  expect(health.headers['cache-control']).toBe('no-store');
+  const ready = await ask(gpd.url, '/readyz');
+  expect(ready.status).toBe(200);
+  const housekeeping = { completeAt: null, retentionAt: null };
+  expect(ready.json()).toEqual({ status: 'ready', notReady: [], degraded: [], housekeeping });
 });
 
-describe('GET /', () => {
-  it('says what this is, as JSON and as a page, and neither its tenants nor its version', async () => {
-    const reply = await ask(gpd.url, '/');
-    expect(reply.status).toBe(200);
-    expect(reply.json()).toMatchObject({ service: 'gpd', reference: '/docs', openapi: '/openapi.json' });
-    const page = await ask(gpd.url, '/', { headers: { accept: 'text/html' } });
-    expect(page.headers['content-type']).toContain('text/html');
-    expect(page.text).toContain('href="/my-data"');
-    for (const body of [reply.text, page.text]) expect(body).not.toMatch(/acme|\d\.\d\.\d/);
-  });
+it('GET / says what this is, as JSON and as a page, and neither its tenants nor its version', async () => {
+  const reply = await ask(gpd.url, '/');
+  expect(reply.status).toBe(200);
+  expect(reply.json()).toMatchObject({ service: 'gpd', reference: '/docs', openapi: '/openapi.json' });
+  const page = await ask(gpd.url, '/', { headers: { accept: 'text/html' } });
+  expect(page.headers['content-type']).toContain('text/html');
+  expect(page.text).toContain('href="/my-data"');
+  for (const body of [reply.text, page.text]) expect(body).not.toMatch(/acme|\d\.\d\.\d/);
 });
 
 describe('what is not there', () => {
   it.each([
     '/nothing',
-    '/_fp',
     '/_fp/i',
     '/_fp/i/v2',
     `${INGEST}/`,
     `${INGEST}/x`,
-    '/healthz/x',
     '/v1',
     '//_fp/i/v1',
     '/%2e%2e/healthz',
   ])('404 for GET and POST %s', async (path) => {
     expectError(await ask(gpd.url, path), 'not-found');
-    const posted = await ask(gpd.url, path, { method: 'POST', body: '{}' });
-    expectError(posted, 'not-found');
+    expectError(await ask(gpd.url, path, { method: 'POST', body: '{}' }), 'not-found');
   });
 
-  it.each(['/HEALTHZ', '/Console', '/ME', '/PRIVACY/dsar', '/V1/agent.js', '/_FP/pubkey?kid=acme'])(
+  it.each(['/HEALTHZ', '/Console', '/ME', '/PRIVACY/dsar', '/_FP/pubkey?kid=acme'])(
     'a path is compared by case, as a proxy before it does: %s',
-    async (path) => {
-      expectError(await ask(gpd.url, path), 'not-found');
-    },
+    async (path) => void expectError(await ask(gpd.url, path), 'not-found'),
   );
 
   it.each(['/%', '/%zz', '/%ff', '/assets/%zz'])('%s is a caller error', async (path) => {
@@ -82,8 +69,6 @@ describe('another method', () => {
     ['POST', '/healthz', 'GET'],
     ['DELETE', '/readyz', 'GET'],
     ['POST', '/_fp/pubkey?kid=acme', 'GET'],
-    ['PUT', INGEST, 'POST'],
-    ['DELETE', INGEST, 'POST'],
     ['PATCH', INGEST, 'POST'],
     ['GET', INGEST, 'POST'],
     ['POST', '/v1/decisions/x', 'GET'],
@@ -114,26 +99,24 @@ describe('another method', () => {
   });
 });
 
-describe('every answer', () => {
-  it('has a request id of its own and gives nothing away about the server', async () => {
-    const replies = await Promise.all(
-      [
-        '/healthz',
-        '/readyz',
-        '/nothing',
-        '/_fp/pubkey',
-        '/_fp/pubkey?kid=acme',
-        '/v1/decisions/x',
-        INGEST,
-      ].map((path) => ask(gpd.url, path, { headers: { 'x-request-id': 'req_mine' } })),
-    );
-    const ids = replies.map((reply) => String(reply.headers['x-request-id']));
-    for (const id of ids) expect(id).toMatch(REQUEST_ID);
-    expect(new Set(ids).size).toBe(ids.length);
-    for (const reply of replies) {
-      expect(reply.headers).not.toHaveProperty('x-powered-by');
-      expect(reply.headers).not.toHaveProperty('server');
-      expect(reply.headers['x-content-type-options']).toBe('nosniff');
-    }
-  });
+it('every answer has a request id of its own and gives nothing away about the server', async () => {
+  const paths = [
+    '/healthz',
+    '/readyz',
+    '/nothing',
+    '/_fp/pubkey',
+    '/_fp/pubkey?kid=acme',
+    '/v1/decisions/x',
+    INGEST,
+  ];
+  const headers = { 'x-request-id': 'req_mine' };
+  const replies = await Promise.all(paths.map((path) => ask(gpd.url, path, { headers })));
+  const ids = replies.map((reply) => String(reply.headers['x-request-id']));
+  for (const id of ids) expect(id).toMatch(REQUEST_ID);
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const reply of replies) {
+    expect(reply.headers).not.toHaveProperty('x-powered-by');
+    expect(reply.headers).not.toHaveProperty('server');
+    expect(reply.headers['x-content-type-options']).toBe('nosniff');
+  }
 });

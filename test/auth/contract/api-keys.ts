@@ -28,14 +28,7 @@ export function apiKeyContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    it('refuses a key of an unknown tenant', async () => {
-      expect(await createApiKeyStore(db.database).insert(createKey('nobody', 'k-0'), operatorAt(NOW))).toBe(
-        false,
-      );
-      expect(await other.read('api_keys').where({ id: 'k-0' })).toEqual([]);
-    });
-
-    it('keeps every field, lists by tenant and age, and one tenant alone', async () => {
+    it('keeps every field, lists by tenant and age, and none of an unknown tenant', async () => {
       const [one, two] = [await addTenant(db.database, 'list-1'), await addTenant(db.database, 'list-2')];
       const store = createApiKeyStore(db.database);
       const keys = [
@@ -45,10 +38,11 @@ export function apiKeyContract(make: MakeDatabase): void {
       ];
       for (const key of [keys[1]!, keys[2]!, keys[0]!])
         expect(await store.insert(key, operatorAt(NOW))).toBe(true);
-      const listed = (await createApiKeyStore(other).list()).filter(({ kid }) => kid.startsWith('list-'));
-      expect(listed).toEqual(keys);
-      expect(await createApiKeyStore(other).list(one)).toEqual([keys[0], keys[1]]);
-      expect(await createApiKeyStore(other).list('nobody')).toEqual([]);
+      expect(await store.insert(createKey('nobody', 'k-0'), operatorAt(NOW))).toBe(false);
+      const { list } = createApiKeyStore(other);
+      expect((await list()).filter(({ kid }) => kid.startsWith('list-'))).toEqual(keys);
+      expect(await list(one)).toEqual([keys[0], keys[1]]);
+      expect(await list('nobody')).toEqual([]);
     });
 
     it('takes neither an id nor a hash twice', async () => {
@@ -57,9 +51,8 @@ export function apiKeyContract(make: MakeDatabase): void {
       const key = createKey(kid, 'k-once');
       await store.insert(key, operatorAt(NOW));
       await expect(store.insert(key, operatorAt(NOW))).rejects.toThrow();
-      await expect(
-        store.insert(createKey(kid, 'k-other', { hash: key.hash }), operatorAt(NOW)),
-      ).rejects.toThrow();
+      const sameHash = createKey(kid, 'k-other', { hash: key.hash });
+      await expect(store.insert(sameHash, operatorAt(NOW))).rejects.toThrow();
       expect(await store.list(kid)).toEqual([key]);
     });
 
@@ -68,13 +61,11 @@ export function apiKeyContract(make: MakeDatabase): void {
       const store = createApiKeyStore(db.database);
       const key = createKey(kid, 'k-revoked');
       await store.insert(key, operatorAt(NOW));
-      expect(await store.revoke('k-revoked', operatorAt(NOW + 5))).toEqual({ ...key, revokedAt: NOW + 5 });
-      expect(await createApiKeyStore(other).revoke('k-revoked', operatorAt(NOW + 9))).toEqual({
-        ...key,
-        revokedAt: NOW + 5,
-      });
+      const stored = { ...key, revokedAt: NOW + 5 };
+      expect(await store.revoke('k-revoked', operatorAt(NOW + 5))).toEqual(stored);
+      expect(await createApiKeyStore(other).revoke('k-revoked', operatorAt(NOW + 9))).toEqual(stored);
       expect(await store.revoke('k-none', operatorAt(NOW))).toBeNull();
-      expect(await createApiKeyStore(other).list(kid)).toEqual([{ ...key, revokedAt: NOW + 5 }]);
+      expect(await createApiKeyStore(other).list(kid)).toEqual([stored]);
     });
 
     it('answers two who revoke at once with what is stored', async () => {

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createTree } from '../../../packaging/tree.mjs';
-import { type Ran, spawnGpd, tempDir } from '../../support/command.ts';
+import { type Ran, runProgram, tempDir } from '../../support/command.ts';
 import { initGpd } from '../../support/server.ts';
 
 /** Messages of an installation without SQLite's native module, as after `npm install --ignore-scripts`. */
@@ -20,13 +20,8 @@ beforeAll(() => {
   copyFileSync(source, join(root, 'bin/native.mjs'));
 });
 
-async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
-  const { child, output, exited } = spawnGpd(args, { env, program });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 50_000);
-  const exit = await exited;
-  clearTimeout(timer);
-  return { ...exit, ...output };
-}
+const run = (args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> =>
+  runProgram(args, { env, program });
 
 function expectRemedy(ran: Ran): void {
   expect(ran).toMatchObject({ code: 78, signal: null, stdout: '' });

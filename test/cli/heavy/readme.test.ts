@@ -31,19 +31,12 @@ it('README’s five minutes work as they are pasted', async () => {
   // The server replaces the shell (exec), so that both end together.
   const server = paste(first.replace('\ngpd serve\n', '\nexec node bin/gpd serve\n'));
   try {
-    await expect
-      .poll(
-        () =>
-          ask(`http://127.0.0.1:${port}`, '/readyz').then(
-            (reply) => reply.status,
-            () => 0,
-          ),
-        {
-          timeout: 60_000,
-          interval: 50,
-        },
-      )
-      .toBe(200);
+    const isReady = () =>
+      ask(`http://127.0.0.1:${port}`, '/readyz').then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+    await expect.poll(isReady, { timeout: 60_000, interval: 50 }).toBe(true);
     expect([furtherBlocks, keys.length]).toEqual([[], 2]);
     const marked = [...otherBlocks, rotation, tenants, ...keys].map(
       (block, i) => `printf '\\n== %s\\n' ${i}\n${block}`,

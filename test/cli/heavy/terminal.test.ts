@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { gpdJson, PROGRAM, tempDir } from '../../support/command.ts';
+import { PROGRAM, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
@@ -26,12 +26,7 @@ interface Shown {
 }
 
 /** Runs gpd on a terminal of 120 columns and types `typed` at its first question. */
-function inTerminal(
-  args: readonly string[],
-  env: Record<string, string>,
-  typed = '',
-  asks = 'Type yes',
-): Promise<Shown> {
+function inTerminal(args: readonly string[], env: object, typed = '', asks = 'Type yes'): Promise<Shown> {
   const command = ['stty cols 120 rows 30;', process.execPath, PROGRAM, ...args].join(' ');
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], TERM: 'xterm-256color', ...env },
@@ -73,8 +68,8 @@ describeWithTool('cli/terminal', missingScript(), () => {
   });
 
   it('gpd top draws in place until q', async () => {
-    const { dataDir } = await createOwn();
-    const shown = await inTerminal(['top'], { GPD_DATA_DIR: dataDir }, 'q', '2 entries');
+    const { env } = await createOwn();
+    const shown = await inTerminal(['top'], env, 'q', '2 entries');
     expect(shown.code).toBe(0);
     expect(shown.text).toMatch(/verdicts +0\.0 a second/);
     expect(shown.text).toContain('press q to quit');
@@ -82,8 +77,8 @@ describeWithTool('cli/terminal', missingScript(), () => {
 
   it('a destructive command asks, and goes on for yes alone', async () => {
     const mine = await createOwn();
-    const env = { GPD_DATA_DIR: mine.dataDir };
-    await gpdJson(['keys', 'rotate', KID], { env });
+    const { env } = mine;
+    await mine.json(`keys rotate ${KID}`);
     const state = async (): Promise<unknown> =>
       (await mine.query('SELECT state FROM seal_keys WHERE generation = 1'))[0]?.['state'];
     const no = await inTerminal(['keys', 'destroy', KID, '1'], env, 'y');

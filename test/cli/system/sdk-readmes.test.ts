@@ -5,21 +5,14 @@ import { gpdJson, PROGRAM, spawnTool, tempDir } from '../../support/command.ts';
 
 /** Runs the gpd commands in the READMEs of the SDKs word by word; the SDKs' own tests run the rest. */
 
-const SDKS = ['node', 'python', 'go', 'java'];
-
-function setUpOf(name: string): string {
+const setUps = ['node', 'python', 'go', 'java'].map((name) => {
   const text = readFileSync(new URL(`../../../sdk/${name}/README.md`, import.meta.url), 'utf8');
-  const [, block = ''] = /^```sh\n(gpd [\s\S]*?)^```$/m.exec(text) ?? [];
-  return block;
-}
+  return /^```sh\n(gpd [\s\S]*?)^```$/m.exec(text)?.[1];
+});
 
 describe('the set-up in the READMEs of the SDKs', () => {
-  it.each(SDKS)('%s has the same as the others, before its first program', (name) => {
-    expect(setUpOf(name)).not.toBe('');
-    expect(setUpOf(name)).toBe(setUpOf('node'));
-    const text = readFileSync(new URL(`../../../sdk/${name}/README.md`, import.meta.url), 'utf8');
-    expect(text.indexOf(setUpOf(name))).toBeLessThan(text.indexOf('## May I?'));
-  });
+  it('is the same in each', () =>
+    expect(new Set(setUps)).toEqual(new Set([expect.stringContaining('gpd ')])));
 
   it('leaves a purpose and a key, and a shell in which gpd still runs', async () => {
     const bin = tempDir('bin');
@@ -31,7 +24,7 @@ describe('the set-up in the READMEs of the SDKs', () => {
       PATH: `${bin}${delimiter}${process.env['PATH']}`,
     };
     await gpdJson(['init', '--tenant', 'shop', '--origin', 'https://shop.example'], { env });
-    const script = `${setUpOf('node')}printf '%s %s\\n' "$GPD_CONSENT_URL" "$GPD_CONSENT_KEY"; gpd consent purposes list shop --json`;
+    const script = `${setUps[0]}printf '%s %s\\n' "$GPD_CONSENT_URL" "$GPD_CONSENT_KEY"; gpd consent purposes list shop --json`;
     const { output, exited } = spawnTool('sh', ['-ec', script], { env });
     expect([await exited, output.stderr]).toEqual([{ code: 0, signal: null }, '']);
     expect(output.stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080 gpd_sk_[\w-]{43}$/m);

@@ -45,8 +45,8 @@ it('what was ended since the backup is ended again after its restore, and told',
   const server = await startGpd({ dataDir });
   const restored = apiOf(server, api.keys);
   expect((await restored.get('/v1/consent/purposes', api.keys.secret)).status).toBe(200);
-  for (const ended of [api.keys['read-only'], session])
-    expectError(await restored.get('/v1/consent/purposes', ended), 'unauthenticated');
+  for (const credential of [api.keys['read-only'], session])
+    expectError(await restored.get('/v1/consent/purposes', credential), 'unauthenticated');
   expect((await pubkeyOf(server.url, KID)).status).toBe(404);
   // The restored database does not know that this bundle was accepted before, so its age has to refuse it.
   expectCore(await post(server.url, old), 'stale');

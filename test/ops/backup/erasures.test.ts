@@ -160,7 +160,7 @@ describe('an erasure after the backup', () => {
     const dropped = JSON.stringify({ dropped: 1, until: '2999-01-01T00:00:00.000Z' });
     for (const [text, problem] of [
       [`garbage\n${log(dataDir)}`, 'erasures.log: line 1 is damaged'],
-      // What was erased since such a backup could not be repeated.
+      // An erasure since such a backup could not be repeated.
       [`${sealLine(outside, 1, dropped)}\n${second}\n`, 'has dropped its lines until 2999-01-01'],
     ] as const) {
       writeFileSync(path, text);

@@ -11,6 +11,8 @@ import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 /** A configuration in which every GPD_RATE_* is off. */
 const UNLIMITED = new Proxy({}, { get: () => null }) as Config;
 
+const LIMIT = { points: 5000, seconds: 60 };
+
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
 const ascending = (a: number, b: number): number => a - b;
 
@@ -24,19 +26,15 @@ export function rateCounterContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    it('counts hits one after another over all nodes', async () => {
+    it('gives each hit on any node a total of its own, one after another and at once', async () => {
       const counters = [createSharedCounter(db.database), createSharedCounter(other)];
-      const hit = { bucket: 'ingest', client: 'serial', windowEnds: 60_000 };
+      const count = (client: string, i: number) =>
+        counters[i % 2]!({ bucket: 'ingest', client, windowEnds: 60_000 });
       const totals: number[] = [];
-      for (let i = 0; i < 10; i += 1) totals.push(await counters[i % 2]!(hit));
+      for (let i = 0; i < 10; i += 1) totals.push(await count('serial', i));
       expect(totals).toEqual(range(10));
-    });
-
-    it('gives each of many hits at once a total of its own, so that exactly the limit is let through', async () => {
-      const counters = [createSharedCounter(db.database), createSharedCounter(other)];
-      const hit = { bucket: 'ingest', client: 'burst', windowEnds: 60_000 };
-      const totals = await Promise.all(Array.from({ length: 100 }, (_, i) => counters[i % 2]!(hit)));
-      expect(totals.sort(ascending)).toEqual(range(100));
+      const burst = await Promise.all(Array.from({ length: 100 }, (_, i) => count('burst', i)));
+      expect(burst.sort(ascending)).toEqual(range(100));
     });
 
     it('lets exactly a large limit through, of which each node counts a thousandth ahead', async () => {
@@ -47,7 +45,7 @@ export function rateCounterContract(make: MakeDatabase): void {
           requestedHits.push(hit.hits ?? 1);
           return count(hit);
         };
-        return createSharedLimiter('consent', { points: 5000, seconds: 60 }, watched, () => 1);
+        return createSharedLimiter('consent', LIMIT, watched, () => 1);
       });
       const answers: number[] = [];
       // At once, in groups and one by one: hits that are being counted must not be lost or counted twice.
@@ -58,12 +56,7 @@ export function rateCounterContract(make: MakeDatabase): void {
       expect(new Set(requestedHits)).toEqual(new Set([5]));
       expect(requestedHits.length).toBeLessThan(3000);
       // The next window begins at zero.
-      const later = createSharedLimiter(
-        'consent',
-        { points: 5000, seconds: 60 },
-        createSharedCounter(other),
-        () => 60_001,
-      );
+      const later = createSharedLimiter('consent', LIMIT, createSharedCounter(other), () => 60_001);
       expect(await later('key')).toBe(0);
     });
 
@@ -92,24 +85,14 @@ export function rateCounterContract(make: MakeDatabase): void {
     });
 
     it('knows the first use of a sign-in state on any node, by its hash, for as long as the state is good', async () => {
-      const nodes = [db.database, other].map(
-        (node) =>
-          createLimiters(UNLIMITED, node, {
-            serverSecret: randomBytes(32),
-            saltOf: () => 'salt',
-            clock: () => 0,
-          }).signIn,
-      );
+      const deps = { serverSecret: randomBytes(32), saltOf: () => 'salt', clock: () => 0 };
+      const nodes = [db.database, other].map((node) => createLimiters(UNLIMITED, node, deps).signIn);
       const use = (node: number, state: string) => nodes[node]?.isFirstUse(state, 600_000);
       const uses = await Promise.all([use(0, 'a'), use(1, 'a'), use(0, 'a'), use(1, 'b')]);
       expect(uses.filter(Boolean)).toHaveLength(2);
       expect([await use(0, 'a'), await use(0, 'b'), await use(1, 'c')]).toEqual([false, false, true]);
-      const stored = other
-        .read('rate_counters')
-        .where({ bucket: 'login-state' })
-
-        .pluck('client');
-      expect(new Set(await stored)).toEqual(new Set(['a', 'b', 'c'].map(sha256Text)));
+      const stored = await other.read('rate_counters').where({ bucket: 'login-state' }).pluck('client');
+      expect(new Set(stored)).toEqual(new Set(['a', 'b', 'c'].map(sha256Text)));
     });
 
     it('waits for no disk and no standby', async () => {

@@ -6,7 +6,7 @@ import { withClosing } from '../../../src/lib/collections.ts';
 import { type DoctorContext, openContext } from '../../../src/ops/doctor/context.ts';
 import { CHECKS, examine, type Report } from '../../../src/ops/doctor/doctor.ts';
 import { Skipped } from '../../../src/ops/doctor/finding.ts';
-import { type Environment, runGpd } from '../../support/command.ts';
+import { runGpd } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { initGpd } from '../../support/server.ts';
@@ -17,25 +17,26 @@ import { NOW, ROWS, type Row } from './rows.ts';
 /** Nothing listens there. */
 const NO_SERVER = { GPD_PORT: '9' };
 
-async function byCommand(env: Environment): Promise<Report> {
-  return JSON.parse((await runGpd(['doctor', '--json'], { env })).stdout) as Report;
-}
-
-/** Runs the checks on a context that the test has changed. */
-function byContext(environment: Environment, change: NonNullable<Row['context']>): Promise<Report> {
-  const opened = openContext(loadConfig({ environment }), { version: '0.1.0', now: NOW });
-  return withClosing(opened, async (base: DoctorContext & { close(): Promise<void> }) =>
-    examine({ ...base, ...change(base) }),
-  );
-}
-
-async function reportOf({ sql = [], files, env, context }: Omit<Row, 'id' | 'status' | 'detail'>) {
+async function reportOf({
+  sql = [],
+  files,
+  env,
+  context,
+}: Omit<Row, 'id' | 'status' | 'detail'>): Promise<Report> {
   const { dataDir } = await initGpd();
   if (sql.length > 0) await execute(dataDir, ...sql);
   files?.(dataDir);
-  const settings = { GPD_DATA_DIR: dataDir, ...NO_SERVER, ...env };
-  return context ? byContext(settings, context) : byCommand(settings);
+  const environment = { GPD_DATA_DIR: dataDir, ...NO_SERVER, ...env };
+  if (!context)
+    return JSON.parse((await runGpd(['doctor', '--json'], { env: environment })).stdout) as Report;
+  const opened = openContext(loadConfig({ environment }), { version: '0.1.0', now: NOW });
+  return withClosing(opened, async (base: DoctorContext & { close(): Promise<void> }) =>
+    examine({ ...base, ...context(base) }),
+  );
 }
+
+const failureOf = (job: string, since: number): string =>
+  `INSERT INTO job_failures VALUES ('${KID}', '${job}', ${since}, 'Error')`;
 
 describe.concurrent('the checks of gpd doctor', () => {
   it.each(ROWS.map((row) => [row.id, row.status, row.detail, row] as const))(
@@ -87,17 +88,12 @@ describe.concurrent('the checks of gpd doctor', () => {
   });
 
   it('names five and counts the rest', async () => {
-    const failing = Array.from(
-      { length: 9 },
-      (_, i) => `INSERT INTO job_failures VALUES ('${KID}', 'job-${i}', 1, 'Error')`,
-    );
-    const { checks } = await reportOf({ sql: failing });
+    const { checks } = await reportOf({ sql: Array.from({ length: 9 }, (_, i) => failureOf(`job-${i}`, 1)) });
     expect(checks.find(({ id }) => id === 'jobs.failing')?.detail).toMatch(/job-4.* and 4 more$/);
   });
 
   it('a job that failed a moment ago has the time of a few runs', async () => {
-    const sql = [`INSERT INTO job_failures VALUES ('${KID}', 'job', ${Date.now() - 9 * 60_000}, 'Error')`];
-    const { checks } = await reportOf({ sql });
+    const { checks } = await reportOf({ sql: [failureOf('job', Date.now() - 9 * 60_000)] });
     expect(checks.find(({ id }) => id === 'jobs.failing')?.status).toBe('skipped');
   });
 

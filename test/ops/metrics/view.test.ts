@@ -11,21 +11,14 @@ describe('the label of a path', () => {
     ['/_fp/i/v1', '/_fp/i/v1'],
     ['/v1/decisions/req_01ABC', '/v1/decisions/{requestId}'],
     ['/v1/consent/proofs/41', '/v1/consent/proofs/{seq}'],
-    ['/v1/decisions/', 'other'],
     ['/v1/decisions/a/b', 'other'],
     ['/v1/ledger/tile/0/x001', '/v1/ledger/tile/'],
     ['/ledger/shop/checkpoint', '/ledger/'],
-    ['/assets/demo.css', '/assets/'],
     ['/', 'other'],
     ['/wp-admin?x=1', 'other'],
     ['/_fp/i/v1/', 'other'],
   ])('%s is %s', (path, expected) => {
     expect(label(path)).toBe(expected);
-  });
-
-  it('is one of few, whatever is asked for', () => {
-    const labels = new Set(Array.from({ length: 5000 }, (_, i) => label(`/v1/x${i}/${i}`)));
-    expect([...labels]).toEqual(['other']);
   });
 });
 
@@ -58,7 +51,7 @@ describe('what gpd top reads', () => {
       200: 100,
       503: 1,
     });
-    expect(totalOf(parseExposition('a 1\n'), 'b')).toBeNull();
+    expect(totalOf(samples, 'c')).toBeNull();
   });
 
   it.each([
@@ -93,12 +86,9 @@ describe('what gpd top reads', () => {
     expect(topText(view).join('\n')).toMatch(
       /verdicts +80\.0 a second[\s\S]*ROUTE[\s\S]*\/_fp\/i\/v1 +105\.0[\s\S]*GROUP[\s\S]*record +10\.0 +7/,
     );
-  });
-
-  it('a server that was started anew counts from nothing', () => {
-    const before = { at: 0, samples: parseExposition(text(1000, 900, 0)) };
-    const after = { at: 1000, samples: parseExposition(text(20, 10, 0)) };
-    expect(viewOf(before, after)).toMatchObject({ requestsPerSecond: 20, verdictsPerSecond: 10 });
+    // A server that was started anew counts from nothing.
+    const restarted = { at: 4000, samples: parseExposition(text(20, 10, 0)) };
+    expect(viewOf(after, restarted)).toMatchObject({ requestsPerSecond: 20, verdictsPerSecond: 10 });
   });
 
   it('says nothing where nothing is known, and never NaN', () => {

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -21,10 +21,7 @@ function commandIn(folder: string): string {
   program(join(folder, 'bin/id'), '#!/bin/sh\n[ "$1" = gpd ] || echo 0\n');
   program(join(folder, 'bin/setpriv'), '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n');
   writeFileSync(join(folder, 'lib/bin/gpd'), 'process.stdout.write(JSON.stringify(process.env))');
-  writeFileSync(
-    join(folder, 'lib/bin/environment.mjs'),
-    readFileSync(join(PROJECT, 'bin/environment.mjs'), 'utf8'),
-  );
+  copyFileSync(join(PROJECT, 'bin/environment.mjs'), join(folder, 'lib/bin/environment.mjs'));
   const text = readFileSync(join(PROJECT, 'packaging/debian/gpd'), 'utf8')
     .replaceAll('/usr/lib/gpd/', `${folder}/lib/`)
     .replaceAll('/etc/gpd/', `${folder}/etc/`)
@@ -33,18 +30,12 @@ function commandIn(folder: string): string {
   return join(folder, 'gpd');
 }
 
-function runWith(environmentFile: string) {
+function environmentOf(environmentFile: string): Record<string, string> {
   const folder = tempDir('command');
   const command = commandIn(folder);
   writeFileSync(join(folder, 'etc/gpd.env'), environmentFile);
-  return spawnSync('sh', [command], {
-    encoding: 'utf8',
-    env: { PATH: `${join(folder, 'bin')}:/usr/bin:/bin`, GPD_LOG_LEVEL: 'info' },
-  });
-}
-
-function environmentOf(environmentFile: string): Record<string, string> {
-  const { stdout, stderr, status } = runWith(environmentFile);
+  const env = { PATH: `${join(folder, 'bin')}:/usr/bin:/bin`, GPD_LOG_LEVEL: 'info' };
+  const { stdout, stderr, status } = spawnSync('sh', [command], { encoding: 'utf8', env });
   expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
   return JSON.parse(stdout) as Record<string, string>;
 }
@@ -66,21 +57,17 @@ describe('the Debian command', () => {
   });
 
   it('takes the file before its own environment, as the unit does, and passes a documented sender on', () => {
-    const text = 'GPD_SMTP_FROM=Privacy <privacy@shop.example>\nGPD_LOG_LEVEL=warn\n';
-    expect(environmentOf(text)).toMatchObject({
-      GPD_SMTP_FROM: 'Privacy <privacy@shop.example>',
-      GPD_LOG_LEVEL: 'warn',
-    });
+    const lines = { GPD_SMTP_FROM: 'Privacy <privacy@shop.example>', GPD_LOG_LEVEL: 'warn' };
+    const text = Object.entries(lines).map(([name, value]) => `${name}=${value}\n`);
+    expect(environmentOf(text.join(''))).toMatchObject(lines);
   });
 
   it('does nothing where the file cannot be read as one', () => {
     const folder = tempDir('unread');
     const command = commandIn(folder);
     mkdirSync(join(folder, 'etc/gpd.env'));
-    const { stdout, status } = spawnSync('sh', [command], {
-      encoding: 'utf8',
-      env: { PATH: `${join(folder, 'bin')}:/usr/bin:/bin` },
-    });
+    const env = { PATH: `${join(folder, 'bin')}:/usr/bin:/bin` };
+    const { stdout, status } = spawnSync('sh', [command], { encoding: 'utf8', env });
     expect({ stdout, failed: status !== 0 }).toEqual({ stdout: '', failed: true });
   });
 });

@@ -39,10 +39,8 @@ it('counts bundles, classes, checks, routes and batches', async () => {
   expectCore(await post(gpd.url, bundle), 'ok');
   expectCore(await post(gpd.url, createBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
   expectCore(await post(gpd.url, bundle), 'replay');
-  expectCore(
-    await post(gpd.url, createBundle(gpd.targets[0]!, { consent: { purposes: [] } })),
-    'consent-missing',
-  );
+  const without = createBundle(gpd.targets[0]!, { consent: { purposes: [] } });
+  expectCore(await post(gpd.url, without), 'consent-missing');
   const check = (): Promise<Response> =>
     fetch(`${gpd.url}/v1/consent/can-process`, {
       method: 'POST',
@@ -52,28 +50,18 @@ it('counts bundles, classes, checks, routes and batches', async () => {
   await expect.poll(async () => (await check()).status).toBe(200);
   await fetch(`${gpd.url}/v1/decisions/req_1`);
   const samples = parseExposition(await scrape(port));
-  expect(sumByLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({
-    ...before,
-    stale: 1,
-    ok: 1,
-    replay: 1,
-    'consent-missing': 1,
-  });
+  const answers = { stale: 1, ok: 1, replay: 1, 'consent-missing': 1 };
+  expect(sumByLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({ ...before, ...answers });
   expect(totalOf(samples, 'gpd_verdicts_total')).toBe(1);
   expect(sumByLabel(samples, 'gpd_consent_checks_total', 'reason')).toEqual({ 'never-asked': 1 });
   const routes = sumByLabel(samples, 'gpd_requests_total', 'route');
   expect(routes).toMatchObject({ '/_fp/i/v1': 4, '/v1/decisions/{requestId}': 1 });
-  const statuses = samples.filter(
+  const series = samples.filter(
     ({ name, labels }) => name === 'gpd_requests_total' && labels['route'] === '/_fp/i/v1',
   );
-  expect(new Set(statuses.map(({ labels }) => labels['status']))).toEqual(
-    new Set(['200', '400', '409', '451']),
-  );
+  expect(series.map(({ labels }) => labels['status']).sort()).toEqual(['200', '400', '409', '451']);
   expect(sumByLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(4);
-  expect(sumByLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({
-    record: 2,
-    decide: 1,
-  });
+  expect(sumByLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({ record: 2, decide: 1 });
   expect(totalOf(samples, 'gpd_ledger_entries')).toBe(2);
   expect(totalOf(samples, 'gpd_tenants')).toBe(1);
   expect(totalOf(samples, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
@@ -111,16 +99,16 @@ describe('GET /metrics', () => {
   });
 
   it('a client that leaves is no answer', async () => {
-    const before = sumByLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
+    const leftCount = async (): Promise<number> =>
+      sumByLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
+    const before = await leftCount();
     const wire = await openWire(gpd.port);
     wire.send(
       'POST /_fp/i/v1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
     );
     await new Promise((resolve) => setTimeout(resolve, 100));
     wire.close();
-    const now = async (): Promise<number> =>
-      sumByLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
-    await expect.poll(now).toBe(before + 1);
+    await expect.poll(leftCount).toBe(before + 1);
   });
 
   it('is on its own listener alone, and answers nothing else', async () => {
@@ -135,42 +123,29 @@ describe('GET /metrics', () => {
 
   it('gpd top reads it', async () => {
     const load = setInterval(() => void post(gpd.url, createBundle(gpd.targets[0]!)), 20);
-    const view = await gpd.json<{ source: string; verdictsPerSecond: number; routes: { route: string }[] }>([
-      'top',
-    ]);
+    const view = await gpd.json<{ verdictsPerSecond: number }>(['top']);
     clearInterval(load);
-    expect(view.source).toBe('metrics');
+    expect(view).toMatchObject({ source: 'metrics', routes: [{ route: '/_fp/i/v1' }] });
     expect(view.verdictsPerSecond).toBeGreaterThan(1);
-    expect(view.routes[0]?.route).toBe('/_fp/i/v1');
     const words = await gpd.cli(['top', '--url', `http://127.0.0.1:${PORT}`]);
     expect(words.stdout).toMatch(/verdicts +[\d.]+ a second/);
     const failed = await gpd.cli(['top', '--url', 'http://127.0.0.1:9/metrics']);
     expect(failed).toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('an address that is none, or taken, is 78', async () => {
+  it('an address that is taken is 78', async () => {
     const { dataDir } = await initGpd();
-    for (const [listen, word] of [
-      ['9100', 'HOST:PORT'],
-      [`127.0.0.1:${PORT}`, 'EADDRINUSE'],
-    ] as const) {
-      const env = { GPD_DATA_DIR: dataDir, GPD_METRICS_LISTEN: listen };
-      const ran = await runGpd(['serve', '--port', '0'], { env });
-      expect(ran.code).toBe(78);
-      expect(ran.stderr).toContain(word);
-    }
+    const env = { GPD_DATA_DIR: dataDir, GPD_METRICS_LISTEN: `127.0.0.1:${PORT}` };
+    const ran = await runGpd(['serve', '--port', '0'], { env });
+    expect(ran.code).toBe(78);
+    expect(ran.stderr).toContain('EADDRINUSE');
   });
 
-  it.each([
-    ['127.0.0.1:9100', { host: '127.0.0.1', port: 9100 }],
-    ['[::1]:9100', { host: '::1', port: 9100 }],
-    ['metrics.internal:1', { host: 'metrics.internal', port: 1 }],
-  ])('listens on %s', (text, expected) => {
-    expect(parseListen(text)).toEqual(expected);
-  });
-
-  it.each(['', '9100', ':9100', '::1:9100', '127.0.0.1:99999', 'a b:1'])('refuses %j', (text) => {
-    expect(() => parseListen(text)).toThrow(/HOST:PORT/);
+  it('an address is a host and a port', () => {
+    expect(parseListen('[::1]:9100')).toEqual({ host: '::1', port: 9100 });
+    expect(parseListen('metrics.internal:1')).toEqual({ host: 'metrics.internal', port: 1 });
+    for (const text of ['', '9100', ':9100', '::1:9100', '127.0.0.1:99999', 'a b:1'])
+      expect(() => parseListen(text), text).toThrow(/HOST:PORT/);
   });
 });
 

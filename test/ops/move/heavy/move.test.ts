@@ -1,18 +1,18 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { loadConfig } from '../../../../src/config.ts';
 import { sha256Text } from '../../../../src/lib/crypto.ts';
 import { move } from '../../../../src/ops/move.ts';
 import { addApiKey } from '../../../support/api-key.ts';
-import { gpdJson, runGpd, tempDir } from '../../../support/command.ts';
+import { type Ran, runGpd, tempDir } from '../../../support/command.ts';
 import { KID } from '../../../support/constants.ts';
 import { postJson } from '../../../support/http.ts';
 import { missingPostgres, sharedPostgres } from '../../../support/postgres.ts';
 import { browserHeaders } from '../../../support/samples.ts';
 import { createBundle } from '../../../support/seal.ts';
-import { startGpd } from '../../../support/server.ts';
+import { type Gpd, startGpd } from '../../../support/server.ts';
 import { describeWithTool } from '../../../support/tools.ts';
 
 interface Moved {
@@ -20,111 +20,121 @@ interface Moved {
   readonly logs: readonly { readonly kid: string; readonly size: number; readonly root: string }[];
 }
 
-/** Creates an installation with a verdict, a grant and a key. @returns its answers about them too */
-async function createUsedInstallation() {
-  const gpd = await startGpd();
-  const key = await addApiKey(gpd);
-  const [target] = gpd.targets;
-  if (!target) throw new Error('no tenant');
-  const { text } = await postJson(gpd.url, '/_fp/i/v1', createBundle(target), browserHeaders());
-  const { requestId } = JSON.parse(text) as { requestId: string };
-  await gpd.json(['consent', 'grant', KID, 'erika', 'device-identification']);
-  const answers = await askAll(gpd.url, key, requestId);
-  await gpd.stop();
-  return { dataDir: gpd.dataDir, key, requestId, answers };
-}
-
 const authorised = (key: string) => ({ authorization: `Bearer ${key}` });
 
-async function askAll(url: string, key: string, requestId: string): Promise<unknown[]> {
-  const decision = await fetch(`${url}/v1/decisions/${requestId}`, { headers: authorised(key) });
-  const check = { principalId: 'erika', purpose: 'device-identification' };
-  const allowed = await postJson(url, '/v1/consent/can-process', check, authorised(key));
-  // Left out, because it contains the port of the server.
-  const { contestUrl: _, ...decided } = (await decision.json()) as Record<string, unknown>;
-  return [decided, JSON.parse(allowed.text)];
+/** An installation with a verdict, a grant and a key, in its file or in another database. */
+async function createUsed() {
+  const first = await startGpd();
+  const key = await addApiKey(first);
+  const bundle = createBundle(first.targets[0]!);
+  const { text } = await postJson(first.url, '/_fp/i/v1', bundle, browserHeaders());
+  const { requestId } = JSON.parse(text) as { requestId: string };
+  await first.json(['consent', 'grant', KID, 'erika', 'device-identification']);
+  const { dataDir } = first;
+  const settingsOf = (url?: string) => (url === undefined ? {} : { GPD_DATABASE_URL: url });
+
+  const mayProcess = async (url: string, principalId: string): Promise<unknown> => {
+    const check = { principalId, purpose: 'device-identification' };
+    return (await postJson(url, '/v1/consent/can-process', check, authorised(key))).json();
+  };
+  /** Returns what a server answers about the verdict and the grant. */
+  const askAll = async ({ url }: Gpd): Promise<unknown[]> => {
+    const decision = await fetch(`${url}/v1/decisions/${requestId}`, { headers: authorised(key) });
+    // Left out, because it contains the port of the server.
+    const { contestUrl: _, ...decided } = (await decision.json()) as Record<string, unknown>;
+    return [decided, await mayProcess(url, 'erika')];
+  };
+  const answers = await askAll(first);
+  await first.stop();
+
+  const start = (url?: string): Promise<Gpd> => startGpd({ dataDir, settings: settingsOf(url) });
+  const gpd = (line: string, url?: string) =>
+    runGpd(line.split(' '), { env: { GPD_DATA_DIR: dataDir, ...settingsOf(url) } });
+  return {
+    dataDir,
+    answers,
+    askAll,
+    mayProcess,
+    start,
+    gpd,
+    async json<T = unknown>(line: string, url?: string): Promise<T> {
+      const ran = await gpd(`${line} --json`, url);
+      expect(ran).toMatchObject({ code: 0 });
+      return JSON.parse(ran.stdout) as T;
+    },
+    async expectAnswers(url?: string): Promise<void> {
+      const server = await start(url);
+      expect(await askAll(server)).toEqual(answers);
+      await server.stop();
+    },
+  };
 }
 
-const envOf = (dataDir: string, url?: string) => ({
-  GPD_DATA_DIR: dataDir,
-  ...(url === undefined ? {} : { GPD_DATABASE_URL: url }),
-});
+function expectRefused(ran: Ran, code: number, message: string): void {
+  expect(ran).toMatchObject({ code, stderr: expect.stringContaining(message) as string });
+}
 
 describeWithTool('gpd move', await missingPostgres(), () => {
   const createUrl = (): Promise<string> => sharedPostgres().freshUrl();
 
   it('takes everything to PostgreSQL and back, and the old database serves nobody', async () => {
-    const { dataDir, key, requestId, answers } = await createUsedInstallation();
+    const mine = await createUsed();
     const url = await createUrl();
-    const there = await gpdJson<Moved>(['move', '--to', url], { env: envOf(dataDir) });
+    const there = await mine.json<Moved>(`move --to ${url}`);
     expect(there.logs).toEqual([{ kid: KID, size: 3, root: expect.stringMatching(/^.{43}=$/) }]);
     expect(there.rows).toMatchObject({ decisions: 1, consent_openings: 1, ledger_entries: 3, api_keys: 1 });
-    const password = new URL(url).password;
+    const { password } = new URL(url);
     expect(JSON.stringify(there)).not.toContain(password);
 
-    const old = await runGpd(['tenants', 'list'], { env: envOf(dataDir) });
-    expect([old.code, old.stderr]).toEqual([
-      78,
-      expect.stringContaining('the data was moved to postgres://'),
-    ]);
+    const old = await mine.gpd('tenants list');
+    expectRefused(old, 78, 'the data was moved to postgres://');
     expect(old.stderr).not.toContain(password);
-    const again = await runGpd(['move', '--to', url], { env: envOf(dataDir) });
-    expect([again.code, again.stderr]).toEqual([
-      7,
-      expect.stringContaining('was already moved to postgres://'),
-    ]);
+    expectRefused(await mine.gpd(`move --to ${url}`), 7, 'was already moved to postgres://');
 
-    const moved = await startGpd({ dataDir, settings: { GPD_DATABASE_URL: url } });
-    expect(await askAll(moved.url, key, requestId)).toEqual(answers);
+    const moved = await mine.start(url);
+    expect(await mine.askAll(moved)).toEqual(mine.answers);
     await moved.json(['consent', 'withdraw', KID, 'erika', 'device-identification']);
     const busy = await moved.cli(['move', '--to', join(tempDir('back'), 'gpd.db')]);
-    expect([busy.code, busy.stderr]).toEqual([
-      7,
-      expect.stringMatching(/other connections to .*: stop the servers/),
-    ]);
+    expect(busy.code).toBe(7);
+    expect(busy.stderr).toMatch(/other connections to .*: stop the servers/);
     await moved.stop();
 
-    rmSync(join(dataDir, 'gpd.db'));
-    const env = envOf(dataDir, url);
-    const back = await gpdJson<Moved>(['move', '--to', join(dataDir, 'gpd.db')], { env });
+    const file = join(mine.dataDir, 'gpd.db');
+    rmSync(file);
+    const back = await mine.json<Moved>(`move --to ${file}`, url);
     expect(back.logs[0]).toMatchObject({ kid: KID, size: 4 });
-    const home = await startGpd({ dataDir });
-    const [decision, allowed] = await askAll(home.url, key, requestId);
-    expect([decision, allowed]).toMatchObject([answers[0], { allowed: false, reason: 'withdrawn' }]);
+    const home = await mine.start();
+    const withdrawn = { allowed: false, reason: 'withdrawn' };
+    expect(await mine.askAll(home)).toMatchObject([mine.answers[0], withdrawn]);
     expect(await home.json(['consent', 'verify', KID])).toMatchObject({ ok: true, size: 4 });
     await home.stop();
   });
 
   it('goes on after an interruption, also when the source served in between', async () => {
-    const { dataDir, key, requestId, answers } = await createUsedInstallation();
+    const mine = await createUsed();
     const url = await createUrl();
-    const config = loadConfig({ environment: envOf(dataDir) });
     let rows = 0;
-    const interrupted = move(config, url, () => {
+    const interrupted = move(loadConfig({ environment: { GPD_DATA_DIR: mine.dataDir } }), url, () => {
       rows += 1;
       if (rows > 8) throw new Error('interrupted');
     });
     await expect(interrupted).rejects.toThrow('interrupted');
-    const half = await runGpd(['tenants', 'list'], { env: envOf(dataDir, url) });
-    expect([half.code, half.stderr]).toEqual([
-      78,
-      expect.stringContaining('was interrupted: repeat gpd move'),
-    ]);
-    const served = await startGpd({ dataDir });
-    expect(await askAll(served.url, key, requestId)).toEqual(answers);
-    await served.json(['tenants', 'set', KID, 'retention.days=31']);
-    await served.json(['consent', 'withdraw', KID, 'erika', 'device-identification']);
-    await served.stop();
-    await gpdJson(['move', '--to', url], { env: envOf(dataDir) });
-    const moved = await startGpd({ dataDir, settings: { GPD_DATABASE_URL: url } });
-    expect((await askAll(moved.url, key, requestId))[1]).toMatchObject({ reason: 'withdrawn' });
+    expectRefused(await mine.gpd('tenants list', url), 78, 'was interrupted: repeat gpd move');
+    const source = await mine.start();
+    expect(await mine.askAll(source)).toEqual(mine.answers);
+    await source.json(['tenants', 'set', KID, 'retention.days=31']);
+    await source.json(['consent', 'withdraw', KID, 'erika', 'device-identification']);
+    await source.stop();
+    await mine.json(`move --to ${url}`);
+    const moved = await mine.start(url);
+    expect((await mine.askAll(moved))[1]).toMatchObject({ reason: 'withdrawn' });
     await moved.stop();
   });
 
   it('finishes when it was killed between its last two writes', async () => {
-    const { dataDir } = await createUsedInstallation();
+    const mine = await createUsed();
     const url = await createUrl();
-    await gpdJson(['move', '--to', url], { env: envOf(dataDir) });
+    await mine.json(`move --to ${url}`);
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     const { rows } = await client.query(`SELECT value FROM meta WHERE name = 'server-secret'`);
@@ -132,90 +142,57 @@ describeWithTool('gpd move', await missingPostgres(), () => {
     const source = sha256Text((rows[0] as { value: string }).value);
     await client.query(`INSERT INTO meta VALUES ('moving', $1)`, [source]);
     await client.end();
-    expect((await runGpd(['tenants', 'list'], { env: envOf(dataDir, url) })).code).toBe(78);
-    await gpdJson(['move', '--to', url], { env: envOf(dataDir) });
-    expect(await gpdJson(['tenants', 'list'], { env: envOf(dataDir, url) })).toMatchObject([{ kid: KID }]);
+    expect((await mine.gpd('tenants list', url)).code).toBe(78);
+    await mine.json(`move --to ${url}`);
+    expect(await mine.json('tenants list', url)).toMatchObject([{ kid: KID }]);
   });
 
   it('refuses what it cannot fill, and changes nothing', async () => {
-    const { dataDir } = await createUsedInstallation();
-    const other = await createUsedInstallation();
+    const [mine, other] = [await createUsed(), await createUsed()];
     const url = await createUrl();
-    await gpdJson(['move', '--to', url], { env: envOf(other.dataDir) });
-    const full = await runGpd(['move', '--to', url], { env: envOf(dataDir) });
-    expect([full.code, full.stderr]).toEqual([7, expect.stringContaining('already holds an installation')]);
-    const refused = await runGpd(['move', '--to', join(tempDir('same'), 'gpd.db')], { env: envOf(dataDir) });
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--to must be postgres://')]);
+    await other.json(`move --to ${url}`);
     const backup = join(tempDir('backups'), 'b');
-    await gpdJson(['backup', backup], { env: envOf(dataDir) });
-    const onto = await runGpd(['move', '--to', url, '--from', backup], { env: envOf(dataDir) });
-    expect([onto.code, onto.stderr]).toEqual([7, expect.stringContaining('already holds an installation')]);
-    const running = await startGpd({ dataDir });
-    const inUse = await running.cli(['move', '--to', await createUrl()]);
-    expect([inUse.code, inUse.stderr]).toEqual([7, expect.stringContaining('is in use')]);
+    await mine.json(`backup ${backup}`);
+    for (const flags of ['', ` --from ${backup}`])
+      expectRefused(await mine.gpd(`move --to ${url}${flags}`), 7, 'already holds an installation');
+    const file = join(tempDir('same'), 'gpd.db');
+    expectRefused(await mine.gpd(`move --to ${file}`), 2, '--to must be postgres://');
+    const running = await mine.start();
+    expectRefused(await mine.gpd(`move --to ${await createUrl()}`), 7, 'is in use');
     await running.stop();
-    expect((await runGpd(['tenants', 'list'], { env: envOf(dataDir) })).code).toBe(0);
+    await mine.expectAnswers();
   });
 
-  describe('a backup', () => {
-    let installation: Awaited<ReturnType<typeof createUsedInstallation>>;
-    let backup: string;
-    beforeAll(async () => {
-      installation = await createUsedInstallation();
-      backup = join(tempDir('backups'), 'b');
-      await gpdJson(['backup', backup], { env: envOf(installation.dataDir) });
-    });
+  it('a backup of SQLite fills an empty PostgreSQL, and one of PostgreSQL an SQLite file', async () => {
+    const mine = await createUsed();
+    const [first, second] = ['b', 'c'].map((name) => join(tempDir('backups'), name));
+    await mine.json(`backup ${first}`);
+    const url = await createUrl();
+    await mine.json(`move --to ${url} --from ${first}`);
+    const running = await mine.start(url);
+    expect(await mine.askAll(running)).toEqual(mine.answers);
+    expect(await mine.json(`backup ${second}`, url)).toMatchObject({ verified: true });
+    await running.json(['consent', 'grant', KID, 'later', 'device-identification']);
+    await running.stop();
+    rmSync(join(mine.dataDir, 'gpd.db'));
+    await mine.json(`restore ${second}`);
+    expect(existsSync(join(mine.dataDir, 'gpd.db'))).toBe(true);
+    await mine.expectAnswers();
+  });
 
-    it('of SQLite fills an empty PostgreSQL, and one of PostgreSQL an SQLite file', async () => {
-      const url = await createUrl();
-      await gpdJson(['move', '--to', url, '--from', backup], { env: envOf(installation.dataDir) });
-      const onPostgres = await startGpd({
-        dataDir: installation.dataDir,
-        settings: { GPD_DATABASE_URL: url },
-      });
-      expect(await askAll(onPostgres.url, installation.key, installation.requestId)).toEqual(
-        installation.answers,
-      );
-      const second = join(tempDir('backups'), 'c');
-      // The server is still running.
-      expect(await onPostgres.json(['backup', second])).toMatchObject({ verified: true });
-      await onPostgres.json(['consent', 'grant', KID, 'later', 'device-identification']);
-      await onPostgres.stop();
-
-      rmSync(join(installation.dataDir, 'gpd.db'));
-      await gpdJson(['restore', second], { env: envOf(installation.dataDir) });
-      expect(existsSync(join(installation.dataDir, 'gpd.db'))).toBe(true);
-      const onSqlite = await startGpd({ dataDir: installation.dataDir });
-      expect(await askAll(onSqlite.url, installation.key, installation.requestId)).toEqual(
-        installation.answers,
-      );
-      await onSqlite.stop();
-    });
-
-    it('replaces what PostgreSQL holds, all or nothing', async () => {
-      const installation = await createUsedInstallation();
-      const url = await createUrl();
-      const second = join(tempDir('backups'), 'd');
-      await gpdJson(['backup', second], { env: envOf(installation.dataDir) });
-      await gpdJson(['move', '--to', url], { env: envOf(installation.dataDir) });
-      const env = envOf(installation.dataDir, url);
-      await gpdJson(['consent', 'grant', KID, 'late', 'device-identification'], { env });
-      const unasked = await runGpd(['restore', second], { env });
-      expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('--yes')]);
-      await gpdJson(['restore', second, '--yes'], { env });
-      const restored = await startGpd({ dataDir: installation.dataDir, settings: { GPD_DATABASE_URL: url } });
-      expect(await askAll(restored.url, installation.key, installation.requestId)).toEqual(
-        installation.answers,
-      );
-      const check = { principalId: 'late', purpose: 'device-identification' };
-      const lateAnswer = await postJson(
-        restored.url,
-        '/v1/consent/can-process',
-        check,
-        authorised(installation.key),
-      );
-      expect(JSON.parse(lateAnswer.text)).toMatchObject({ allowed: false, reason: 'never-asked' });
-      await restored.stop();
-    });
+  it('a backup replaces what PostgreSQL holds, all or nothing', async () => {
+    const mine = await createUsed();
+    const url = await createUrl();
+    const backup = join(tempDir('backups'), 'd');
+    await mine.json(`backup ${backup}`);
+    await mine.json(`move --to ${url}`);
+    await mine.json(`consent grant ${KID} late device-identification`, url);
+    expectRefused(await mine.gpd(`restore ${backup}`, url), 2, '--yes');
+    await mine.json(`restore ${backup} --yes`, url);
+    const restored = await mine.start(url);
+    expect(await mine.askAll(restored)).toEqual(mine.answers);
+    const late = { allowed: false, reason: 'never-asked' };
+    expect(await mine.mayProcess(restored.url, 'late')).toMatchObject(late);
+    await restored.stop();
   });
 });

@@ -1,7 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readServiceManager } from '../../../../src/config.ts';
 import { type Database, openDatabase } from '../../../../src/db/engine.ts';
 import { databaseAnswers } from '../../../../src/db/meta-store.ts';
@@ -14,25 +13,14 @@ import { describeWithTool } from '../../../support/tools.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-interface Watched {
-  signs: number;
-  misses: number;
-  stop(): void;
-}
-
-function watch(probe: () => Promise<boolean>, watchdogMs = 60): Watched {
+function watch(answers: () => Promise<boolean>, watchdogMs = 60) {
   const counts = { signs: 0, misses: 0 };
-  const watchdog = startWatchdog({
-    watchdogMs,
-    answers: probe,
-    onAlive: () => {
-      counts.signs += 1;
-    },
-    onMiss: () => {
-      counts.misses += 1;
-    },
-  });
-  return Object.assign(counts, { stop: () => watchdog.stop() });
+  const count = (name: keyof typeof counts) => () => {
+    counts[name] += 1;
+  };
+  const deps = { watchdogMs, answers, onAlive: count('signs'), onMiss: count('misses') };
+  const { stop } = startWatchdog(deps);
+  return Object.assign(counts, { stop });
 }
 
 describe('the watchdog', () => {
@@ -72,13 +60,13 @@ describe('the watchdog', () => {
   });
 
   it('goes on when the probe does, and tells the next silence again', async () => {
+    vi.useFakeTimers();
     let well = false;
     const watched = watch(() => Promise.resolve(well));
-    await pause(100);
-    well = true;
-    await pause(100);
-    well = false;
-    await pause(100);
+    for (const next of [true, false, false]) {
+      await vi.advanceTimersByTimeAsync(100);
+      well = next;
+    }
     watched.stop();
     expect(watched.signs).toBeGreaterThan(0);
     expect(watched.misses).toBe(2);
@@ -86,29 +74,26 @@ describe('the watchdog', () => {
 });
 
 describe('the probe of an SQLite database', () => {
-  const open: Database[] = [];
-  afterAll(async () => {
-    for (const database of open) await database.close();
-  });
-  async function createDatabase(): Promise<{ database: Database; dataDir: string }> {
-    const dataDir = join(tempDir('probe'), 'data');
-    mkdirSync(dataDir);
-    const database = await openDatabase({ location: join(dataDir, 'gpd.db'), create: true });
-    open.push(database);
+  let dataDir: string;
+  let database: Database;
+  beforeEach(async () => {
+    dataDir = tempDir('probe');
+    database = await openDatabase({ location: join(dataDir, 'gpd.db'), create: true });
     await migrate(database);
-    return { database, dataDir };
-  }
+  });
+  afterEach(() => database.close());
 
-  it('is answered, and writes nothing', async () => {
-    const { database } = await createDatabase();
+  it('is answered, also by the lock of another process, which no restart would end; and writes nothing', async () => {
     const version = async () => (await database.read.raw('PRAGMA data_version')) as unknown;
     const before = await version();
     expect(await databaseAnswers(database)).toBe(true);
     expect(await version()).toEqual(before);
+    const unlock = await lockDatabase(dataDir);
+    expect(await databaseAnswers(database)).toBe(true);
+    await unlock();
   });
 
   it('is not answered by a writer that one transaction never gives back', async () => {
-    const { database } = await createDatabase();
     let release = (): void => {};
     const blockingWork = database.transaction(
       () =>
@@ -122,17 +107,8 @@ describe('the probe of an SQLite database', () => {
     expect(await databaseAnswers(database)).toBe(true);
   });
 
-  it('is answered by the lock of another process: a restart would not end it', async () => {
-    const { database, dataDir } = await createDatabase();
-    const unlock = await lockDatabase(dataDir);
-    expect(await databaseAnswers(database)).toBe(true);
-    await unlock();
-  });
-
-  it('is not answered by a file that is no database', async () => {
-    const { database } = await createDatabase();
+  it('is not answered by a file that is closed', async () => {
     await database.close();
-    open.pop();
     expect(await databaseAnswers(database)).toBe(false);
   });
 });
@@ -161,7 +137,7 @@ describeWithTool('the probe of a PostgreSQL database', await missingPostgres(), 
     expect(await databaseAnswers(database)).toBe(true);
     proxy.close();
     for (const socket of pipes) socket.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await pause(100);
     expect(await databaseAnswers(database)).toBe(true);
     await database.close();
   });
@@ -177,7 +153,7 @@ describe('what a service manager hands over', () => {
     LISTEN_FDNAMES: 'http:metrics',
   };
 
-  it('is read with its names', () => {
+  it('is read with its names, and nothing of another process’s', () => {
     expect(readServiceManager(environment, 7)).toEqual({
       notifySocket: '/run/systemd/notify',
       watchdogMs: 30_000,
@@ -186,9 +162,6 @@ describe('what a service manager hands over', () => {
         { fd: 4, name: 'metrics' },
       ],
     });
-  });
-
-  it('is nothing without it, and nothing of another process’s', () => {
     const nothing = { notifySocket: null, watchdogMs: null, sockets: [] };
     expect(readServiceManager({}, 7)).toEqual(nothing);
     expect(readServiceManager({ ...environment, NOTIFY_SOCKET: '' }, 8)).toEqual(nothing);

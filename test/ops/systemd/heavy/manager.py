@@ -1,7 +1,6 @@
 """What of systemd a unit of Type=notify with sockets meets: a datagram socket for its words, and listening sockets that
 outlive it. Argument: JSON. Standard input: `start`, `signal NAME`; standard output: one JSON value a line."""
 
-import array
 import json
 import os
 import selectors
@@ -9,7 +8,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 
 spec = json.loads(sys.argv[1])
 lock = threading.Lock()
@@ -34,7 +32,6 @@ def make_listener(given):
 listeners = [make_listener(given) for given in spec["sockets"]]
 words = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 words.bind(spec["notify"])
-words.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 tell(event="sockets", ports=[s.getsockname()[1] if s.family == socket.AF_INET else 0 for s in listeners])
 
 child = 0
@@ -68,7 +65,6 @@ def start():
             become(spec.get("listenPid"))
         finally:
             os._exit(127)
-    tell(event="started", pid=child)
     pid = child
 
     def reap():
@@ -79,17 +75,12 @@ def start():
 
 
 def hear():
-    text, ancillary, _, _ = words.recvmsg(4096, 4096)
-    sender = 0
-    for _, kind, data in ancillary:
-        numbers = array.array("i", data[: len(data) // 4 * 4]).tolist()
-        if kind == socket.SCM_RIGHTS:
-            # BARRIER=1: the sender waits until this is closed (sd_notify_barrier(3)).
-            for fd in numbers:
-                os.close(fd)
-        else:
-            sender = numbers[0]
-    tell(event="notify", text=text.decode(), sender=sender, at=time.monotonic())
+    text, descriptors, _, _ = socket.recv_fds(words, 4096, 16)
+    # BARRIER=1: the sender waits until this is closed (sd_notify_barrier(3)).
+    for descriptor in descriptors:
+        os.close(descriptor)
+    if text != b"BARRIER=1":
+        tell(event="notify", text=text.decode())
 
 
 selector = selectors.DefaultSelector()
