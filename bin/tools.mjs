@@ -2,7 +2,7 @@
 // Lists the programs that the tests need besides Node, with their Debian packages. Run as a program, it prints the missing packages
 // in one line.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -11,12 +11,6 @@ const has = (...names) =>
   (process.env['PATH'] ?? '')
     .split(delimiter)
     .some((folder) => folder !== '' && names.some((name) => existsSync(join(folder, name))));
-
-const hasFaketime = () =>
-  existsSync('/usr/lib') &&
-  readdirSync('/usr/lib').some((name) =>
-    existsSync(join('/usr/lib', name, 'faketime', 'libfaketimeMT.so.1')),
-  );
 
 /**
  * Debian package, the tests that need it, and a check for its programs.
@@ -42,7 +36,6 @@ const TOOLS = [
   ['systemd', 'units and their notices', () => has('systemd-analyze') && has('systemd-notify')],
   ['prometheus', 'alerts', () => has('promtool')],
   ['strace', 'faults of a disk', () => has('strace')],
-  ['libfaketime', 'faults of a clock', hasFaketime],
   ['pgbouncer', 'clusters', () => has('pgbouncer')],
   ['nginx', 'proxies', () => has('nginx')],
   ['caddy', 'proxies', () => has('caddy')],

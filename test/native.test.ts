@@ -1,30 +1,17 @@
 import { chmodSync, chownSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cacheFolder, missingTools, readCache, toolProblem, writeCache } from '../bin/native.mjs';
+import { missingTools, readCache, toolProblem, writeCache } from '../bin/native.mjs';
 import { tempDir } from './support/command.ts';
 
-describe('the tool chain', () => {
-  const machine =
-    (...names: string[]) =>
-    (name: string): boolean =>
-      names.includes(name);
-
-  it('is complete with any of the usual names', () => {
-    expect(missingTools(machine('c++', 'make', 'python3'))).toEqual([]);
-    expect(missingTools(machine('clang++', 'gmake', 'python'))).toEqual([]);
-  });
-
-  it('names what is missing', () => {
-    expect(missingTools(machine('python3'))).toEqual(['a C++ compiler', 'make']);
-    expect(missingTools(machine('g++', 'make'))).toEqual(['Python 3']);
-  });
-
-  it('is asked for in the words of the platform', () => {
-    expect(toolProblem([], 'linux')).toBeNull();
-    expect(toolProblem(['make'], 'linux')).toContain('lacks make: `apt-get install build-essential python3`');
-    expect(toolProblem(['make'], 'darwin')).toContain('`xcode-select --install`');
-  });
+it('names what is missing of the tool chain, in the words of the platform', () => {
+  const missing = (...there: string[]) => missingTools((name: string) => there.includes(name));
+  expect(missing('clang++', 'gmake', 'python')).toEqual([]);
+  expect(missing('python3')).toEqual(['a C++ compiler', 'make']);
+  expect(missing('g++', 'make')).toEqual(['Python 3']);
+  expect(toolProblem([], 'linux')).toBeNull();
+  expect(toolProblem(['make'], 'linux')).toContain('lacks make: `apt-get install build-essential python3`');
+  expect(toolProblem(['make'], 'darwin')).toContain('`xcode-select --install`');
 });
 
 describe('the cache of compiled modules', () => {
@@ -36,11 +23,6 @@ describe('the cache of compiled modules', () => {
     const [name = ''] = readdirSync(cache);
     return { cache, path: join(cache, name) };
   }
-
-  it('is where the user keeps such things', () => {
-    expect(cacheFolder({ XDG_CACHE_HOME: '/srv/cache' })).toBe('/srv/cache/gpd');
-    expect(cacheFolder({})).toMatch(/\/\.cache\/gpd$/);
-  });
 
   it('returns what was stored, for that key alone, and only its owner can read it', () => {
     const { cache, path } = prepareCache();

@@ -44,21 +44,16 @@ describe('npm run sbom', () => {
   });
 
   it.each<readonly [string, (sbom: Sbom) => unknown, RegExp]>([
-    ['lacks one', (sbom) => sbom.components.splice(5, 1), /is installed and not in the SBOM/],
+    ['lacks one', ({ components }) => components.splice(5, 1), /is installed and not in the SBOM/],
     [
       'has another version',
-      (sbom) => Object.assign(sbom.components[7] ?? {}, { version: '0.0.0' }),
+      ({ components }) => Object.assign(components[7] ?? {}, { version: '0.0.0' }),
       /@0\.0\.0 is in the SBOM and not installed/,
     ],
     [
       'has another hash',
-      (sbom) => Object.assign(sbom.components[9] ?? {}, { hashes: [{ alg: 'SHA-512', content: '00' }] }),
+      ({ components }) => Object.assign(components[9]?.hashes[0] ?? {}, { content: '00' }),
       /another hash/,
-    ],
-    [
-      'is of another program',
-      (sbom) => Object.assign(sbom.metadata.component, { name: 'x' }),
-      /this program/,
     ],
   ])('the check finds one that %s', (_what, change, words) => {
     const sbom = readSbom();

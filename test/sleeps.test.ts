@@ -12,7 +12,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'attack/schemathesis.ts': 'keys of the command line, in the time that is promised',
   'attack/smuggling.test.ts': 'the pace at which bytes go to a peer that may be gone',
   'attack/ssrf.test.ts': 'nothing is fetched in two rounds of another process',
-  'fault/clock.test.ts': 'other processes under a set clock sign a checkpoint a second',
   'ops/systemd/heavy/notify.test.ts': 'a stopped process gives no sign for two and a half periods',
 };
 

@@ -44,12 +44,12 @@ it('no header makes another client of a stranger', async () => {
 
 /** Each has a client of its own, given by its number. */
 const ROTATIONS: readonly (readonly [string, (i: number, client: string) => Headers])[] = [
-  ['forged hops left of its own', (i, own) => ({ 'x-forwarded-for': `${address(i)}, ${own}` })],
-  ['many forged hops', (i, own) => ({ 'x-forwarded-for': `${`${address(i)}, `.repeat(50)}${own}` })],
-  ['several headers', (i, own) => ({ 'x-forwarded-for': [address(i), own] })],
-  ['Forwarded beside it', (i, own) => ({ 'x-forwarded-for': own, forwarded: `for=${address(i)}` })],
-  ['other ports', (i, own) => ({ 'x-forwarded-for': `${own}:${1000 + i}` })],
-  ['blanks and spellings', (i, own) => ({ 'x-forwarded-for': `${' '.repeat(i)}::ffff:${own}` })],
+  ['forged hops left of its own', (i, self) => ({ 'x-forwarded-for': `${address(i)}, ${self}` })],
+  ['many forged hops', (i, self) => ({ 'x-forwarded-for': `${`${address(i)}, `.repeat(50)}${self}` })],
+  ['several headers', (i, self) => ({ 'x-forwarded-for': [address(i), self] })],
+  ['Forwarded beside it', (i, self) => ({ 'x-forwarded-for': self, forwarded: `for=${address(i)}` })],
+  ['other ports', (i, self) => ({ 'x-forwarded-for': `${self}:${1000 + i}` })],
+  ['blanks and spellings', (i, self) => ({ 'x-forwarded-for': `${' '.repeat(i)}::ffff:${self}` })],
   ['garbage that names nobody', (i) => ({ 'x-forwarded-for': `garbage-${i}` })],
   ['hosts of one IPv6 /64', (i) => ({ 'x-forwarded-for': `2001:db8:1:2:${(i * 997).toString(16)}::1` })],
   ['zones and spellings of IPv6', (i) => ({ 'x-forwarded-for': `[2001:DB8:1:3::${i + 1}%eth${i}]:443` })],

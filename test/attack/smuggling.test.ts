@@ -69,13 +69,13 @@ describe.concurrent('every way to read a body', () => {
     '%s: one refusal, and what follows is no request',
     (name, i) =>
       each(async (path) =>
-        expectOneRefusal(await send(gpd.port, [nth(badHeads, i, path) + SMUGGLED], { closes: true }), name),
+        expectOneRefusal(await send(gpd.port, [nth(badHeads, i, path) + SMUGGLED], 'closes'), name),
       ),
   );
 
   it.each(badBodies('').map(([name], i) => [name, i] as const))('%s: one answer, then the end', (_name, i) =>
     each(async (path) => {
-      const found = await send(gpd.port, [nth(badBodies, i, path) + SMUGGLED], { closes: true });
+      const found = await send(gpd.port, [nth(badBodies, i, path) + SMUGGLED], 'closes');
       expectOneAnswer(found, [400, 401]);
     }),
   );
@@ -83,18 +83,18 @@ describe.concurrent('every way to read a body', () => {
   it('a body that goes wrong after an early answer gets no second one', () =>
     each(async (path) => {
       // Without a credential /v1 and /privacy answer before the body is there.
-      const found = await send(gpd.port, [post(path, 'Transfer-Encoding: chunked'), `zz\r\n${SMUGGLED}`], {
-        closes: true,
-      });
+      const found = await send(
+        gpd.port,
+        [post(path, 'Transfer-Encoding: chunked'), `zz\r\n${SMUGGLED}`],
+        'closes',
+      );
       expect(found.answers).toHaveLength(1);
       expect(found).toMatchObject({ closed: true, rest: '' });
     }));
 
   it('garbage behind a whole request does not take the place of its answer', () =>
     each(async (path) => {
-      const found = await send(gpd.port, [`${post(path, 'Content-Length: 2')}{}GARBAGE\r\n\r\n`], {
-        closes: true,
-      });
+      const found = await send(gpd.port, [`${post(path, 'Content-Length: 2')}{}GARBAGE\r\n\r\n`], 'closes');
       expect(statuses(found)).toHaveLength(2);
       expect(statuses(found)[0]).not.toBe(404);
       expect(found.answers[0]?.headers.get('connection')).not.toBe('close');
@@ -107,14 +107,14 @@ describe('a pipeline', () => {
   it('is answered request by request, in its order', async () => {
     const one = ['/healthz', '/nothing', '/healthz', '/v1/ledger/vkey', '/healthz'];
     const text = one.map((path) => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`).join('');
-    const found = await send(gpd.port, [text.repeat(10)], { answers: 50 });
+    const found = await send(gpd.port, [text.repeat(10)], 50);
     expect(statuses(found)).toEqual(Array.from({ length: 10 }, () => [200, 404, 200, 401, 200]).flat());
     expect(found.rest).toBe('');
   });
 
   it('with a bad body at its end is answered up to there, in order', async () => {
     const bad = `${post('/me', 'Transfer-Encoding: chunked')}zz\r\n`;
-    const found = await send(gpd.port, [SMUGGLED + SMUGGLED + bad + SMUGGLED], { closes: true });
+    const found = await send(gpd.port, [SMUGGLED + SMUGGLED + bad + SMUGGLED], 'closes');
     expect(statuses(found)).toEqual([200, 200, 400]);
     expect(found).toMatchObject({ closed: true, rest: '' });
   });
@@ -150,7 +150,7 @@ describe.concurrent('a request target', () => {
     'healthz',
     'http:/healthz',
   ])('%s is none', async (target) => {
-    expectOneRefusal(await send(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`], { closes: true }));
+    expectOneRefusal(await send(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`], 'closes'));
   });
 
   // An absolute form without a path asks for the root, which says what this server is.

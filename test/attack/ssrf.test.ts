@@ -28,8 +28,12 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => bait.listen(0, '::', resolve));
   ({ port } = bait.address() as AddressInfo);
   idp = await startIdp();
-  const own = { GPD_WBA_OPEN_DISCOVERY: 'true', GPD_AUTHORITIES: 'gpd.example', GPD_RATE_PRIVACY: 'off' };
-  gpd = await startProcess({ settings: { ...idp.settings, ...own } });
+  const settings = {
+    GPD_WBA_OPEN_DISCOVERY: 'true',
+    GPD_AUTHORITIES: 'gpd.example',
+    GPD_RATE_PRIVACY: 'off',
+  };
+  gpd = await startProcess({ settings: { ...idp.settings, ...settings } });
 });
 afterAll(async () => {
   expect(heard).toBe(0);

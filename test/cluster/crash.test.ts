@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
@@ -136,17 +135,6 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
       },
       TIMEOUT_MS,
     );
-
-    it('closes a kept connection that stays silent, and ends', async () => {
-      const node = await cluster.addNode();
-      const call = createCaller();
-      expect((await call(node.url, { path: '/healthz' })).status).toBe(200);
-      node.terminate();
-      await sleep(50);
-      expect(await node.exited).toEqual({ code: 0, signal: null });
-      cluster.balancer.remove(node.port);
-      call.close();
-    });
   });
 
   it('the others were at no fault', () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { createVisitor, signIn } from '../console/support/console.ts';
+import { signIn } from '../console/support/console.ts';
 import { tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
@@ -119,10 +119,5 @@ describeWithTool('sessions over nodes', await missingPostgres(), () => {
       });
     const outcomes = await Promise.all([resolve(second!.url, 'overturned'), resolve(third!.url, 'upheld')]);
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([200, 409]));
-  });
-
-  it('does not know who was never signed in', async () => {
-    const stranger = createVisitor(cluster.url);
-    expect((await stranger.get('/console/queue')).status).toBe(303);
   });
 });

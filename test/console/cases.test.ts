@@ -95,11 +95,9 @@ describe('claiming', () => {
 
   it('released, it is free for others; the queue shows mine first, then nobody’s, then others’', async () => {
     await emptyQueue();
-    const [mine, free, claimedByGrace] = [
-      await createCase('of mine'),
-      await createCase('of nobody'),
-      await createCase('of grace'),
-    ];
+    const mine = await createCase('of mine');
+    await createCase('of nobody');
+    const claimedByGrace = await createCase('of grace');
     await ada.post(`${mine.path}/claim`, { csrf: csrf.ada });
     await grace.post(`${claimedByGrace.path}/claim`, { csrf: csrf.grace });
     const order = ['Yours', 'of mine', 'Unassigned', 'of nobody', 'Held by others', 'of grace'];
@@ -110,12 +108,11 @@ describe('claiming', () => {
     const released = await ada.post(`${mine.path}/release`, { csrf: csrf.ada, from: 'queue' });
     expect(released.headers.location).toBe('/console/queue?done=released');
     expect((await grace.post(`${mine.path}/claim`, { csrf: csrf.grace })).status).toBe(303);
-    expect(free.contestId).not.toBe('');
   });
 });
 
 describe('resolving', () => {
-  const invalidRulings = [
+  it.each([
     ['too short', { text: 'too short' }, '20 to 4,000 characters'],
     ['control characters', { text: `a reason with a \u0000 in the middle of it` }, '20 to 4,000 characters'],
     ['too long', { text: 'x'.repeat(4001) }, '20 to 4,000 characters'],
@@ -126,15 +123,13 @@ describe('resolving', () => {
       { text: 'Your statement explains what the rules took for automation, and the other decisions agree: ' },
       'only a beginning',
     ],
-  ] as const;
-  it.each(invalidRulings)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
+  ] as const)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
     const { path } = await createCase();
     const typed = { text: 'A reason that is long enough to be one.', ...fields };
     const reply = await resolve('ada', path, typed);
     expect(reply.status).toBe(400);
     expect(reply.text).toContain(words);
-    if (typed.text.length < 100)
-      expect(reply.text).toContain(typed.text.replaceAll('\u0000', '\u0000').trim().slice(0, 9));
+    if (typed.text.length < 100) expect(reply.text).toContain(typed.text.trim().slice(0, 9));
     expect((await ada.get(path)).text).toContain('Resolve the case');
   });
 
@@ -335,9 +330,7 @@ describe('what is typed', () => {
     const { path, contestId } = await createCase();
     await press(path, 'claim');
     const drafts = async () =>
-      (await rows<{ contest_id: string; text: string }>(site, 'console_drafts')).filter(
-        (row) => row.contest_id === contestId,
-      );
+      (await rows(site, 'console_drafts')).filter((row) => row['contest_id'] === contestId);
     expect(await drafts()).toHaveLength(2);
     expect(JSON.stringify(await drafts())).not.toContain('Half a');
     expect((await resolve('ada', path)).status).toBe(303);
@@ -347,7 +340,7 @@ describe('what is typed', () => {
 
 describe('an expired session', () => {
   it('keeps what was written, and it stands in the form after the next sign-in', async () => {
-    const { path, contestId } = await createCase();
+    const { path } = await createCase();
     const visitor = await signIn(site.url, 'grace');
     const token = await visitor.csrf();
     const version = await versionOf(visitor, path);
@@ -357,17 +350,15 @@ describe('an expired session', () => {
     expect(reply.status).toBe(401);
     expect(reply.text).toContain('Your text was kept');
     expect(reply.text).toContain(`/console/login?back=${encodeURIComponent(path)}`);
+    const question = 'Which of the tools that you name runs all the time?';
+    expect((await visitor.post(`${path}/ask`, { csrf: token, text: question })).status).toBe(401);
     grace = await signIn(site.url, 'grace', path);
     csrf.grace = await grace.csrf();
     const page = (await grace.get(path)).text;
-    expect(page).toContain(text);
+    for (const words of [text, question]) expect(page).toContain(words);
     expect(page).toMatch(/value="upheld" id="outcome-upheld" required checked/);
     // A colleague does not see the draft.
     expect((await ada.get(path)).text).not.toContain(text);
-    expect((await resolve('grace', path)).status).toBe(303);
-    expect(
-      (await rows<{ contest_id: string }>(site, 'console_drafts')).map((row) => row.contest_id),
-    ).not.toContain(contestId);
   });
 
   it('without the old token nothing is kept, and the text is on the page', async () => {
@@ -422,15 +413,7 @@ describe('another tenant', () => {
 });
 
 describe('filters and paging', () => {
-  it('finds by request id and by contest id', async () => {
-    const { requestId, contestId, path } = await createCase();
-    for (const id of [requestId, contestId, ` ${requestId} `]) {
-      const reply = await ada.get(`/console/queue?q=${encodeURIComponent(id)}`);
-      expect(reply.headers.location).toBe(path);
-    }
-  });
-
-  it('age, due date, class and state narrow it; junk in the address is passed over', async () => {
+  it('age, due date, class and state narrow it, an id finds its case; junk is passed over', async () => {
     await emptyQueue();
     const old = await createCase('an old one');
     const newCase = await createCase('a fresh one');
@@ -452,12 +435,14 @@ describe('filters and paging', () => {
     expect(await has('class=undeclared_automation&state=open')).toEqual([true, true]);
     expect(await has('state=resolved')).toEqual([false, false]);
     expect(await has('age=9e9&due=%27&class=<b>&after=free~x~y&state=all')).toEqual([true, true]);
-    expect((await ada.get('/console/queue?due=2')).text).toContain('due in ');
+    for (const id of [old.requestId, old.contestId, ` ${old.requestId} `]) {
+      const found = await ada.get(`/console/queue?q=${encodeURIComponent(id)}`);
+      expect(found.headers.location).toBe(old.path);
+    }
     for (const { path } of [old, newCase]) expect((await resolve('ada', path)).status).toBe(303);
     expect(await has('state=resolved')).toEqual([true, true]);
     expect(await has('state=resolved&age=28')).toEqual([true, false]);
     expect(await has('state=resolved&due=2')).toEqual([true, false]);
-    expect(newCase.path).not.toBe(old.path);
   });
 
   it('pages by key: every contest once, in the order of due dates', async () => {

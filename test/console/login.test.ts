@@ -26,9 +26,9 @@ afterAll(() => site.stop());
 
 /** Starts a console that ends with its test. */
 async function startOwn(options?: ConsoleOptions): Promise<Console> {
-  const own = await startConsole(options);
-  onTestFinished(() => own.stop());
-  return own;
+  const ownConsole = await startConsole(options);
+  onTestFinished(() => ownConsole.stop());
+  return ownConsole;
 }
 
 /** Begins a sign-in. @returns a visitor with its cookie, and the address of the provider */
@@ -122,11 +122,11 @@ describe('sign-in', () => {
     // The name of the cookie contains the beginning of the state.
     const changed = `${state.slice(0, -1)}${state.endsWith('A') ? 'E' : 'A'}`;
     const iss = encodeURIComponent(site.idp.issuer);
-    for (const [browser, sent] of [
+    for (const [browser, sentState] of [
       [createVisitor(site.url), state],
       [visitor, changed],
     ] as const) {
-      const reply = await browser.get(`/console/callback?code=abc&state=${sent}&iss=${iss}`);
+      const reply = await browser.get(`/console/callback?code=abc&state=${sentState}&iss=${iss}`);
       expect(reply.status).toBe(400);
       expect(reply.text).toContain('did not start here');
       expect([...browser.cookies.keys()]).toEqual([]);
@@ -274,8 +274,8 @@ describe('changing persons in one browser', () => {
   });
 
   it('a provider without such an address: signed out here, and the next sign-in asks who it is', async () => {
-    const own = await startOwn({ idp: { signsOut: false } });
-    const staff = await signIn(own.url, 'ada');
+    const ownConsole = await startOwn({ idp: { signsOut: false } });
+    const staff = await signIn(ownConsole.url, 'ada');
     const out = await staff.post('/console/logout', { csrf: await staff.csrf() });
     expect(out.text).not.toContain('Sign out at the identity provider');
     expect(out.text).toContain('href="/console/login?switch=select_account"');
@@ -292,8 +292,8 @@ describe('changing persons in one browser', () => {
 
 describe('an identity provider that puts the claims into the ID token', () => {
   it('lets staff in all the same', async () => {
-    const own = await startOwn({ idp: { claimsInIdToken: true } });
-    const staff = await signIn(own.url, 'dora');
+    const ownConsole = await startOwn({ idp: { claimsInIdToken: true } });
+    const staff = await signIn(ownConsole.url, 'dora');
     expect((await staff.get('/console/queue')).text).toContain('Data-protection officer');
   });
 });
@@ -301,12 +301,12 @@ describe('an identity provider that puts the claims into the ID token', () => {
 describe('an identity provider whose clock is ahead', () => {
   it('lets staff in within the tolerance of bearer tokens, and refuses an ID token that was issued later', async () => {
     let behindMs = HOUR;
-    const own = await startOwn({ gpd: { app: { clock: () => Date.now() - behindMs } } });
-    const refused = await signIn(own.url, 'ada');
+    const ownConsole = await startOwn({ gpd: { app: { clock: () => Date.now() - behindMs } } });
+    const refused = await signIn(ownConsole.url, 'ada');
     expect(refused.last.status).toBe(400);
     expect([...refused.cookies.keys()]).toEqual([]);
     behindMs = 10 * SECOND;
-    expect((await signIn(own.url, 'ada')).last.status).toBe(303);
+    expect((await signIn(ownConsole.url, 'ada')).last.status).toBe(303);
   });
 });
 
@@ -314,10 +314,10 @@ describe('an identity provider that is away', () => {
   it('is blamed, and not the person, where the role is at userinfo and that breaks', async () => {
     const settings = { GPD_OIDC_ROLE_CLAIM: 'preferred_username' };
     const accounts = { rita: { preferred_username: 'reviewer', gpd_tenant: KID, name: 'Rita' } };
-    const own = await startOwn({ idp: { accounts }, gpd: { settings } });
-    expect((await signIn(own.url, 'rita')).last.status).toBe(303);
-    await own.idp.fault({ fault: 'error', only: 'userinfo' });
-    const { last } = await signIn(own.url, 'rita');
+    const ownConsole = await startOwn({ idp: { accounts }, gpd: { settings } });
+    expect((await signIn(ownConsole.url, 'rita')).last.status).toBe(303);
+    await ownConsole.idp.fault({ fault: 'error', only: 'userinfo' });
+    const { last } = await signIn(ownConsole.url, 'rita');
     expect(last.status).toBe(503);
     expect(last.text).toContain('did not say which role you have');
   });
@@ -369,12 +369,15 @@ describe('an identity provider that is away', () => {
   });
 
   it('lets staff in once it is back', async () => {
-    const own = await startOwn();
-    await own.idp.fault({ fault: 'error' });
-    expect((await createVisitor(own.url).get('/console/login')).status).toBe(503);
-    await own.idp.fault(null);
+    const ownConsole = await startOwn();
+    await ownConsole.idp.fault({ fault: 'error' });
+    expect((await createVisitor(ownConsole.url).get('/console/login')).status).toBe(503);
+    await ownConsole.idp.fault(null);
     // gpd calls the provider again a second after a failure.
-    await vi.waitFor(async () => expect((await signIn(own.url, 'ada')).last.status).toBe(303), SEEN_WITHIN);
+    await vi.waitFor(
+      async () => expect((await signIn(ownConsole.url, 'ada')).last.status).toBe(303),
+      SEEN_WITHIN,
+    );
   });
 });
 
@@ -396,17 +399,17 @@ describe('not configured', () => {
   });
 
   it('plain http on a public name: nobody is let in', async () => {
-    const own = await startOwn({ gpd: { settings: { GPD_BASE_URL: 'http://gpd.example' } } });
-    const reply = await ask(`http://127.0.0.1:${own.gpd.port}`, '/console/login');
+    const ownConsole = await startOwn({ gpd: { settings: { GPD_BASE_URL: 'http://gpd.example' } } });
+    const reply = await ask(`http://127.0.0.1:${ownConsole.gpd.port}`, '/console/login');
     expect(reply.status).toBe(503);
     expect(reply.text).toContain('needs https');
   });
 
   it('a wrong client secret: the provider refuses, and the page says so', async () => {
-    const own = await startOwn({ secret: 'wrong' });
-    const staff = await signIn(own.url, 'ada');
+    const ownConsole = await startOwn({ secret: 'wrong' });
+    const staff = await signIn(ownConsole.url, 'ada');
     expect(staff.last.status).toBe(400);
     expect(staff.last.text).toContain('The identity provider refused');
-    expect(own.gpd.logs()).not.toContain('wrong');
+    expect(ownConsole.gpd.logs()).not.toContain('wrong');
   });
 });

@@ -29,8 +29,7 @@ describe.skipIf(!existsSync(LOCKS))('a look for bytes in a database that is open
     const database = await openDatabase({ location: file, create: true });
     await database.transaction((tx) => tx.raw('CREATE TABLE kept (id text)'));
     expect(locksOn(file)).toBe(1);
-    expect([...(await idsInFile(file, NOWHERE))]).toEqual([]);
-    expect([...(await idsInFile(file, NOWHERE))]).toEqual([]);
+    for (let i = 0; i < 2; i += 1) expect([...(await idsInFile(file, NOWHERE))]).toEqual([]);
     expect(locksOn(file)).toBe(1);
     await database.close();
     expect(locksOn(file)).toBe(0);
@@ -68,17 +67,6 @@ describe('idsInFile', () => {
     const needles = looksFor([], [erasedId]);
     expect(await found(holding('other', `..${other}..`), needles)).toEqual([]);
     expect(await found(holding('both', `..${other}..${erasedId}`), needles)).toEqual([erasedId]);
-  });
-
-  it('lets timers run between two slices', async () => {
-    const file = holding('turns', 'x'.repeat(40 * SLICE));
-    let count = 0;
-    const ticking = setInterval(() => {
-      count += 1;
-    }, 1);
-    await idsInFile(file, NOWHERE);
-    clearInterval(ticking);
-    expect(count).toBeGreaterThanOrEqual(20);
   });
 
   it('a file that is not there holds nothing', async () => {

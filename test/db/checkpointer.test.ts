@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import knexModule, { type Knex } from 'knex';
@@ -7,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/engine.ts';
 import { runSql } from '../../src/db/sql.ts';
 import { createCheckpointer } from '../../src/db/sqlite.ts';
+import { tempDir } from '../support/command.ts';
 
 /** The write-ahead log goes into the file while the writer goes on. */
 
@@ -18,16 +18,13 @@ let location: string;
 let database: Database;
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'gpd-test-checkpointer-'));
+  directory = tempDir('checkpointer');
   location = join(directory, 'gpd.db');
   database = await openDatabase({ location, create: true });
   await database.transaction((tx) => tx.raw('CREATE TABLE pages (page text NOT NULL)'));
 });
 
-afterEach(async () => {
-  await database.close();
-  await rm(directory, { recursive: true });
-});
+afterEach(() => database.close());
 
 /** Each row fills a page. */
 const commit = (pages = PAGES): Promise<void> =>

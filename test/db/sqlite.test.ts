@@ -1,9 +1,11 @@
 import { describe } from 'vitest';
 import { onSqlite } from './contract/makers.ts';
-import { storageContract } from './contract/storage.ts';
+import { storageContract, storedLogContract, storedRightsContract } from './contract/storage.ts';
 
 const make = await onSqlite();
 
 describe('storage on SQLite', () => {
   storageContract(make);
+  storedLogContract(make);
+  storedRightsContract(make);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import phrases from './phrases.json' with { type: 'json' };
-import { listPages, readingEase, readPage, sourceWords, withoutCode } from './prose.ts';
+import { listPages, readPage, sourceWords, withoutCode } from './prose.ts';
 
-/** docs/style.md: phrases that make readers go back, and pages that are hard to read. */
+/** docs/style.md: phrases that make readers go back. */
 
 const PATTERNS = phrases.phrases.map(([pattern = '']) => new RegExp(pattern, 'gi'));
 
@@ -32,13 +32,5 @@ describe('docs/style.md', () => {
     const sources = sourceWords();
     expect(sources.length).toBeGreaterThan(200);
     expect(sources.flatMap(([file, words]) => found(words).map((hit) => `${file}: ${hit}`))).toEqual([]);
-  });
-
-  it('each page for readers is at least plain English (Flesch 65)', () => {
-    const pages = listPages().filter((page) => page.endsWith('.md') && areaOf(page) === page);
-    const hard = pages
-      .map((page) => ({ page, ease: Math.floor(readingEase(readPage(page))) }))
-      .filter(({ page, ease }) => ease < ((phrases.ease as Readonly<Record<string, number>>)[page] ?? 65));
-    expect(hard).toEqual([]);
   });
 });

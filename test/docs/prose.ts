@@ -46,36 +46,3 @@ export function withoutCode(text: string): string {
     .replace(/\]\([^)]*\)/g, ']')
     .replace(/\s+/g, ' ');
 }
-
-/** The running text: paragraphs and list items, without headings and tables, one a line. */
-function sentencesOf(text: string): readonly string[] {
-  const lines = text.replace(/^```[\s\S]*?^```$/gm, '').split('\n');
-  const prose = lines
-    .filter((line) => !/^\s*(?:\||#|!\[|<)/.test(line))
-    .map((line) => line.replace(/^\s*(?:[-*]|\d+\.) /, '\n'));
-  return prose
-    .join('\n')
-    .split(/\n\s*\n/)
-    .flatMap((paragraph) => withoutCode(paragraph).split(/(?<=[.!?][)”"*_]*)\s+/))
-    .map((sentence) => sentence.trim())
-    .filter((sentence) => /[a-z]{2}/i.test(sentence));
-}
-
-function syllables(word: string): number {
-  const groups = word
-    .toLowerCase()
-    .replace(/e$/, '')
-    .match(/[aeiouy]+/g);
-  return Math.max(1, groups?.length ?? 0);
-}
-
-/** Flesch reading ease (1948): 206.835 - 1.015 words a sentence - 84.6 syllables a word. */
-export function readingEase(text: string): number {
-  const sentences = sentencesOf(text);
-  // Names in code are not English: they count for nothing.
-  const words = sentences.flatMap(
-    (sentence) => sentence.replace(/\bcode\b/g, '').match(/[a-z]+(?:['’-][a-z]+)*/gi) ?? [],
-  );
-  const sounds = words.reduce((sum, word) => sum + syllables(word), 0);
-  return 206.835 - 1.015 * (words.length / sentences.length) - 84.6 * (sounds / words.length);
-}

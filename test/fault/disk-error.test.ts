@@ -2,11 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { GpdProcess } from '../support/process.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { describeWhereAllowed } from './support/allowed.ts';
 import { createHouse, type House } from './support/house.ts';
 import { judge, judgeTables } from './support/judge.ts';
-import { type Book, newBook, runLoad, visit } from './support/load.ts';
-import { refusalsOf } from './support/refusals.ts';
+import { type Book, newBook, refusalsOf, runLoad, visit } from './support/load.ts';
 import { sized, tell } from './support/size.ts';
 import { breakDisk, type Injection, missingStrace, refusedStrace } from './support/strace.ts';
 
@@ -76,9 +74,14 @@ const injectionsOf = (calls: string, error: Injection['error'], of: (i: number) 
 const once = (i: number): string => String(1 + ((i * 7) % 20));
 const always = (): string => '1+';
 
-const NAME = 'a disk that fails under a running server';
+const refused = refusedStrace();
 
-function failingDisk(): void {
+// Leave to trace is nothing that could be installed.
+describeWithTool('a disk that fails under a running server', missingStrace() ?? refused, suite, {
+  optional: refused !== null,
+});
+
+function suite(): void {
   beforeAll(async () => {
     house = await createHouse();
     gpd = await house.start();
@@ -118,6 +121,3 @@ function failingDisk(): void {
     await rounds('pwrite64 EIO, once', injectionsOf('pwrite64', 'EIO', once));
   });
 }
-
-if (missingStrace() === null) describeWhereAllowed(NAME, refusedStrace(), failingDisk);
-else describeWithTool(NAME, missingStrace(), failingDisk);

@@ -3,11 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
 import type { GpdProcess } from '../support/process.ts';
-import { describeWhereAllowed } from './support/allowed.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { createHouse, type House } from './support/house.ts';
 import { judge, judgeFiles, judgeTables } from './support/judge.ts';
-import { type Book, type Erased, newBook, PURPOSE, runLoad, visit } from './support/load.ts';
-import { refusalsOf } from './support/refusals.ts';
+import { type Book, type Erased, newBook, PURPOSE, refusalsOf, runLoad, visit } from './support/load.ts';
 import { sized, tell } from './support/size.ts';
 import { mountSmallDisk, refusedMount, type SmallDisk } from './support/tmpfs.ts';
 
@@ -88,7 +87,10 @@ async function startOnAFullDisk(): Promise<GpdProcess | null> {
   });
 }
 
-describeWhereAllowed('a disk that is full', refusedMount(), () => {
+// Leave to mount is nothing that could be installed.
+describeWithTool('a disk that is full', refusedMount(), suite, { optional: true });
+
+function suite(): void {
   beforeAll(async () => {
     disk = mountSmallDisk(DISK_MB);
     house = await createHouse({ dataDir: join(disk.path, 'gpd-data') });
@@ -162,4 +164,4 @@ describeWhereAllowed('a disk that is full', refusedMount(), () => {
     gpd = await house.start();
     expect((await house.get(`/v1/decisions/${answer?.requestId}`)).status).toBe(404);
   });
-});
+}

@@ -6,9 +6,8 @@ import { describeWithTool } from '../support/tools.ts';
 import type { House } from './support/house.ts';
 import { judge, judgeTables } from './support/judge.ts';
 import { killUnderLoad } from './support/kill.ts';
-import { type Book, newBook, runLoad, visit } from './support/load.ts';
+import { type Book, newBook, refusalsOf, runLoad, visit } from './support/load.ts';
 import { createPostgresHouse, type PostgresHouse } from './support/postgres-house.ts';
-import { refusalsOf } from './support/refusals.ts';
 import { sized, tell } from './support/size.ts';
 
 const ROUNDS = sized(2, 25);

@@ -6,10 +6,10 @@ import { validate } from 'dockerfile-utils';
 import { describe, expect, it } from 'vitest';
 import { cleanEnvironment, type Environment, runProgram, tempDir } from '../support/command.ts';
 import { ask } from '../support/http.ts';
-import { inLayer, missingLayer } from '../support/layer.ts';
 import { startProcess } from '../support/process.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { CONTAINERFILE, last, readContainerfile, shellOf } from './containerfile.ts';
+import { inLayer, missingLayer } from './layer.ts';
 
 /** No container engine runs in a test: the file is judged by a strict parser, and its steps are executed one by one. */
 

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { missingPackages } from '../../bin/tools.mjs';
 import { copyPostgresIfHidden, missingPostgres, offerPostgres } from './postgres.ts';
 
 const run = promisify(execFile);
@@ -23,20 +22,6 @@ async function build(): Promise<void> {
   }
 }
 
-async function reportTools(): Promise<void> {
-  const missing = missingPackages();
-  const postgres = await missingPostgres();
-  const lines = [
-    ...missing.map(({ name, use }) => `missing: ${name}, for ${use}`),
-    ...(postgres === null ? [] : [`missing: PostgreSQL: ${postgres}`]),
-    ...(process.env['VECTORS_DIR'] ? [] : ['VECTORS_DIR is not set: only our own vectors are read']),
-    ...(missing.length === 0
-      ? []
-      : [`all of them: apt-get install ${missing.map(({ name }) => name).join(' ')}`]),
-  ];
-  for (const line of lines) process.stderr.write(`${line}\n`);
-}
-
 /** Stops the processes of a killed worker: command.ts wrote a file named after each pid. */
 async function endLeftovers(runDir: string): Promise<void> {
   for (const name of await readdir(runDir)) {
@@ -52,8 +37,7 @@ async function endLeftovers(runDir: string): Promise<void> {
 }
 
 /**
- * Runs once before all suites: builds `dist/` (unless SKIP_BUILD=1) and lists missing tools. It prints
- * its own errors, because vitest 4.1 crashes when it looks up the source of an error from this module.
+ * Runs once before all suites: builds `dist/` (unless SKIP_BUILD=1). It prints its own errors, because vitest 4.1 crashes when it looks up the source of an error from this module.
  */
 export async function setup(): Promise<() => Promise<void>> {
   try {
@@ -68,7 +52,6 @@ async function prepare(): Promise<() => Promise<void>> {
   if (process.env['SKIP_BUILD'] !== '1') await build();
   const runDir = await mkdtemp(join(tmpdir(), 'gpd-test-'));
   process.env['TEST_RUN_DIR'] = runDir;
-  await reportTools();
   if ((await missingPostgres()) === null) await copyPostgresIfHidden(runDir);
   const postgres = await offerPostgres();
   process.env['TEST_POSTGRES'] = postgres.url;

@@ -75,12 +75,12 @@ export interface Wire {
   close(): void;
 }
 
-export async function openWire(port: number): Promise<Wire> {
+export async function openWire(port: number, encoding: BufferEncoding = 'utf8'): Promise<Wire> {
   const socket = connect(port, '127.0.0.1');
   const start = performance.now();
   let text = '';
   const watchers = new Set<() => void>();
-  socket.setEncoding('utf8').on('data', (chunk: string) => {
+  socket.setEncoding(encoding).on('data', (chunk: string) => {
     text += chunk;
     for (const watch of watchers) watch();
   });

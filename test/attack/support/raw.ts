@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net';
+import { openWire } from '../../support/http.ts';
 
 /** Bytes to a server and everything that comes back, read as strictly as a proxy would. */
 
@@ -14,13 +14,11 @@ export interface Exchanged {
   /** Bytes besides whole answers; '' unless something is broken. */
   readonly rest: string;
   readonly closed: boolean;
-  readonly ms: number;
 }
 
-const latin1 = (bytes: string | Uint8Array): Uint8Array =>
-  typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** @returns null unless the chunks are whole */
 function readChunks(text: string): { body: string; rest: string } | null {
   let body = '';
   let at = 0;
@@ -34,78 +32,69 @@ function readChunks(text: string): { body: string; rest: string } | null {
   }
 }
 
+/** @returns null unless the text begins with a whole answer */
+function readAnswer(text: string): { answer: RawAnswer; rest: string } | null {
+  const end = text.indexOf('\r\n\r\n');
+  if (!text.startsWith('HTTP/1.1 ') || end === -1) return null;
+  const [line = '', ...lines] = text.slice(0, end).split('\r\n');
+  const status = Number(line.split(' ')[1]);
+  const headers = new Map(
+    lines.map((each) => {
+      const colon = each.indexOf(':');
+      return [each.slice(0, colon).toLowerCase(), each.slice(colon + 1).trim()];
+    }),
+  );
+  const after = text.slice(end + 4);
+  const isBodiless = status === 204 || status === 304 || status === 100;
+  const length = isBodiless ? 0 : Number(headers.get('content-length') ?? 0);
+  const isChunked = !isBodiless && headers.get('transfer-encoding') === 'chunked';
+  const read = isChunked ? readChunks(after) : { body: after.slice(0, length), rest: after.slice(length) };
+  if (read === null || (!isChunked && after.length < length)) return null;
+  return { answer: { status, headers, body: read.body }, rest: read.rest };
+}
+
 export function readAnswers(text: string): Pick<Exchanged, 'answers' | 'rest'> {
   const answers: RawAnswer[] = [];
   let rest = text;
-  while (rest.startsWith('HTTP/1.1 ')) {
-    const end = rest.indexOf('\r\n\r\n');
-    if (end === -1) break;
-    const [line = '', ...lines] = rest.slice(0, end).split('\r\n');
-    const status = Number(line.split(' ')[1]);
-    const headers = new Map(
-      lines.map((each) => {
-        const colon = each.indexOf(':');
-        return [each.slice(0, colon).toLowerCase(), each.slice(colon + 1).trim()];
-      }),
-    );
-    const after = rest.slice(end + 4);
-    if (status === 100) {
-      rest = after;
-      continue;
-    }
-    const bodiless = status === 204 || status === 304;
-    const length = Number(headers.get('content-length') ?? 0);
-    const chunked = headers.get('transfer-encoding') === 'chunked';
-    const read = chunked && !bodiless ? readChunks(after) : null;
-    if (chunked && !bodiless && !read) break;
-    const size = bodiless ? 0 : length;
-    if (!read && after.length < size) break;
-    answers.push({ status, headers, body: read?.body ?? after.slice(0, size) });
-    rest = read?.rest ?? after.slice(size);
+  for (let read = readAnswer(rest); read !== null; read = readAnswer(rest)) {
+    if (read.answer.status !== 100) answers.push(read.answer);
+    rest = read.rest;
   }
   return { answers, rest };
 }
 
 /** A server that says nothing for so long hangs. */
 const HANG_MS = 60_000;
+/** One answer too many would come within this time. */
+const QUIET_MS = 150;
 
-export interface ExchangeOptions {
-  /** The server has to close: waited for. */
-  readonly closes?: boolean;
-  /** So many answers are waited for, and then a little for one too many. */
-  readonly answers?: number;
-  readonly quietMs?: number;
-  readonly gapMs?: number;
-}
-
+/**
+ * Sends the parts one after the other.
+ * @param until `closes`: the server has to close; a number: so many answers are waited for
+ */
 export async function exchange(
   port: number,
-  parts: readonly (string | Uint8Array)[],
-  { closes = false, answers = 1, quietMs = 150, gapMs = 30 }: ExchangeOptions = {},
+  parts: readonly string[],
+  until: 'closes' | number = 1,
 ): Promise<Exchanged> {
-  const startedAt = performance.now();
-  const socket: Socket = connect({ port, host: '127.0.0.1' });
-  let text = '';
+  const wire = await openWire(port, 'latin1');
   let closed = false;
-  let heardAt = startedAt;
-  socket.setEncoding('latin1').on('data', (chunk: string) => {
-    text += chunk;
-    heardAt = performance.now();
+  void wire.closed.then(() => {
+    closed = true;
   });
-  socket
-    .on('error', () => {})
-    .once('close', () => {
-      closed = true;
-    });
   for (const [i, part] of parts.entries()) {
-    if (i > 0) await pause(gapMs);
-    if (!closed) socket.write(latin1(part));
+    if (i > 0) await pause(30);
+    if (!closed) wire.send(Buffer.from(part, 'latin1'));
   }
-  heardAt = performance.now();
-  const isDue = (): boolean => closes || readAnswers(text).answers.length < answers;
-  while (!closed && performance.now() - heardAt < (isDue() ? HANG_MS : quietMs)) await pause(10);
-  const ms = performance.now() - startedAt;
+  let heardAt = performance.now();
+  let length = 0;
+  const isDue = (): boolean => until === 'closes' || readAnswers(wire.received()).answers.length < until;
+  while (!closed && performance.now() - heardAt < (isDue() ? HANG_MS : QUIET_MS)) {
+    if (wire.received().length > length) heardAt = performance.now();
+    ({ length } = wire.received());
+    await pause(10);
+  }
   const wasClosed = closed;
-  socket.destroy();
-  return { ...readAnswers(text), closed: wasClosed, ms };
+  wire.close();
+  return { ...readAnswers(wire.received()), closed: wasClosed };
 }

@@ -1,9 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { changesContract } from './changes.ts';
-import { consentContract } from './consent.ts';
+import { consentContract, nonceContract } from './consent.ts';
 import { ledgerContract } from './ledger.ts';
-import { nonceContract } from './nonces.ts';
 
 const NODES = 4;
 

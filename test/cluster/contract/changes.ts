@@ -89,38 +89,12 @@ export function changesContract(name: string, clusterOf: () => Cluster): void {
       await seenByAll('apikeys revoke', async (node) => (await checks(node, key)).status === 401);
     });
 
-    it('a setting and a purpose are those of all nodes', async () => {
-      const { json, keys, nodes } = clusterOf();
+    it('a setting is that of all nodes', async () => {
+      const { json, nodes } = clusterOf();
       const log = (node: Gpd): Promise<Reply> => call(node.url, { path: `/ledger/${KID}/checkpoint` });
       expect((await log(nodes[0]!)).status).not.toBe(200);
       await json(['tenants', 'set', KID, 'ledger.public=true']);
       await seenByAll('tenants set', async (node) => (await log(node)).status === 200);
-
-      const [here] = nodes;
-      const put = await call(here!.url, {
-        method: 'PUT',
-        path: '/v1/consent/purposes',
-        headers: bearer(keys.operator),
-        body: { purposes: [{ id: 'mail', title: 'Mail', gpc: 'ignore' }] },
-      });
-      expect(put.status).toBe(200);
-      const grant = (node: Gpd): Promise<Reply> =>
-        call(node.url, {
-          path: '/v1/consent/grant',
-          headers: bearer(keys.secret),
-          body: { principalId: 'mail', purposes: ['mail'] },
-        });
-      // The caller who defined the purpose need not wait: a node looks up an unknown purpose before it
-      // refuses it.
-      for (const node of nodes) {
-        expect((await grant(node)).status).toBe(201);
-        const check = await call(node.url, {
-          path: '/v1/consent/can-process',
-          headers: bearer(keys.secret),
-          body: { principalId: 'mail', purpose: 'mail' },
-        });
-        expect(check.json()).toMatchObject({ reason: 'granted' });
-      }
     });
 
     it('a purpose and a policy of one node are taken by the others without a wait', async () => {

@@ -1,13 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { type Environment, gpdJson, type Ran, runProgram, tempDir } from '../../support/command.ts';
+import { type Environment, gpdJson, tempDir } from '../../support/command.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
-import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
+import { startPostgres } from '../../support/postgres.ts';
 import { type GpdProcess, startProcess } from '../../support/process.ts';
 import type { SealTarget } from '../../support/server.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
-import { type PgBouncer, startPgBouncer } from './pgbouncer.ts';
+import { startPgBouncer } from './pgbouncer.ts';
 
 /** Several nodes of the built program on one PostgreSQL, each with a data directory of its own, behind one balancer. */
 
@@ -19,17 +19,12 @@ export interface Cluster {
   readonly target: SealTarget;
   /** A secret, a read-only and an operator key of the tenant. */
   readonly keys: { readonly secret: string; readonly readOnly: string; readonly operator: string };
-  readonly postgres: PostgresServer;
-  readonly pgBouncer: PgBouncer | null;
-  /** Each node gets it as GPD_DATABASE_URL. */
-  readonly location: string;
   /** Rows as PostgreSQL holds them, past every node and pool. */
   readonly sql: <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** The command line on a machine of its own. */
-  readonly cli: (args: readonly string[]) => Promise<Ran>;
   readonly json: <T = Record<string, unknown>>(args: readonly string[]) => Promise<T>;
   /** One node more, behind the balancer too. */
-  addNode(options?: { readonly program?: string | null }): Promise<GpdProcess>;
+  addNode(options?: { readonly program: string }): Promise<GpdProcess>;
   /** No node is at a fault or dies of one: their logs hold no `fault`, and PostgreSQL's no deadlock. */
   faults(): readonly string[];
   stop(): Promise<void>;
@@ -40,12 +35,7 @@ export interface ClusterOptions {
   readonly settings?: Environment | ((url: string) => Promise<Environment>);
   /** Through PgBouncer in transaction pooling. */
   readonly pooled?: boolean;
-  /** Another copy of bin/gpd for `init` and the nodes; `program: null` of addNode is this one. */
-  readonly program?: string;
 }
-
-const copyOf = (program: string | null | undefined): { readonly program?: string } =>
-  typeof program === 'string' ? { program } : {};
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const postgres = await startPostgres();
@@ -68,25 +58,22 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const { GPD_MASTER_KEY_FILE: _, ...first } = settings;
   const tenant = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
     env: { ...first, GPD_DATA_DIR: home },
-    ...copyOf(options.program),
   });
   const env = { ...settings, GPD_DATA_DIR: home };
   const [secret, readOnly, operator] = await Promise.all(
     ['secret', 'read-only', 'operator'].map(async (scope) => {
       const args = ['apikeys', 'create', KID, '--scope', scope, '--name', scope];
-      return (await gpdJson<{ key: string }>(args, { env, ...copyOf(options.program) })).key;
+      return (await gpdJson<{ key: string }>(args, { env })).key;
     }),
   );
   const pool = new pg.Pool({ connectionString: direct, max: 4 });
   // A connection that is at rest when PostgreSQL stops.
   pool.on('error', () => {});
   const nodes: GpdProcess[] = [];
-  async function addNode({
-    program = options.program,
-  }: Parameters<Cluster['addNode']>[0] = {}): Promise<GpdProcess> {
+  async function addNode(other: { readonly program?: string } = {}): Promise<GpdProcess> {
     const dataDir = join(tempDir('node'), 'gpd-data');
     mkdirSync(dataDir, { mode: 0o700 });
-    const started = await startProcess({ dataDir, settings, ...copyOf(program) });
+    const started = await startProcess({ dataDir, settings, ...other });
     // The node prints its public origin, which is the balancer's.
     const node = { ...started, url: `http://127.0.0.1:${started.port}` };
     nodes.push(node);
@@ -100,12 +87,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     balancer,
     target: { kid: KID, publicKey: Buffer.from(tenant.publicKey, 'base64') },
     keys: { secret: secret ?? '', readOnly: readOnly ?? '', operator: operator ?? '' },
-    postgres,
-    pgBouncer,
-    location,
     sql: async <Row>(text: string, values: readonly unknown[] = []) =>
       (await pool.query(text, [...values])).rows as Row[],
-    cli: (args) => runProgram(args, { env }),
     json: (args) => gpdJson(args, { env }),
     addNode,
     faults: () => [

@@ -86,11 +86,11 @@ async function stock(site: Console): Promise<void> {
       { kid: KID, rule: 'A1', upheld: 41, overturned: 3, confirmed: 212, mistaken: 4 },
       { kid: KID, rule: 'T9', upheld: 6, overturned: 9, confirmed: 0, mistaken: 21 },
     ]);
-    const [soon, late] = (await tx('contests').orderBy('contest_id').pluck('contest_id')) as string[];
+    const [first, second] = (await tx('contests').orderBy('contest_id').pluck('contest_id')) as string[];
     const due = (contest_id: string | undefined, due_at: number) =>
       tx('contests').where({ contest_id }).update({ due_at });
-    await due(soon, Date.now() + 30 * HOUR);
-    await due(late, Date.now() - 2 * DAY);
+    await due(first, Date.now() + 30 * HOUR);
+    await due(second, Date.now() - 2 * DAY);
   });
   await site.gpd.json(['keys', 'rotate', KID]);
 }

@@ -51,18 +51,9 @@ describeInChromium('staff with a passkey', () => {
     await gpd?.stop();
   });
 
-  const invite = async (name: string, role: string): Promise<string> => {
-    const invitation = await gpd.json<{ link: string }>([
-      'staff',
-      'invite',
-      name,
-      '--role',
-      role,
-      '--tenant',
-      KID,
-    ]);
-    return invitation.link;
-  };
+  const inviting = (name: string, role: string) => ['staff', 'invite', name, '--role', role, '--tenant', KID];
+  const invite = async (name: string, role: string): Promise<string> =>
+    (await gpd.json<{ link: string }>(inviting(name, role))).link;
 
   async function joinBy(link: string): Promise<void> {
     // A link that differs from the open page only in its fragment would not load the page again.
@@ -89,15 +80,7 @@ describeInChromium('staff with a passkey', () => {
     await page.getByRole('button', { name: 'Make a passkey' }).click();
     await page.waitForURL(/\/console\/queue/);
     await page.getByRole('link', { name: 'Rosa Reviewer' }).waitFor();
-    const secondInvite = await gpd.cli([
-      'staff',
-      'invite',
-      'Rosa Reviewer',
-      '--role',
-      'dpo',
-      '--tenant',
-      KID,
-    ]);
+    const secondInvite = await gpd.cli(inviting('Rosa Reviewer', 'dpo'));
     expect(secondInvite).toMatchObject({ code: 7, stdout: '' });
 
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -126,15 +109,8 @@ describeInChromium('staff with a passkey', () => {
     await page.goto(`${base}/console`);
     expect(page.url()).toContain('/console/login');
     const rows = await gpd.json<{ action: string; role: string }[]>(['audit', KID]);
-    expect(rows.map(({ action }) => action).reverse()).toEqual([
-      'staff.invited',
-      'staff.invited',
-      'staff.joined',
-      'staff.signed-in',
-      'staff.signed-out',
-      'staff.signed-in',
-      'staff.removed',
-    ]);
+    const actions = 'invited invited joined signed-in signed-out signed-in removed'.split(' ');
+    expect(rows.map(({ action }) => action).reverse()).toEqual(actions.map((name) => `staff.${name}`));
     expect(faults).toEqual([]);
   });
 

@@ -72,20 +72,6 @@ export function clockContract(make: MakeDatabase): void {
         await next.stop();
       }));
 
-    it('years ahead for less than an hour: all goes on as before', () =>
-      within(async ({ database }) => {
-        const house = createHouse(database);
-        await house.round();
-        house.setClock(YEAR);
-        await house.round(30 * MINUTE);
-        house.setClock(-YEAR);
-        await house.round();
-        expect(house.events).toEqual(['clock-ahead', 'clock-right']);
-        const rule = await followClock(database, house.at, SKEW);
-        expect(rule.notReadyReasons()).toEqual([]);
-        await house.stop();
-      }));
-
     it('off for a week: after seven hours all is as ever', () =>
       within(async ({ database }) => {
         const before = createHouse(database);

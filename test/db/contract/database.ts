@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { expect, it, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { macTerms } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
@@ -106,13 +106,4 @@ export async function someoneWaits({ kind, read }: Database): Promise<void> {
 /** The pause lets the other waiters come as far as they can. */
 export async function othersWait(database: Database): Promise<void> {
   await Promise.all([someoneWaits(database), sleep(100)]);
-}
-
-/** Asked last: what PostgreSQL wrote so far, of all suites. */
-export function deadlockContract(server: { log(): Promise<string> }): void {
-  it('did all of that without one deadlock', async () => {
-    const log = await server.log();
-    expect(log).toContain('ready to accept connections');
-    expect(log.match(/.*deadlock detected.*\n(?:.*\n){0,4}/g) ?? []).toEqual([]);
-  });
 }

@@ -37,17 +37,13 @@ export function migrateContract(make: MakeDatabase): void {
     });
     afterEach(() => db.close());
 
-    it('finds everything pending in an empty database, and nothing after', async () => {
+    it('finds everything pending in an empty database, and does nothing the second time', async () => {
       const names = await migrationNames();
       expect(await schemaState(db.database)).toEqual({ pending: names, unknown: [] });
       expect(await migrate(db.database)).toEqual(names);
       expect(await schemaState(db.database)).toEqual({ pending: [], unknown: [] });
-      expect(await tables(db.database)).toContain('decisions');
-    });
-
-    it('does nothing the second time', async () => {
-      await migrate(db.database);
       const before = await columns(db.database);
+      expect(Object.keys(before)).toContain('decisions');
       expect(await migrate(db.database)).toEqual([]);
       expect(await columns(db.database)).toEqual(before);
       expect(await readSnapshot(db.database, -1)).toMatchObject({ revision: 0 });

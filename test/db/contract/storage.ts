@@ -36,17 +36,15 @@ import { tenantGoingContract } from '../../tenants/contract/tenant-going.ts';
 import { tenantContract } from '../../tenants/contract/tenants.ts';
 import { clockContract } from './clock.ts';
 import type { MakeDatabase } from './database.ts';
-import { metaContract } from './meta.ts';
 import { migrateContract } from './migrate.ts';
 
 /**
- * Every database must pass these suites, in three parts of similar length; here those of each port, in the
- * order in which a server needs them.
+ * Every database must pass these suites, in three parts; here those of each port, in the order in which a
+ * server needs them.
  */
 export function storageContract(make: MakeDatabase): void {
   migrateContract(make);
   subjectDataContract(make);
-  metaContract(make);
   tenantContract(make);
   sealKeyContract(make);
   apiKeyContract(make);

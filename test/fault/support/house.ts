@@ -20,9 +20,6 @@ export interface House {
   readonly key: string;
   /** A server on these data; it takes over the calls below. */
   start(settings?: Environment): Promise<GpdProcess>;
-  /** Points the calls below at a server that was started otherwise. */
-  use(url: string): void;
-  readonly url: string;
   post(path: string, body: unknown, credential?: string, headers?: Ask['headers']): Promise<Reply>;
   get(path: string): Promise<Reply>;
   /** A token of the subject whom the provider vouches for by this visitorId. */
@@ -69,12 +66,6 @@ export async function createHouse(options: HouseOptions = {}): Promise<House> {
       const gpd = await startProcess({ dataDir, settings: { ...serving, ...settings } });
       url = gpd.url;
       return gpd;
-    },
-    use(other) {
-      url = other;
-    },
-    get url() {
-      return url;
     },
     post,
     get: (path) => ask(url, path, { headers: bearer(key) }),

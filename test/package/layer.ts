@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { tempDir } from './command.ts';
+import { tempDir } from '../support/command.ts';
 
 /**
  * Runs scripts on this machine in an overlay over all its files,
