@@ -113,9 +113,12 @@ it('a release runs again what it kept of a principal’s erasure: the link of th
     action: 'retained',
     count: 1,
   });
+  const later = { ...link, request_id: 'req_later', linked_at: Date.parse(receipt.erasedAt) + 1 };
+  await database.transaction((tx) => tx('links').insert(later));
   const released = await release(true);
   expect(released).toMatchObject({ limited: [receipt.receiptId], newReceipts: [{ requestedBy: 'subject' }] });
-  expect(await database.read('links')).toEqual([]);
+  // Nobody asked to erase what was linked afterwards.
+  expect(await database.read('links')).toMatchObject([later]);
   expect(await database.read('decisions')).toHaveLength(1);
   await database.close();
 });
