@@ -458,8 +458,8 @@ describe('insight', () => {
 });
 
 it('the release of a hold runs an erasure again for what was there then, and not for what came after it', async () => {
-  const held = await site.decide('held-device');
-  const key = { csrf, kind: 'request', id: held.requestId };
+  const earlier = await site.decide('held-device');
+  const key = { csrf, kind: 'request', id: earlier.requestId };
   await dora.post('/console/subjects/hold', {
     ...key,
     basis: 'Proceedings 14/26 before the district court.',
@@ -472,6 +472,6 @@ it('the release of a hold runs an erasure again for what was there then, and not
   await dora.post('/console/holds/release', { csrf, device, again: 'yes' });
   const decisions = (await rows(site, 'decisions')).map((row) => row['request_id']);
   expect(decisions).toContain(later.requestId);
-  expect(decisions).not.toContain(held.requestId);
+  expect(decisions).not.toContain(earlier.requestId);
   expect((await rows(site, 'contests')).map((row) => row['request_id'])).toContain(later.requestId);
 });
