@@ -145,11 +145,11 @@ async function answerForm(
     const notice = await me.notice(presented);
     const filed = await me.contest(presented, network, filing);
     // A second objection is answered with the first one, which may be resolved.
-    const told =
+    const message =
       filed.caseKey === undefined
         ? 'Nothing new was filed: a review of this decision was asked for before.'
         : 'Your objection was filed. A person will review it.';
-    return showPage(response, { kid, held: { filed, notice, told } });
+    return showPage(response, { kid, held: { filed, notice, told: message } });
   }
   const saved = action === 'page';
   const values = { kid, saved, held: { ...(await readHeldData(me, presented)), requestId } };
