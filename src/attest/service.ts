@@ -1,4 +1,5 @@
-import { reconcile } from '../ingest/decisions-service.ts';
+import { isReconciled, reconcile } from '../ingest/decisions-service.ts';
+import { isConfirmed } from '../ingest/devices-store.ts';
 import { type IssueToken, verdictResponse } from '../ingest/ingest.ts';
 import type { RecordEntry } from '../ingest/ports.ts';
 import type { RecordAlone } from '../ingest/store.ts';
@@ -54,28 +55,35 @@ interface Proven {
   readonly credential: StoredPasskey;
   /** Null: it is new. */
   readonly before: number | null;
+  /** A review found that a person uses the device of the visit. */
+  readonly isVisitConfirmed: boolean;
 }
 
 /** @throws {Failed} */
 async function prove(deps: AttestDeps, admitted: Admitted, presentation: Presentation): Promise<Proven> {
-  const { kid, tenant, origin, rpId } = admitted;
+  const { kid, tenant, origin, rpId, verdict } = admitted;
   const { challenge } = presentation;
   const expected = { challenge, origin, rpId };
   const durable = durableOf(tenant, presentation.credential.id);
+  const isVisitConfirmed =
+    verdict.durable !== null && (await isConfirmed(deps.database, kid, verdict.durable));
   if (presentation.ceremony === 'create') {
     const credential = await verifyCreated(presentation.credential, expected);
     if (!credential) throw new Failed('signature');
-    return { durable, credential, before: null };
+    return { durable, credential, before: null, isVisitConfirmed };
   }
   const stored = await findCredential(deps.database, { kid, durable });
   if (!stored) throw new Failed('unknown');
   const counter = await verifyUsed(presentation.credential, stored.publicKey, expected);
   if (counter === null) throw new Failed('signature');
   if (isCloned(stored.counter, counter)) throw new Failed('cloned');
-  return { durable, credential: { ...stored, counter }, before: stored.counter };
+  return { durable, credential: { ...stored, counter }, before: stored.counter, isVisitConfirmed };
 }
 
-/** Moves the verdict, with its class, score and rules, to the passkey's own device. An override comes from the reviewer, not the passkey. */
+/**
+ * Moves the verdict, with its class, score and rules, to the passkey's own device. A review of that device counts, and one of the
+ * visit's device that was made since the visit.
+ */
 function decideOn(
   { epochDays, random }: AttestDeps,
   { tenant, verdict }: Admitted,
@@ -83,11 +91,12 @@ function decideOn(
   proven: Proven,
   { known: device, now }: { readonly known: KnownDevice; readonly now: number },
 ): RecordEntry {
-  const { durable, credential } = proven;
+  const { durable, credential, isVisitConfirmed } = proven;
   const day = Math.floor(now / DAY);
   const epoch = currentEpoch(now, epochDays);
   const identity = { durable, epoch, visitorId: visitorIdOf(tenant, durable, epoch) };
-  const reconciled = device.neverAutomation ? { ...reconcile(verdict), overridden: true } : verdict;
+  const isReviewed = (device.neverAutomation || isVisitConfirmed) && isReconciled(verdict.class);
+  const reconciled = isReviewed ? { ...reconcile(verdict), overridden: true } : verdict;
   return {
     kid: tenant.kid,
     identified: identifiedOn(identity, epochDays, { network, day, marked: device.marked }),

@@ -10,25 +10,30 @@ interface LastChoice {
   /** Epoch milliseconds; of an imported record when it was made, and 0 where nobody knows. */
   readonly at: number;
   readonly isGrant: boolean;
-  /** The person was erased, and has agreed to nothing since. */
-  readonly isErased: boolean;
+  /** Choices until then were erased. `NEVER`: none was; Infinity: the person has agreed to nothing since. */
+  readonly erasedUntil: number;
 }
+
+/** Before 0, the time of a record without a date. */
+const NEVER = Number.NEGATIVE_INFINITY;
 
 /** The key is person and purpose. */
 export type LastChoices = Map<string, LastChoice>;
 
-type Compared = Pick<AppendRequest, 'principal' | 'isGrant' | 'now' | 'imported'> & {
+type Compared = Pick<AppendRequest, 'principal' | 'isGrant' | 'now' | 'imported' | 'subject'> & {
   readonly entries: readonly { readonly purpose: string }[];
 };
 
 const keyOf = (principal: string, purpose: string): string => `${principal}|${purpose}`;
 
-const COLUMNS = { principal: 'text', purpose: 'text' } as const;
+const COLUMNS = { principal: 'text', purpose: 'text', subject: 'text' } as const;
 
 const choicesSql = (
   db: Executor,
 ): string => `SELECT p.principal AS principal, q.purpose AS purpose, p.erased_at AS erased_at,
-    s.choice AS choice, o.at AS at, o.detail AS detail
+    s.choice AS choice, o.at AS at, o.detail AS detail,
+    (SELECT MAX(e.erased_at) FROM erasures e WHERE e.kid = ? AND e.subject = q.subject
+      AND e.refs LIKE '%"kind":"principal"%') AS last_erased
   FROM q ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
   ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose')}
   ${joinRow(db, 'consent_openings', 'o', 'o.kid = ? AND o.seq = s.seq')}
@@ -37,7 +42,10 @@ const choicesSql = (
 interface ChoiceRow {
   readonly principal: string;
   readonly purpose: string;
+  /** The tombstone, which a new grant ends. */
   readonly erased_at: number | null;
+  /** The last receipt of an erasure of the person. */
+  readonly last_erased: number | null;
   readonly choice: string | null;
   readonly at: number | null;
   readonly detail: string | null;
@@ -57,21 +65,17 @@ export async function loadLastChoices(
   kid: string,
   requests: readonly Compared[],
 ): Promise<LastChoices> {
-  const rows = requests.flatMap(({ imported, principal, entries }): Bindings[] =>
-    imported ? entries.map(({ purpose }): Bindings => [principal, purpose]) : [],
+  const rows = requests.flatMap(({ imported, principal, subject = '', entries }): Bindings[] =>
+    imported ? entries.map(({ purpose }): Bindings => [principal, purpose, subject]) : [],
   );
   const lookup = { columns: COLUMNS, rows, sql: choicesSql(db) };
   const last: LastChoices = new Map();
-  for (const { principal, purpose, erased_at, choice, at, detail } of await runAsked<ChoiceRow>(
-    db,
-    lookup,
-    kid,
-    kid,
-    kid,
-  )) {
-    const isErased = erased_at !== null;
-    if (choice === null && !isErased) continue;
-    last.set(keyOf(principal, purpose), { at: timeOf(at, detail), isGrant: choice === 'granted', isErased });
+  for (const row of await runAsked<ChoiceRow>(db, lookup, kid, kid, kid, kid)) {
+    const { principal, purpose, erased_at, last_erased, choice, at, detail } = row;
+    const erasedUntil = erased_at === null ? Number(last_erased ?? NEVER) : Number.POSITIVE_INFINITY;
+    if (choice === null && erasedUntil === NEVER) continue;
+    const chosenAt = choice === null ? erasedUntil : timeOf(at, detail);
+    last.set(keyOf(principal, purpose), { at: chosenAt, isGrant: choice === 'granted', erasedUntil });
   }
   return last;
 }
@@ -90,11 +94,12 @@ export function refuseRecord(
     const key = keyOf(principal, purpose);
     const known = last.get(key);
     if (imported && known) {
-      if (known.isErased) return 'erased';
+      if (at <= known.erasedUntil) return 'erased';
       const isNews = at > known.at || (at === known.at && known.isGrant && !isGrant);
       if (!isNews) return 'outdated';
     }
-    last.set(key, { at, isGrant, isErased: known?.isErased === true && !isGrant });
+    const { erasedUntil = NEVER } = known ?? {};
+    last.set(key, { at, isGrant, erasedUntil: isGrant ? Math.min(erasedUntil, at) : erasedUntil });
   }
   return null;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
+import { rightsRef } from '../audit/audit.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
@@ -129,6 +130,7 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   const { principalId, purposes, gpc, overGpc } = body;
   const policyVersion = policyVersionOf(tenant, body.policyVersion);
   const now = clock();
+  const principal = tenant.refOf(principalId);
   const entries = planWrite(
     { action, purposes, policyVersion, gpc, overGpc, source, imported },
     (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1 },
@@ -140,11 +142,12 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
     wrapKey: tenant.principalWrap,
     stateMac: tenant.stateMac,
     principalId,
-    principal: tenant.refOf(principalId),
+    principal,
     entries,
     gpc,
     isGrant: action === 'grant',
     imported,
+    subject: imported && rightsRef(tenant.rightsKey, 'principal', principal),
     now,
     // A webhook reports what happens, and this happened elsewhere.
     notify: ({ purpose, choice, seq, hash }) =>
@@ -196,13 +199,17 @@ async function previewImport(
   records: readonly ConsentRecord[],
   last: LastChoices,
 ): Promise<ImportOutcome[]> {
-  const requests = records.map((record) => ({
-    principal: tenant.refOf(record.principalId),
-    entries: [{ purpose: record.purpose }],
-    isGrant: record.action === 'grant',
-    imported: record,
-    now: clock(),
-  }));
+  const requests = records.map((record) => {
+    const principal = tenant.refOf(record.principalId);
+    return {
+      principal,
+      entries: [{ purpose: record.purpose }],
+      isGrant: record.action === 'grant',
+      imported: record,
+      subject: rightsRef(tenant.rightsKey, 'principal', principal),
+      now: clock(),
+    };
+  });
   for (const [key, known] of await loadLastChoices(database.read, tenant.kid, requests))
     if (!last.has(key)) last.set(key, known);
   return requests.map((request) => refuseRecord(last, request) ?? 'recorded');

@@ -8,7 +8,7 @@ import {
   listHolds,
   placeHold,
   releaseHold,
-  requestsOfDevice,
+  requestsUntil,
 } from '../rights/erase/hold.ts';
 import { heldReceipts, type StoredErasure } from '../rights/erase/receipts.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
@@ -94,26 +94,28 @@ export async function placeHoldOn(
 }
 
 /**
- * A receipt has only references. This finds the ids that the
- * legal hold of the device had excluded from the erasure.
+ * A receipt has only references. This finds the ids that the legal hold of the device had excluded
+ * from the erasure. Nobody asked to erase what the device did after it, or an objection filed since.
  */
 async function findExcludedTarget(
   { database }: HoldContext,
   tenant: Tenant,
   { durable }: LegalHold,
-  { refs }: StoredErasure,
+  { refs, erasedAt }: StoredErasure,
 ): Promise<ErasureTarget> {
   const { kid, rightsKey } = tenant;
-  const has = (kind: 'durable' | 'request', id: string): boolean =>
-    refs.some((one) => one.kind === kind && one.ref === rightsRef(rightsKey, kind, id));
-  if (has('durable', durable)) return { ...NOTHING, durables: [durable] };
-  const erasedRefs = new Set(refs.map(({ ref }) => ref));
-  const requests = await requestsOfDevice(database, { kid, durable });
+  const erasedRefs = new Set(refs.map(({ kind, ref }) => `${kind} ${ref}`));
+  const isErased = (kind: 'durable' | 'request', id: string): boolean =>
+    erasedRefs.has(`${kind} ${rightsRef(rightsKey, kind, id)}`);
+  const { requests, isAll } = await requestsUntil(database, { kid, durable }, erasedAt);
+  if (isErased('durable', durable))
+    return isAll ? { ...NOTHING, durables: [durable] } : { ...NOTHING, requests };
   return {
     ...NOTHING,
-    requests: requests.filter((id) => erasedRefs.has(rightsRef(rightsKey, 'request', id))),
+    requests: requests.filter((id) => isErased('request', id)),
     // Links of a principal are stored by its reference, so no id is needed.
     linksOf: refs.find(({ kind }) => kind === 'principal')?.ref ?? null,
+    linkedUntil: erasedAt,
   };
 }
 

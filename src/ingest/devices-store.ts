@@ -5,6 +5,7 @@ import type { Database } from '../db/engine.ts';
 import { purge } from '../db/purge.ts';
 import {
   type Bindings,
+  cellOf,
   insertMany,
   rowsOf,
   runAsked,
@@ -203,6 +204,11 @@ export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows:
     await tx('network_totals').where({ kid, day }).where('shard', shard).decrement('pairs', pairs);
   }
   return deletedDays.length;
+}
+
+/** True when a review found that a person uses the device. */
+export async function isConfirmed({ read }: Database, kid: string, durable: string): Promise<boolean> {
+  return (await cellOf(read('overrides').where({ kid, durable }), 'kid')) !== undefined;
 }
 
 /** Legal holds (GDPR articles 17(3) and 18(2)) as deletions meet them: a held device keeps all of its rows. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { createApiKey } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
@@ -50,7 +50,12 @@ export interface Installed extends Setup {
 
 /** Adds the base URL to the configuration file for the next start. @returns false where it cannot be written */
 const writeBaseUrl = (file: string, baseUrl: string): boolean =>
-  succeeds(() => appendFileSync(file, `base_url = ${JSON.stringify(baseUrl)}\n`, { mode: 0o600 }));
+  succeeds(() => {
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    // An editor may have left the last line without its end.
+    const gap = text === '' || text.endsWith('\n') ? '' : '\n';
+    appendFileSync(file, `${gap}base_url = ${JSON.stringify(baseUrl)}\n`, { mode: 0o600 });
+  });
 
 /** @param file the configuration file @throws {AlreadyInitialised}, {ConfigError} */
 export async function install(config: Config, setup: Setup, file: string): Promise<Installed> {

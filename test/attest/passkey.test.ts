@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { addApiKey } from '../support/api-key.ts';
-import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
+import { KID, ORIGIN, OTHER, OTHER_ORIGIN, REASON } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
 import { ask, postJson, type Reply } from '../support/http.ts';
@@ -329,5 +329,22 @@ describe('what is kept', () => {
     ]);
     expect(storedText).not.toContain(id);
     expect(gpd.logs()).not.toContain(id);
+  });
+});
+
+it('a person whom a review confirmed since the visit is called no bot after it', async () => {
+  const signals = twin('reviewed');
+  signals.page['webdriver'] = true;
+  const driven = await visit(gpd, { signals });
+  const { origin, session, token } = driven;
+  const body = { token, action: 'contest', statement: 'I am a person.' };
+  const filed = await postJson(gpd.url, '/me', body, { origin, cookie: `gp_session=${session}` });
+  const { contestId } = filed.json() as { contestId: string };
+  const ruling = ['--outcome', 'overturned', '--reason', REASON, '--yes'];
+  await gpd.json(['contests', 'resolve', contestId, ...ruling]);
+  expect(attested(await register(driven, createPasskey()))).toMatchObject({
+    class: 'human',
+    smartSignals: { bot: false },
+    suspectScore: 0.2,
   });
 });

@@ -105,4 +105,21 @@ describe.concurrent('gpd consent import', () => {
     expect(await importText(mine, text)).toMatchObject({ recorded: 10_000, outdated: 0 });
     expect([await check(mine, 'p0'), await check(mine, 'p4999')]).toEqual(['denied', 'denied']);
   });
+
+  it('what an erasure took does not come back, even if the person has agreed to something else since', async () => {
+    const mine = await createOwn();
+    await mine.json('consent', 'purposes', 'set', KID, 'ads', '--title', 'Ads');
+    const row = (recordedAt: string) =>
+      JSON.stringify({ principalId: 'hugo', purpose: 'ads', action: 'grant', recordedAt });
+    const old = row('2026-01-05');
+    expect(await importText(mine, old)).toMatchObject({ recorded: 1 });
+    await mine.json('erase', '--tenant', KID, '--principal', 'hugo', '--yes');
+    await mine.json('consent', 'grant', KID, 'hugo', PURPOSE);
+    expect(await importText(mine, old, '--dry-run')).toMatchObject({ recorded: 0, erased: 1 });
+    expect(await importText(mine, old)).toMatchObject({ recorded: 0, erased: 1 });
+    const { reason } = await mine.json('consent', 'check', KID, 'hugo', 'ads');
+    expect(reason).toBe('never-asked');
+    // One that the other system recorded after the erasure is a new choice.
+    expect(await importText(mine, row(new Date().toISOString()))).toMatchObject({ recorded: 1 });
+  });
 });

@@ -147,6 +147,21 @@ describe('gpd staff', () => {
     expect((await mine.gpd("staff remove 'Rosa R' --yes")).code).toBe(0);
     expect((await mine.gpd("staff remove 'Rosa R' --yes")).code).toBe(3);
   });
+
+  it('a restore brings back no invitation, which may have been used or replaced since the backup', async () => {
+    const mine = await createOwn();
+    const file = join(tempDir('backup'), 'gpd.backup');
+    await mine.gpd('staff invite Rosa --role dpo');
+    await mine.gpd('backup', file);
+    await mine.gpd('staff invite Rosa --role reviewer');
+    expect((await mine.gpd('restore', file, '--yes')).code).toBe(0);
+    expect(await mine.query('SELECT role, invite_hash FROM staff')).toEqual([
+      { role: 'dpo', invite_hash: null },
+    ]);
+    const [member] = await mine.json<readonly { readonly inviteUntil: string }[]>('staff list');
+    expect(Date.parse(member?.inviteUntil ?? '')).toBeLessThanOrEqual(Date.now());
+    expect((await mine.gpd('staff invite Rosa --role reviewer')).code).toBe(0);
+  });
 });
 
 describe.concurrent('the audit log of operators', () => {

@@ -436,3 +436,22 @@ describe('insight', () => {
     expect(terms).toContain('No page loaded the banner in the last 30 days.');
   });
 });
+
+it('the release of a hold runs an erasure again for what was there then, and not for what came after it', async () => {
+  const earlier = await site.decide('held-device');
+  const key = { csrf, kind: 'request', id: earlier.requestId };
+  await dora.post('/console/subjects/hold', {
+    ...key,
+    basis: 'Proceedings 14/26 before the district court.',
+  });
+  const handle = handleOf((await dora.post('/console/subjects/plan', key)).text);
+  await dora.post('/console/subjects/erase', { ...key, confirm: handle });
+  const later = await site.decide('held-device');
+  await site.contest(later.requestId, later.visitorId, 'An objection after that erasure.');
+  const device = /name="device" value="([\w-]{43})"/.exec((await dora.get('/console/holds')).text)?.[1] ?? '';
+  await dora.post('/console/holds/release', { csrf, device, again: 'yes' });
+  const decisions = (await rows(site, 'decisions')).map((row) => row['request_id']);
+  expect(decisions).toContain(later.requestId);
+  expect(decisions).not.toContain(earlier.requestId);
+  expect((await rows(site, 'contests')).map((row) => row['request_id'])).toContain(later.requestId);
+});

@@ -116,8 +116,13 @@ export function recordEnded(logAccess: ErasureLogAccess, now: number): Promise<v
   return serialise(`${erasureLog(logAccess).path} sweep`, () => recordMissingLines(logAccess, now));
 }
 
-/** Ends all sessions, as a backup has some that ended later. It lacks the nonces used since, so that older bundles become `stale`. */
+/**
+ * Ends all sessions and open invitations of staff, as a backup has some that ended, were used or were replaced later. It lacks the
+ * nonces used since, so that older bundles become `stale`.
+ */
 export async function endAllSessions(tx: Knex.Transaction, now: number): Promise<void> {
+  const invitations = tx('staff').whereNotNull('invite_hash').where('invite_until', '>', now);
+  await invitations.update({ invite_hash: null, invite_until: now });
   await tx('console_sessions').delete();
   await tx('principal_sessions').delete();
   await raiseForgotten(tx, now);

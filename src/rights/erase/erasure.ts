@@ -18,6 +18,8 @@ export interface ErasureTarget {
   readonly principal: { readonly ref: string; readonly id: string } | null;
   /** The principal whose links go, and whose consent is left. */
   readonly linksOf: string | null;
+  /** Only links that were made no later (epoch milliseconds). */
+  readonly linkedUntil?: number;
 }
 
 export const NOTHING: ErasureTarget = { durables: [], requests: [], principal: null, linksOf: null };

@@ -55,6 +55,17 @@ export async function* allHolds(database: Database, kid: string): AsyncGenerator
   for await (const page of pagesBy(PAGE, readPage)) yield* page;
 }
 
-/** Requests of a device. */
-export const requestsOfDevice = ({ read }: Database, { kid, durable }: HoldKey): Promise<string[]> =>
-  read('decisions').where({ kid, durable }).pluck('request_id');
+/** The requests that a device had at this moment, and whether it has no newer ones. One that was contested since then counts as newer. */
+export async function requestsUntil({ read }: Database, { kid, durable }: HoldKey, until: number) {
+  const requests = new Set<string>();
+  const newer = new Set<string>();
+  for (const [table, column] of [
+    ['decisions', 'decided_at'],
+    ['contests', 'filed_at'],
+  ] as const)
+    for (const { id, at } of (await read(table)
+      .where({ kid, durable })
+      .select({ id: 'request_id', at: column })) as { readonly id: string; readonly at: number }[])
+      (Number(at) <= until ? requests : newer).add(id);
+  return { requests: [...requests].filter((id) => !newer.has(id)), isAll: newer.size === 0 };
+}

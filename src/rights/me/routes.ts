@@ -144,10 +144,12 @@ async function answerForm(
     const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
     const notice = await me.notice(presented);
     const filed = await me.contest(presented, network, filing);
-    return showPage(response, {
-      kid,
-      held: { filed, notice, told: 'Your objection was filed. A person will review it.' },
-    });
+    // A second objection is answered with the first one, which may be resolved.
+    const message =
+      filed.caseKey === undefined
+        ? 'Nothing new was filed: a review of this decision was asked for before.'
+        : 'Your objection was filed. A person will review it.';
+    return showPage(response, { kid, held: { filed, notice, told: message } });
   }
   const saved = action === 'page';
   const values = { kid, saved, held: { ...(await readHeldData(me, presented)), requestId } };

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runProgram, type Spawned, spawnGpd, tempDir } from '../../support/command.ts';
@@ -21,38 +21,52 @@ it('refuses with 78 a data directory that is not empty, and an address that othe
   }
 });
 
+const FORM = {
+  tenant: 'shop',
+  origin: 'https://shop.example',
+  baseUrl: 'https://id.shop.example',
+  controller: 'Shop Ltd',
+  contact: 'a@b.c',
+};
+
+/** @param options before the command */
+async function startSetup(...options: string[]) {
+  const data = join(tempDir('data'), 'new');
+  mkdirSync(data);
+  const args = [...options, 'serve', '--setup', '--port', '0', '--json'];
+  const gpd = spawnGpd(args, { env: { GPD_DATA_DIR: data } });
+  await vi.waitFor(() => expect(gpd.output.stdout).toContain('\n'), { timeout: 60_000, interval: 50 });
+  const link = new URL((JSON.parse(gpd.output.stdout) as { setup: string }).setup);
+  return { gpd, url: link.origin, token: link.searchParams.get('token') ?? '' };
+}
+
+const postTo = (
+  url: string,
+  path: string,
+  form: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+) =>
+  ask(url, path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: url, ...headers },
+    body: new URLSearchParams(form).toString(),
+  });
+
 describe('the page', () => {
   let gpd: Spawned;
   let url: string;
   let token: string;
 
   beforeAll(async () => {
-    const data = join(tempDir('data'), 'new');
-    mkdirSync(data);
-    gpd = spawnGpd(['serve', '--setup', '--port', '0', '--json'], { env: { GPD_DATA_DIR: data } });
-    await vi.waitFor(() => expect(gpd.output.stdout).toContain('\n'), { timeout: 60_000, interval: 50 });
-    const link = new URL((JSON.parse(gpd.output.stdout) as { setup: string }).setup);
-    url = link.origin;
-    token = link.searchParams.get('token') ?? '';
+    ({ gpd, url, token } = await startSetup());
   });
   afterAll(async () => {
     gpd.child.kill('SIGTERM');
     await gpd.exited;
   });
 
-  const post = (path: string, form: Readonly<Record<string, string>>, headers: object = {}) =>
-    ask(url, path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: url, ...headers },
-      body: new URLSearchParams(form).toString(),
-    });
-  const FORM = {
-    tenant: 'shop',
-    origin: 'https://shop.example',
-    baseUrl: 'https://id.shop.example',
-    controller: 'Shop Ltd',
-    contact: 'a@b.c',
-  };
+  const post = (path: string, form: Readonly<Record<string, string>>, headers = {}) =>
+    postTo(url, path, form, headers);
 
   it('is all that there is', async () => {
     for (const path of [
@@ -93,4 +107,18 @@ describe('the page', () => {
     expect((await post('/setup', { ...FORM, csrf: 'wrong' }, { cookie })).status).toBe(401);
     expect(gpd.output.stderr).not.toContain(token);
   });
+});
+
+it('adds the base URL to a configuration file whose last line has no end', async () => {
+  const file = join(tempDir('config'), 'gpd.toml');
+  writeFileSync(file, 'log_level = "warn"');
+  const { gpd, url, token } = await startSetup('--config', file);
+  const [header = ''] = [(await postTo(url, '/setup/begin', { token })).headers['set-cookie']].flat();
+  const cookie = header.split(';')[0] ?? '';
+  const page = (await ask(url, '/setup', { headers: { cookie } })).text;
+  const csrf = /name="csrf" value="([\w-]+)"/.exec(page)?.[1] ?? '';
+  expect((await postTo(url, '/setup', { ...FORM, csrf }, { cookie })).status).toBe(200);
+  gpd.child.kill('SIGTERM');
+  await gpd.exited;
+  expect(readFileSync(file, 'utf8')).toBe(`log_level = "warn"\nbase_url = "${FORM.baseUrl}"\n`);
 });

@@ -214,6 +214,7 @@ describe('what a token reaches, without JavaScript', () => {
     const again = await form(visit, fields);
     expect(again.text).not.toContain(key);
     expect(textOf(again)).toMatch(/cannot be shown again/);
+    expect(textOf(again)).toContain('Nothing new was filed');
     const after = await form(visit);
     expect(after.text).toContain('I use a screen reader &lt;b&gt;and&lt;/b&gt; a keyboard.');
     expect(after.text).not.toContain('name="statement"');
