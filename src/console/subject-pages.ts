@@ -135,13 +135,10 @@ async function showHolds({ context, request, response, staff }: ConsoleVisit): P
 const MAX_NAMED = 20;
 
 async function releaseFromForm({ context, response, staff, form }: FormVisit): Promise<void> {
-  const released = await releaseHoldOn(context, staff, form.get('device') ?? '', form.get('again') === 'yes');
-  if (!released) throw new Refusal('not-found');
-  const { limited, newReceipts } = released;
-  const receipt = newReceipts.at(-1);
+  const limited = await releaseHoldOn(context, staff, form.get('device') ?? '');
+  if (!limited) throw new Refusal('not-found');
   const named = limited.length > 0 ? `&limited=${limited.slice(0, MAX_NAMED).join(',')}` : '';
-  const to = receipt ? `receipts/${receipt.receiptId}?done=released` : `holds?done=released${named}`;
-  response.redirect(303, `/console/${to}`);
+  response.redirect(303, `/console/holds?done=released${named}`);
 }
 
 const describeReceipt = (receipt: ErasureReceipt) => ({
@@ -166,7 +163,7 @@ async function showReceipt({ context, request, response, staff }: ConsoleVisit):
   const [id] = matchParameter(request.params['id'], RECEIPT_ID);
   const receipt = id === undefined ? null : await context.eraser.status(id);
   if (receipt?.tenant !== staff.kid) throw new Refusal('not-found');
-  const done = ['erased', 'released'].find((name) => name === request.query['done']) ?? null;
+  const done = request.query['done'] === 'erased';
   context.render(response, 'receipt', { here: 'receipts', receipt: describeReceipt(receipt), done });
 }
 

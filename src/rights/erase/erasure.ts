@@ -18,8 +18,6 @@ export interface ErasureTarget {
   readonly principal: { readonly ref: string; readonly id: string } | null;
   /** The principal whose links go, and whose consent is left. */
   readonly linksOf: string | null;
-  /** Only links that were made no later (epoch milliseconds). */
-  readonly linkedUntil?: number;
 }
 
 export const NOTHING: ErasureTarget = { durables: [], requests: [], principal: null, linksOf: null };
@@ -44,9 +42,6 @@ export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string
   if (person !== null) return rightsRef(rightsKey, 'principal', person);
   return rightsRef(rightsKey, 'request', requests[0] ?? 'nobody');
 }
-
-export const isEmptyTarget = ({ durables, requests, principal, linksOf }: ErasureTarget): boolean =>
-  durables.length + requests.length === 0 && principal === null && linksOf === null;
 
 /** Rows that an erasure keeps. */
 export interface Keep {

@@ -120,12 +120,11 @@ export interface Subject {
 /** The linked requests of a principal that are not among the others, each with its device. */
 async function readLinkedRequests(
   db: Knex,
-  { kid, linksOf, linkedUntil = Number.MAX_SAFE_INTEGER }: RowTarget,
+  { kid, linksOf }: RowTarget,
   requests: { has(id: string): boolean },
 ) {
   if (linksOf === null) return new Map<string, string | null>();
-  const links = db('links').where({ kid, principal: linksOf }).where('linked_at', '<=', linkedUntil);
-  const ids = (await links.pluck('request_id')) as string[];
+  const ids = (await db('links').where({ kid, principal: linksOf }).pluck('request_id')) as string[];
   const newRequests = ids.filter((id) => !requests.has(id));
   const linked = new Map<string, string | null>(newRequests.map((id) => [id, null]));
   for (const row of await rowsNamed(db, 'decisions', { kid, durables: [], requests: newRequests }))

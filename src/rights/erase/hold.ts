@@ -54,18 +54,3 @@ export async function* allHolds(database: Database, kid: string): AsyncGenerator
     listHolds(database, kid, { after: after ?? null, limit: PAGE });
   for await (const page of pagesBy(PAGE, readPage)) yield* page;
 }
-
-/** The requests that a device had at this moment, and whether it has no newer ones. One that was contested since then counts as newer. */
-export async function requestsUntil({ read }: Database, { kid, durable }: HoldKey, until: number) {
-  const requests = new Set<string>();
-  const newer = new Set<string>();
-  for (const [table, column] of [
-    ['decisions', 'decided_at'],
-    ['contests', 'filed_at'],
-  ] as const)
-    for (const { id, at } of (await read(table)
-      .where({ kid, durable })
-      .select({ id: 'request_id', at: column })) as { readonly id: string; readonly at: number }[])
-      (Number(at) <= until ? requests : newer).add(id);
-  return { requests: [...requests].filter((id) => !newer.has(id)), isAll: newer.size === 0 };
-}

@@ -239,7 +239,7 @@ describe('a restore', () => {
       ...place,
       logAccess,
       place: () => placeHoldOn(context, STAFF, { durable: 'mine', basis: 'case 12' }),
-      release: (again = false) => releaseHoldOn(context, STAFF, device, again),
+      release: () => releaseHoldOn(context, STAFF, device),
     };
   }
 
@@ -325,20 +325,4 @@ describe('a restore', () => {
       expect(await startOn(dataDir)).toMatchObject({ applied: 1, holds });
     },
   );
-
-  it('is not needed for what a release runs again: the link of the held device', async () => {
-    const { database, place, release, eraser, tenant } = await dpo();
-    const link = { kid: KID, request_id: 'req_a', principal: 'p', linked_at: 1 };
-    await database.transaction((tx) => tx('links').insert(link));
-    await place();
-    const target = { ...NOTHING, principal: { ref: 'p', id: 'paul' }, linksOf: 'p' };
-    const { receiptId, scopes } = await eraser.erase(requestOf(tenant, { target }));
-    const retained = { action: 'retained', count: 1 };
-    expect(scopes.find(({ scope }) => scope === 'links')).toMatchObject(retained);
-    const released = await release(true);
-    expect(released).toMatchObject({ limited: [receiptId], newReceipts: [{ requestedBy: 'subject' }] });
-    expect(await database.read('links')).toEqual([]);
-    expect(await database.read('decisions')).toHaveLength(1);
-    await database.close();
-  });
 });
