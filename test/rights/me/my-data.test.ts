@@ -1,3 +1,6 @@
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import sqlite3 from 'sqlite3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { toldOnce } from '../../../src/ingest/verdict/classify.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
@@ -104,6 +107,17 @@ describe('what a token reaches, without JavaScript', () => {
     expect(text).not.toMatch(/decisions and the hash of this device were erased/);
     expect(text).toMatch(/objections kept \(1\)\s+GDPR Art\. 17\(3\)\(e\)/);
     expect(text).toContain('privacy@shop.example');
+  });
+
+  it('says that it is being erased while a part of it waits', async () => {
+    const visit = await rights.visit();
+    const reader = new sqlite3.Database(join(rights.gpd.dataDir, 'gpd.db'));
+    // A reader keeps the write-ahead log open, and the log still contains bytes of the device.
+    for (const sql of ['BEGIN', 'SELECT count(*) FROM decisions'])
+      await promisify<string, unknown>(reader.all.bind(reader))(sql);
+    const text = textOf(await form(visit, { action: 'forget' }));
+    await promisify(reader.close.bind(reader))();
+    expect(text).toContain('Forgotten: the decisions about this device and its hash are being erased.');
   });
 
   it('says that only one visit was erased where the id may be other people’s', async () => {
