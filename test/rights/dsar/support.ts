@@ -133,14 +133,10 @@ async function insertContests(database: Database, words: ContestTexts): Promise<
   });
 }
 
-export interface Held {
-  readonly dataDir: string;
-  readonly env: Readonly<Record<string, string>>;
-  cli(...args: string[]): ReturnType<typeof runGpd>;
-}
+export type Held = Awaited<ReturnType<typeof holdSomebody>>;
 
 /** Mallory's device with five decisions and two contests; a customer with a link to one of them, and consent. */
-export async function holdSomebody(): Promise<Held> {
+export async function holdSomebody() {
   const { dataDir } = await initGpd([
     { kid: KID, origins: ['https://shop.example'] },
     { kid: 'other', origins: [] },
