@@ -106,7 +106,7 @@ async function createPlace() {
       now += ms;
     },
     /** Dispatches until the work is done. */
-    async dispatch(run: () => Promise<void>, over: object = {}, look = () => true): Promise<void> {
+    dispatch: async (run: () => Promise<void>, over: object = {}, look = () => true): Promise<void> => {
       const dispatcher = startDispatcher({ ...deps, ...over }, look, 5);
       await run();
       await dispatcher.stop();

@@ -173,7 +173,7 @@ async function createPlace(settings: object) {
     rows,
     states: async () => (await rows()).map(({ state }) => state),
     /** Returns when the dispatchers have looked for work a few times. */
-    async looked() {
+    looked: async () => {
       const looksBefore = looks;
       await vi.waitFor(() => expect(looks).toBeGreaterThan(looksBefore + 4), QUICK);
     },
@@ -182,7 +182,7 @@ async function createPlace(settings: object) {
       now += ms;
     },
     /** The dispatchers of nodes with this relay until `done` holds. */
-    async run(relay: Relay, done: () => Promise<void>, nodes = 1) {
+    run: async (relay: Relay, done: () => Promise<void>, nodes = 1) => {
       const dispatchers = Array.from({ length: nodes }, () => node(relay));
       try {
         await done();
