@@ -4,10 +4,10 @@ import { addApiKey } from '../support/api-key.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN, REASON } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
-import { ask, postJson, type Reply } from '../support/http.ts';
+import { ask, type Reply } from '../support/http.ts';
 import { certified, create, createPasskey, get, type Passkey } from '../support/passkey.ts';
-import type { Gpd } from '../support/server.ts';
-import { call, challengeOf, startShops, twin, type Visit, type VisitOptions, visit } from './support.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+import { call, challengeOf, forget, SUB, twin, type Visit, type VisitOptions, visit } from './support.ts';
 
 /** Passkeys over HTTP, with an authenticator in software (contract-2 section 16). */
 
@@ -15,7 +15,14 @@ let gpd: Gpd;
 let now = Date.now();
 let secret: string;
 beforeAll(async () => {
-  gpd = await startShops(() => now);
+  gpd = await startGpd({
+    tenants: [
+      { kid: KID, origins: [ORIGIN, SUB] },
+      { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
+    ],
+    settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
+    app: { clock: () => now },
+  });
   secret = await addApiKey(gpd);
 });
 afterAll(() => gpd.stop());
@@ -58,6 +65,9 @@ describe('two phones that look the same', () => {
     const ids = [one.answer.visitorId, first.visitorId, second.visitorId];
     expect(new Set(ids).size).toBe(3);
     expect(first.requestId).not.toBe(one.answer.requestId);
+    // The token of the new decision is good in the same session, and needs no second passkey.
+    const next = { ...one, token: first.transparencyToken ?? '' };
+    expectError(await call(gpd, 'options', next, {}), 'no-retained-data');
   });
 
   it('are known again by the same passkey, with a decision of its own that the backend reads', async () => {
@@ -88,29 +98,15 @@ describe('two phones that look the same', () => {
     });
   });
 
-  it('get a token for the new decision, in the same session, and need no second passkey', async () => {
-    const at = await visit(gpd);
-    const answer = attested(await register(at, createPasskey()));
-    const next = { ...at, token: answer.transparencyToken ?? '' };
-    expectError(await call(gpd, 'options', next, {}), 'no-retained-data');
-  });
-
   it('are forgotten with the passkey, which then proves nothing', async () => {
     const key = createPasskey();
     const at = await visit(gpd);
     const answer = attested(await register(at, key));
-    const reply = await postJson(
-      gpd.url,
-      '/me',
-      { token: answer.transparencyToken, action: 'forget' },
-      { origin: ORIGIN, cookie: `gp_session=${at.session}` },
-    );
-    const { shared, scopes } = reply.json() as {
-      shared: boolean;
-      scopes: { scope: string; count: number }[];
-    };
-    expect(shared).toBe(false);
-    expect(scopes).toContainEqual({ scope: 'credentials', action: 'erased', count: 1 });
+    const reply = await forget(gpd, { ...at, token: answer.transparencyToken ?? '' });
+    expect(reply.json()).toMatchObject({
+      shared: false,
+      scopes: expect.arrayContaining([{ scope: 'credentials', action: 'erased', count: 1 }]),
+    });
     expectError(await use(await visit(gpd), key), 'attestation-failed');
   });
 });
@@ -118,34 +114,27 @@ describe('two phones that look the same', () => {
 describe('the options', () => {
   it('are those of a discoverable credential without attestation, for the host of the page', async () => {
     const at = await visit(gpd);
-    const options = (await call(gpd, 'options', at, {})).json();
-    expect(options).toMatchObject({
+    const authenticatorSelection = { residentKey: 'required', userVerification: 'preferred' };
+    expect((await call(gpd, 'options', at, {})).json()).toMatchObject({
       ceremony: 'create',
-      publicKey: {
-        rp: { id: 'shop.example' },
-        attestation: 'none',
-        authenticatorSelection: { residentKey: 'required', userVerification: 'preferred' },
-      },
+      publicKey: { rp: { id: 'shop.example' }, attestation: 'none', authenticatorSelection },
     });
-    const got = (await call(gpd, 'options', at, { ceremony: 'get' })).json();
-    expect(got).toMatchObject({
-      ceremony: 'get',
-      publicKey: { rpId: 'shop.example', allowCredentials: [], userVerification: 'preferred' },
-    });
+    const publicKey = { rpId: 'shop.example', allowCredentials: [], userVerification: 'preferred' };
+    const got = await call(gpd, 'options', at, { ceremony: 'get' });
+    expect(got.json()).toMatchObject({ ceremony: 'get', publicKey });
     expectError(await call(gpd, 'options', at, { ceremony: 'steal' }), 'invalid-request');
   });
 
   it('name the parent that the tenant has set, where the page is below it', async () => {
-    await gpd.cli(['tenants', 'set', OTHER, 'attest.rpId=example']);
-    expect((await gpd.cli(['tenants', 'set', KID, 'attest.rpId=shop.example'])).code).toBe(0);
+    await gpd.json(['tenants', 'set', KID, 'attest.rpId=shop.example']);
     await expect
       .poll(async () => {
-        const at = await visit(gpd, { origin: 'https://sub.shop.example' });
+        const at = await visit(gpd, { origin: SUB });
         const { publicKey } = (await call(gpd, 'options', at, {})).json() as { publicKey: { rp: object } };
         return publicKey.rp;
       })
       .toMatchObject({ id: 'shop.example' });
-    expect((await gpd.cli(['tenants', 'set', KID, 'attest.rpId='])).code).toBe(0);
+    await gpd.json(['tenants', 'set', KID, 'attest.rpId=']);
   });
 
   it('are given to a page of the tenant alone, by CORS as ingest', async () => {
@@ -174,7 +163,7 @@ describe('who may ask', () => {
       await call(gpd, path, at, {}, { token: null }),
       await call(gpd, path, at, {}, { token: `${at.token}A` }),
       await call(gpd, path, at, {}, { session: another.session }),
-      await call(gpd, path, at, {}, { origin: 'https://sub.shop.example' }),
+      await call(gpd, path, at, {}, { origin: SUB }),
       await call(gpd, path, foreign, {}, { origin: ORIGIN }),
     ];
     for (const reply of replies) expectError(reply, 'unauthenticated');
@@ -191,33 +180,19 @@ describe('who may ask', () => {
     expectError(await call(gpd, 'verify', at, { credential: {} }), 'consent-missing');
   });
 
-  it('nobody whose browser says GPC since', async () => {
+  it('nobody whose browser says GPC since, and nobody after the visit was erased', async () => {
     const at = await visit(gpd);
     expectError(await call(gpd, 'options', at, {}, { headers: { 'sec-gpc': '1' } }), 'consent-missing');
     expect((await call(gpd, 'options', at, {})).status).toBe(200);
-  });
-
-  it('nobody whose visit needs no attestation', async () => {
-    const signals = {
-      ...twin('plain'),
-      graphics: { ...twin('plain').graphics, renderer: 'ANGLE (Intel, UHD 620)' },
-    };
-    const at = await visit(gpd, { signals });
-    expect(at.answer.needsAttestation).toBe(false);
+    await forget(gpd, at);
     expectError(await call(gpd, 'options', at, {}), 'no-retained-data');
   });
 
-  it('nobody after the visit was erased', async () => {
-    const at = await visit(gpd);
-    await postJson(
-      gpd.url,
-      '/me',
-      { token: at.token, action: 'forget' },
-      {
-        origin: ORIGIN,
-        cookie: `gp_session=${at.session}`,
-      },
-    );
+  it('nobody whose visit needs no attestation', async () => {
+    const plain = twin('plain');
+    Object.assign(plain.graphics, { renderer: 'ANGLE (Intel, UHD 620)' });
+    const at = await visit(gpd, { signals: plain });
+    expect(at.answer.needsAttestation).toBe(false);
     expectError(await call(gpd, 'options', at, {}), 'no-retained-data');
   });
 });
@@ -232,43 +207,36 @@ describe('a ceremony that proves nothing', () => {
     const got = await challengeOf(gpd, at, 'get');
     const other = await visit(gpd);
     const otherChallenge = await challengeOf(gpd, other);
-    const origin = ORIGIN;
-    const newPasskey = (): Passkey => createPasskey();
-    const good = create(newPasskey(), { origin, challenge });
+    const evil = 'https://evil.example';
+    const otherId = createPasskey().id.toString('base64url');
+    const made = (over: object = {}, key = createPasskey()) =>
+      create(key, { origin: ORIGIN, challenge, ...over });
+    const used = (key: Passkey) => get(key, { origin: ORIGIN, challenge: got });
+    const good = made();
     const credentials: readonly (readonly [string, unknown])[] = [
       ['nothing', undefined],
       ['a text', 'x'],
       ['an empty object', {}],
-      ['a list', []],
       ['no response', { ...good, response: {} }],
       ['another type', { ...good, type: 'password' }],
-      ['another id', { ...good, id: newPasskey().id.toString('base64url') }],
+      ['another id', { ...good, id: otherId }],
       ['both ids another', { ...good, id: 'AAAA', rawId: 'AAAA' }],
-      ['a foreign origin', create(newPasskey(), { origin: 'https://evil.example', challenge })],
-      [
-        'a foreign origin with our relying party',
-        create(newPasskey(), { origin: 'https://evil.example', rpId: 'shop.example', challenge }),
-      ],
-      ['a foreign relying party', create(newPasskey(), { origin, rpId: 'evil.example', challenge })],
-      ['a frame of another site', create(newPasskey(), { origin, challenge, over: { crossOrigin: true } })],
-      ['the challenge of another visit', create(newPasskey(), { origin, challenge: otherChallenge })],
-      ['the challenge of the other ceremony', create(newPasskey(), { origin, challenge: got })],
-      [
-        'a challenge of one’s own',
-        create(newPasskey(), { origin, challenge: Buffer.alloc(54, 7).toString('base64url') }),
-      ],
-      ['nobody there', create(newPasskey(), { origin, challenge, flags: 0 })],
-      ['a certificate', create(newPasskey(), { origin, challenge }, certified(), 'packed')],
-      ['another format', create(newPasskey(), { origin, challenge }, undefined, 'tpm')],
-      ['a type of client data', create(newPasskey(), { origin, challenge, over: { type: 'webauthn.get' } })],
-      ['a passkey that is known already', create({ ...knownPasskey, counter: 9 }, { origin, challenge })],
-      ['a passkey that nobody made here', get(newPasskey(), { origin, challenge: got })],
-      [
-        'a known passkey signed by another',
-        get({ ...newPasskey(), id: knownPasskey.id, counter: 9 }, { origin, challenge: got }),
-      ],
-      ['a counter that stays', get({ ...knownPasskey, counter: 5 }, { origin, challenge: got })],
-      ['a counter that falls', get({ ...knownPasskey, counter: 0 }, { origin, challenge: got })],
+      ['a foreign origin', made({ origin: evil })],
+      ['a foreign origin with our relying party', made({ origin: evil, rpId: 'shop.example' })],
+      ['a foreign relying party', made({ rpId: 'evil.example' })],
+      ['a frame of another site', made({ over: { crossOrigin: true } })],
+      ['the challenge of another visit', made({ challenge: otherChallenge })],
+      ['the challenge of the other ceremony', made({ challenge: got })],
+      ['a challenge of one’s own', made({ challenge: Buffer.alloc(54, 7).toString('base64url') })],
+      ['nobody there', made({ flags: 0 })],
+      ['a certificate', create(createPasskey(), { origin: ORIGIN, challenge }, certified(), 'packed')],
+      ['another format', create(createPasskey(), { origin: ORIGIN, challenge }, undefined, 'tpm')],
+      ['a type of client data', made({ over: { type: 'webauthn.get' } })],
+      ['a passkey that is known already', made({}, { ...knownPasskey, counter: 9 })],
+      ['a passkey that nobody made here', used(createPasskey())],
+      ['a known passkey signed by another', used({ ...createPasskey(), id: knownPasskey.id, counter: 9 })],
+      ['a counter that stays', used({ ...knownPasskey, counter: 5 })],
+      ['a counter that falls', used({ ...knownPasskey, counter: 0 })],
     ];
     const texts = new Set<string>();
     for (const [fault, credential] of credentials) {
@@ -287,10 +255,9 @@ describe('a ceremony that proves nothing', () => {
     const at = await visit(gpd);
     const challenge = await challengeOf(gpd, at);
     const credential = create(createPasskey(), { origin: ORIGIN, challenge });
+    const another = create(createPasskey(), { origin: ORIGIN, challenge });
     const replies = await Promise.all(
-      [credential, credential, create(createPasskey(), { origin: ORIGIN, challenge })].map((one) =>
-        call(gpd, 'verify', at, { credential: one }),
-      ),
+      [credential, credential, another].map((one) => call(gpd, 'verify', at, { credential: one })),
     );
     expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 400, 400]);
     const rows = await count('credentials');
@@ -318,18 +285,13 @@ describe('a ceremony that proves nothing', () => {
   });
 });
 
-describe('what is kept', () => {
-  it('names no credential, neither in rows nor in the log', async () => {
-    const key = createPasskey();
-    await register(await visit(gpd), key);
-    const id = key.id.toString('base64url');
-    const storedText = JSON.stringify([
-      await sql('SELECT * FROM credentials'),
-      await sql('SELECT * FROM decisions'),
-    ]);
-    expect(storedText).not.toContain(id);
-    expect(gpd.logs()).not.toContain(id);
-  });
+it('what is kept names no credential, neither in rows nor in the log', async () => {
+  const key = createPasskey();
+  await register(await visit(gpd), key);
+  const id = key.id.toString('base64url');
+  const rows = [await sql('SELECT * FROM credentials'), await sql('SELECT * FROM decisions')];
+  expect(JSON.stringify(rows)).not.toContain(id);
+  expect(gpd.logs()).not.toContain(id);
 });
 
 it('a person whom a review confirmed since the visit is called no bot after it', async () => {

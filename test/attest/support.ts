@@ -1,24 +1,12 @@
 import type { IngestResponse } from '../../src/schema/responses.ts';
-import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
+import { ORIGIN } from '../support/constants.ts';
 import { expectCore, post, sessionOf } from '../support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { createBundle } from '../support/seal.ts';
-import { type Gpd, type SealTarget, startGpd, type TenantSpec } from '../support/server.ts';
+import type { Gpd, SealTarget } from '../support/server.ts';
 
-const SUB = 'https://sub.shop.example';
-
-/** Two tenants that share an origin; one of them has a subdomain too. */
-export const startShops = (clock: () => number, ...otherTenants: readonly TenantSpec[]): Promise<Gpd> =>
-  startGpd({
-    tenants: [
-      { kid: KID, origins: [ORIGIN, SUB] },
-      { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
-      ...otherTenants,
-    ],
-    settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
-    app: { clock },
-  });
+export const SUB = 'https://sub.shop.example';
 
 export const PURPOSES = ['device-identification', 'device-attestation'];
 
@@ -84,3 +72,7 @@ export async function challengeOf(gpd: Gpd, at: Visit, ceremony = 'create'): Pro
   const { publicKey } = reply.json() as { publicKey: { challenge: string } };
   return publicKey.challenge;
 }
+
+/** Erases the visit as its browser. */
+export const forget = (gpd: Gpd, { token, origin, session }: Visit): Promise<Reply> =>
+  postJson(gpd.url, '/me', { token, action: 'forget' }, { origin, cookie: `gp_session=${session}` });

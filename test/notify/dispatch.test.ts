@@ -44,34 +44,32 @@ beforeEach(() => {
   receivedSeqs = [];
 });
 
-interface Place {
-  readonly database: Database;
-  readonly faults: unknown[];
-  readonly deps: Parameters<typeof startDispatcher>[0];
-  readonly advance: (ms: number) => void;
-  readonly put: (ciphertext: string | null, requestId?: string, webhook?: string) => Promise<void>;
-  /** A further webhook of the tenant. */
-  readonly add: (id: string, url: string) => Promise<void>;
-}
+type Place = Awaited<ReturnType<typeof createPlace>>;
 
 async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
+  const place = await createPlace();
+  await work(place);
+  await place.database.close();
+}
+
+async function createPlace() {
   const { dataDir } = await initGpd();
-  const { database, masterKey } = await openStore(
-    loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }),
-  );
+  const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
+  const { database, masterKey } = await openStore(config);
   let now = NOW;
   const faults: unknown[] = [];
   const webhooks = new Map<string, Webhook>();
-  const add: Place['add'] = async (id, target) => {
-    const webhook: Webhook = {
-      kid: KID,
-      id,
+  /** A webhook of the tenant. */
+  const add = async (id: string, target: string): Promise<void> => {
+    const wrappedSecret = masterKey.wrap(random(32), webhookSecretContext(KID, id));
+    const fields = {
       url: target,
       events: [EVENT],
       allowPrivate: true,
-      wrappedSecret: masterKey.wrap(random(32), webhookSecretContext(KID, id)),
+      wrappedSecret,
       createdAt: NOW,
-    };
+    } as const;
+    const webhook: Webhook = { kid: KID, id, ...fields };
     webhooks.set(id, webhook);
     await insertWebhook(database, webhook, operatorAt(NOW));
   };
@@ -87,32 +85,33 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     mail: null,
     onFault: (error: unknown) => faults.push(error),
   };
-  const put: Place['put'] = (ciphertext, requestId, webhook = 'w1') =>
-    database.transaction((tx) =>
-      enqueue(tx, [
-        {
-          kid: KID,
-          webhook,
-          event: EVENT,
-          requestId: requestId ?? null,
-          principal: null,
-          ciphertext,
-          at: NOW,
-        },
-      ]),
-    );
-  const place: Place = {
+  return {
     database,
     faults,
     deps,
-    put,
     add,
-    advance: (ms) => {
+    put: (ciphertext: string | null, requestId: string | null = null, webhook = 'w1') => {
+      const message = {
+        kid: KID,
+        webhook,
+        event: EVENT,
+        requestId,
+        principal: null,
+        ciphertext,
+        at: NOW,
+      } as const;
+      return database.transaction((tx) => enqueue(tx, [message]));
+    },
+    advance: (ms: number) => {
       now += ms;
     },
+    /** Dispatches until the work is done. */
+    dispatch: async (run: () => Promise<void>, over: object = {}, look = () => true): Promise<void> => {
+      const dispatcher = startDispatcher({ ...deps, ...over }, look, 5);
+      await run();
+      await dispatcher.stop();
+    },
   };
-  await work(place);
-  await database.close();
 }
 
 const sealed = (): string => wrapper.wrap(Buffer.from('{"a":1}'), outboxContext(KID));
@@ -123,15 +122,13 @@ const rows = (database: Database): Promise<{ state: string; failure: string | nu
 const QUICK = { interval: 5, timeout: 10_000 };
 
 it('an event that cannot be opened has failed, with the reason, and all others are delivered', () =>
-  withPlace(async ({ database, deps, put, faults }) => {
-    await put(sealed());
-    await put(`x${sealed()}`);
-    for (let i = 0; i < 60; i += 1) await put(sealed());
-    const dispatcher = startDispatcher(deps, () => true, 5);
-    await vi.waitFor(async () => {
-      expect((await rows(database)).map(({ state }) => state)).not.toContain('waiting');
-    }, QUICK);
-    await dispatcher.stop();
+  withPlace(async ({ database, put, faults, dispatch }) => {
+    for (let i = 0; i < 62; i += 1) await put(i === 1 ? `x${sealed()}` : sealed());
+    await dispatch(() =>
+      vi.waitFor(async () => {
+        expect((await rows(database)).map(({ state }) => state)).not.toContain('waiting');
+      }, QUICK),
+    );
     const [first, second, ...otherRows] = await rows(database);
     expect(first).toMatchObject({ state: 'delivered', attempts: 1 });
     expect(second).toEqual({ state: 'failed', attempts: 1, failure: 'its stored payload cannot be read' });
@@ -142,57 +139,53 @@ it('an event that cannot be opened has failed, with the reason, and all others a
 
 it.each([
   ['a webhook that this node does not know', { webhook: () => undefined }, /not known/],
-  [
-    'a secret that does not open',
-    {
-      masterKey: () => createMasterKey(random(32), random),
-    },
-    /./,
-  ],
+  ['a secret that does not open', { masterKey: () => createMasterKey(random(32), random) }, /./],
 ])('%s is retried with back-off, at most eight times', (_name, change, message) =>
-  withPlace(async ({ database, deps, put, advance, faults }) => {
+  withPlace(async ({ database, put, advance, faults, dispatch }) => {
     await put(sealed());
-    const dispatcher = startDispatcher({ ...deps, ...change }, () => true, 5);
-    for (let attempts = 1; attempts <= 8; attempts += 1) {
-      await vi.waitFor(async () => {
-        const row = await database.read('webhook_outbox').first();
-        // An attempt counts from its beginning; the lease ends with its failure, which says when the next one is due.
-        expect(row).toMatchObject({ attempts, state: attempts < 8 ? 'waiting' : 'failed', leased_until: 0 });
-        expect(row.failure).toMatch(message);
-      }, QUICK);
-      advance(24 * 3_600_000);
-    }
-    await dispatcher.stop();
-    expect(faults).toEqual([]);
-    expect(receivedSeqs).toEqual([]);
+    await dispatch(async () => {
+      for (let attempts = 1; attempts <= 8; attempts += 1) {
+        await vi.waitFor(async () => {
+          const row = await database.read('webhook_outbox').first();
+          // An attempt counts from its beginning; the lease ends with its failure, which says when the next one is due.
+          const state = attempts < 8 ? 'waiting' : 'failed';
+          expect(row).toMatchObject({ attempts, state, leased_until: 0 });
+          expect(row.failure).toMatch(message);
+        }, QUICK);
+        advance(24 * 3_600_000);
+      }
+    }, change);
+    expect([faults, receivedSeqs]).toEqual([[], []]);
   }),
 );
 
 it('a database that cannot be read is nobody’s failure: the event waits', () =>
-  withPlace(async ({ database, deps, put, advance, faults }) => {
+  withPlace(async ({ database, put, advance, faults, dispatch }) => {
     await put(null, 'req_1');
     let away = true;
     const findDecision = () => (away ? Promise.reject(new Unavailable('away')) : Promise.resolve({}));
-    const dispatcher = startDispatcher({ ...deps, findDecision }, () => true, 5);
-    await vi.waitFor(() => expect(faults).toHaveLength(1), QUICK);
-    expect(await rows(database)).toMatchObject([{ state: 'waiting', failure: null }]);
-    away = false;
-    advance(61_000);
-    await vi.waitFor(async () => expect(await rows(database)).toMatchObject([{ state: 'delivered' }]), QUICK);
-    await dispatcher.stop();
+    await dispatch(
+      async () => {
+        await vi.waitFor(() => expect(faults).toHaveLength(1), QUICK);
+        expect(await rows(database)).toMatchObject([{ state: 'waiting', failure: null }]);
+        away = false;
+        advance(61_000);
+        const delivered = [{ state: 'delivered' }];
+        await vi.waitFor(async () => expect(await rows(database)).toMatchObject(delivered), QUICK);
+      },
+      { findDecision },
+    );
   }));
 
 it('gpd reports a database that keeps failing once, not at every look', () =>
-  withPlace(async ({ database, deps, faults }) => {
+  withPlace(async ({ database, faults, dispatch }) => {
     await database.transaction((tx) => tx.raw('DROP TABLE webhook_outbox'));
     let looks = 0;
     const looked = (): boolean => {
       looks += 1;
       return true;
     };
-    const dispatcher = startDispatcher(deps, looked, 5);
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(4), QUICK);
-    await dispatcher.stop();
+    await dispatch(() => vi.waitFor(() => expect(looks).toBeGreaterThan(4), QUICK), {}, looked);
     expect(faults).toHaveLength(1);
   }));
 
@@ -260,27 +253,28 @@ async function breakerOpens(database: Database, webhook: string): Promise<void> 
 it('a target that accepts and is silent holds up nobody else, and is only probed after a while', () =>
   withSilentTarget((silent) =>
     withPlace(async ({ database, deps, put, add, advance }) => {
+      const received = (count: number) =>
+        vi.waitFor(() => expect(receivedSeqs).toHaveLength(count), { interval: 5, timeout: 20_000 });
       await add('silent', silent.url);
-      for (let i = 0; i < 400; i += 1) await put(sealed(), undefined, 'silent');
+      for (let i = 0; i < 400; i += 1) await put(sealed(), null, 'silent');
       const dispatcher = startDispatcher(deps, () => true, 5);
       await silent.reached(20);
       await put(sealed());
-      await vi.waitFor(() => expect(receivedSeqs).toHaveLength(1), { interval: 5, timeout: 20_000 });
+      await received(1);
       // Its own lane is full: 20 are on their way, and the others wait without an attempt.
       expect(silent.connections()).toBe(20);
-      expect(await database.read('webhook_outbox').where({ webhook: 'silent', attempts: 0 })).toHaveLength(
-        380,
-      );
+      const untried = database.read('webhook_outbox').where({ webhook: 'silent', attempts: 0 });
+      expect(await untried).toHaveLength(380);
       silent.hangUp();
       await breakerOpens(database, 'silent');
       const tried = silent.connections();
       await put(sealed());
-      await vi.waitFor(() => expect(receivedSeqs).toHaveLength(2), { interval: 5, timeout: 20_000 });
+      await received(2);
       expect(silent.connections()).toBe(tried);
       advance(30_000);
       await silent.reached(tried + 1);
       await put(sealed());
-      await vi.waitFor(() => expect(receivedSeqs).toHaveLength(3), { interval: 5, timeout: 20_000 });
+      await received(3);
       expect(silent.connections()).toBe(tried + 1);
       await dispatcher.stop();
     }),
@@ -290,7 +284,7 @@ it('what was due all the while for a silent target has failed after 18 hours', (
   withSilentTarget((silent) =>
     withPlace(async ({ database, deps, put, add, advance }) => {
       await add('silent', silent.url);
-      for (let i = 0; i < 30; i += 1) await put(sealed(), undefined, 'silent');
+      for (let i = 0; i < 30; i += 1) await put(sealed(), null, 'silent');
       const dispatcher = startDispatcher(deps, () => true, 5);
       await silent.reached(20);
       silent.hangUp();

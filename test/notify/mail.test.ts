@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Mail, parseRelay, type Relay, sendMail } from '../../src/egress/smtp.ts';
@@ -20,41 +21,30 @@ interface Received {
   readonly text: string;
 }
 
+const readAll = (stream: Readable): Promise<string> =>
+  stream.toArray().then((parts: Buffer[]) => Buffer.concat(parts).toString());
+
 async function startRelay(options: SMTPServerOptions = {}) {
   const mails: Received[] = [];
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['AUTH'],
     logger: false,
-    onData(stream, session, done) {
-      let text = '';
-      stream.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-      });
-      stream.on('end', () => {
-        const to = session.envelope.rcptTo.map(({ address }) => address);
-        mails.push({ to, text: text.replaceAll('=\r\n', '').replaceAll('=3D', '=') });
-        done();
-      });
+    async onData(stream, session, done) {
+      const text = await readAll(stream);
+      const to = session.envelope.rcptTo.map(({ address }) => address);
+      mails.push({ to, text: text.replaceAll('=\r\n', '').replaceAll('=3D', '=') });
+      done();
     },
     ...options,
   });
   // A client that hangs up causes an error here.
   server.on('error', () => {});
-  const listen = (port: number): Promise<number> =>
-    new Promise((resolve) => {
-      const { server: inner } = server;
-      server.listen(port, '127.0.0.1', () => resolve((inner.address() as AddressInfo).port));
-    });
-  const port = await listen(0);
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return {
-    port,
     mails,
-    url: `smtp://127.0.0.1:${port}`,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(resolve);
-      }),
+    url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
+    stop: () => new Promise<void>((resolve) => void server.close(resolve)),
   };
 }
 
@@ -134,20 +124,17 @@ describe('a contest', () => {
   });
 });
 
-interface Place {
-  readonly tenant: Tenant;
-  /** Returns when the dispatchers have looked for work a few times. */
-  readonly looked: () => Promise<void>;
-  readonly tell: (notice: Notice, about?: Tenant) => Promise<void>;
-  readonly advance: (ms: number) => void;
-  /** The dispatchers of nodes with this relay until `done` holds. */
-  readonly run: (relay: Relay, done: () => Promise<void>, nodes?: number) => Promise<void>;
-  readonly rows: () => Promise<
-    { state: string; failure: string | null; webhook: string; attempts: number }[]
-  >;
+async function withPlace(
+  work: (place: Awaited<ReturnType<typeof createPlace>>) => Promise<void>,
+  settings: object = {},
+): Promise<void> {
+  const place = await createPlace(settings);
+  await work(place);
+  expect(place.faults).toEqual([]);
+  await place.database.close();
 }
 
-async function withPlace(work: (place: Place) => Promise<void>, settings: object = {}): Promise<void> {
+async function createPlace(settings: object) {
   const { dataDir } = await initGpd();
   const store = await open(dataDir);
   const { database } = store;
@@ -168,12 +155,7 @@ async function withPlace(work: (place: Place) => Promise<void>, settings: object
         tenantOf: () => tenant,
         staffLanes: () => staffLanesOf([tenant]),
         findDecision: () => Promise.resolve(null),
-        mail: {
-          relay,
-          from: null,
-          origin: () => 'https://gpd.example',
-          findContest: () => Promise.resolve(null),
-        },
+        mail: { relay, from: null, origin: () => 'https://gpd.example', findContest: async () => null },
         onFault: (error) => faults.push(error),
       },
       () => {
@@ -182,17 +164,25 @@ async function withPlace(work: (place: Place) => Promise<void>, settings: object
       },
       5,
     );
-  await work({
-    async looked() {
+  const rows = (): Promise<{ state: string; failure: string | null; attempts: number }[]> =>
+    database.read('webhook_outbox').orderBy('seq') as never;
+  return {
+    database,
+    faults,
+    tenant,
+    rows,
+    states: async () => (await rows()).map(({ state }) => state),
+    /** Returns when the dispatchers have looked for work a few times. */
+    looked: async () => {
       const looksBefore = looks;
       await vi.waitFor(() => expect(looks).toBeGreaterThan(looksBefore + 4), QUICK);
     },
-    tenant,
-    tell: (notice, about = tenant) => database.transaction((tx) => notify(tx, about, notice)),
-    advance: (ms) => {
+    tell: (notice: Notice, about = tenant) => database.transaction((tx) => notify(tx, about, notice)),
+    advance: (ms: number) => {
       now += ms;
     },
-    async run(relay, done, nodes = 1) {
+    /** The dispatchers of nodes with this relay until `done` holds. */
+    run: async (relay: Relay, done: () => Promise<void>, nodes = 1) => {
       const dispatchers = Array.from({ length: nodes }, () => node(relay));
       try {
         await done();
@@ -200,10 +190,7 @@ async function withPlace(work: (place: Place) => Promise<void>, settings: object
         for (const dispatcher of dispatchers) await dispatcher.stop();
       }
     },
-    rows: () => database.read('webhook_outbox').orderBy('seq') as never,
-  });
-  expect(faults).toEqual([]);
-  await database.close();
+  };
 }
 
 const QUICK = { interval: 5, timeout: 10_000 };
@@ -237,7 +224,7 @@ describe('the relay', () => {
   );
 
   it('away for a day loses nothing and is sent nothing twice', () =>
-    withPlace(async ({ tell, run, rows, advance }) => {
+    withPlace(async ({ tell, run, rows, states, advance }) => {
       const off = await startRelay();
       await off.stop();
       for (let i = 0; i < 3; i += 1) await tell(ERASURE);
@@ -252,9 +239,7 @@ describe('the relay', () => {
       );
       advance(30 * HOUR);
       await run(parseRelay(relay.url), () =>
-        vi.waitFor(async () => {
-          expect((await rows()).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
-        }, QUICK),
+        vi.waitFor(async () => expect(await states()).toEqual(Array(3).fill('delivered')), QUICK),
       );
       expect(relay.mails).toHaveLength(1);
       expect(relay.mails[0]?.text).toContain('Subject: Notices of gpd: 3');
@@ -284,18 +269,12 @@ describe('the relay', () => {
       const ids: string[] = [];
       let dies = true;
       const flaky = await startRelay({
-        onData(stream, session, done) {
-          let text = '';
-          stream.setEncoding('utf8').on('data', (chunk: string) => {
-            text += chunk;
-          });
-          stream.on('end', () => {
-            ids.push(/^Message-ID: (.*)$/im.exec(text)?.[1] ?? '');
-            if (!dies) return done();
-            dies = false;
-            (session as unknown as { connection?: unknown }).connection = null;
-            return done(Object.assign(new Error('shutting down'), { responseCode: 421 }));
-          });
+        async onData(stream, session, done) {
+          ids.push(/^Message-ID: (.*)$/im.exec(await readAll(stream))?.[1] ?? '');
+          if (!dies) return done();
+          dies = false;
+          (session as unknown as { connection?: unknown }).connection = null;
+          return done(Object.assign(new Error('shutting down'), { responseCode: 421 }));
         },
       });
       await tell(ERASURE);
@@ -338,11 +317,9 @@ describe('the relay', () => {
 
   it('gets the first notice at once, and all of the next hour as one mail', () =>
     withPlace(
-      async ({ tell, run, advance, rows, looked }) => {
-        const allDelivered = async (count: number): Promise<void> => {
-          const states = (await rows()).map(({ state }) => state);
-          expect(states).toEqual(Array(count).fill('delivered'));
-        };
+      async ({ tell, run, advance, states, looked }) => {
+        const allDelivered = async (count: number): Promise<void> =>
+          expect(await states()).toEqual(Array(count).fill('delivered'));
         const erasure = (number: string): Promise<void> => tell({ ...ERASURE, number });
         const work = async (): Promise<void> => {
           await erasure('era_1');
@@ -370,26 +347,26 @@ describe('the relay', () => {
     ));
 
   it('is not told of a contest that is gone, nor an addressee who was removed', () =>
-    withPlace(async ({ tenant, tell, run, rows }) => {
+    withPlace(async ({ tenant, tell, run, states }) => {
       await tell({ ...ERASURE, event: 'contest.asked', number: 'con_gone' });
       const otherSettings = { ...tenant.settings, 'notify.email': ['old@acme.example'] };
       await tell(ERASURE, { ...tenant, settings: otherSettings });
       await run(parseRelay(relay.url), () =>
-        vi.waitFor(async () => {
-          expect((await rows()).map(({ state }) => state)).toEqual(['failed', 'waiting']);
-        }, QUICK),
+        vi.waitFor(async () => expect(await states()).toEqual(['failed', 'waiting']), QUICK),
       );
       expect(relay.mails).toEqual([]);
     }));
 
   it('on a loopback address alone is used without TLS', () => {
-    const mode = (url: string) => parseRelay(url).mode;
-    expect(mode('smtp://127.0.0.1:25')).toBe('plain');
-    expect(mode('smtp://[::1]')).toBe('plain');
-    expect(mode('smtp://localhost')).toBe('plain');
-    expect(mode('smtp://10.0.0.1')).toBe('starttls');
-    expect(mode('smtp://relay.example')).toBe('starttls');
-    expect(mode('smtps://127.0.0.1')).toBe('tls');
+    for (const [url, mode] of [
+      ['smtp://127.0.0.1:25', 'plain'],
+      ['smtp://[::1]', 'plain'],
+      ['smtp://localhost', 'plain'],
+      ['smtp://10.0.0.1', 'starttls'],
+      ['smtp://relay.example', 'starttls'],
+      ['smtps://127.0.0.1', 'tls'],
+    ] as const)
+      expect(parseRelay(url).mode, url).toBe(mode);
     expect(parseRelay('smtps://a%40b:p%3Aw@relay.example')).toMatchObject({
       port: 465,
       auth: { user: 'a@b', pass: 'p:w' },
@@ -397,14 +374,8 @@ describe('the relay', () => {
   });
 
   it('without TLS is never another machine, whatever its name resolves to', async () => {
-    const mail: Mail = {
-      from: 'a@b.example',
-      to: DPO,
-      subject: 's',
-      text: 't',
-      messageId: '<1@b>',
-      date: new Date(),
-    };
+    const text = { from: 'a@b.example', to: DPO, subject: 's', text: 't' };
+    const mail: Mail = { ...text, messageId: '<1@b>', date: new Date() };
     const other: Relay = { host: '192.0.2.1', port: 25, mode: 'plain', auth: null };
     await expect(sendMail(other, mail)).rejects.toThrow('not public');
   });

@@ -30,12 +30,9 @@ afterAll(() => rights.stop());
 it('exports, removes, leaves no byte, and is not brought back by an older database', async () => {
   const secret = await apiKey(rights, 'secret');
   const visit = await rights.visit();
-  const other = await rights.visit({ target: rights.other, origin: 'https://other.example' });
-  await rights.call(
-    '/v1/consent/grant',
-    { principalId: 'anna', purposes: ['device-identification'] },
-    secret,
-  );
+  await rights.visit({ target: rights.other, origin: 'https://other.example' });
+  const grant = { principalId: 'anna', purposes: ['device-identification'] };
+  await rights.call('/v1/consent/grant', grant, secret);
   const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
   await rights.call('/privacy/contest', { requestId: visit.requestId, statement: 'mine alone' }, token);
   const old = tempDir('old');
@@ -45,12 +42,11 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   expect((await rights.gpd.cli(['tenants', 'remove', KID])).code).toBe(2);
   const exportFolder = join(tempDir('export'), 'nobody');
   const nobody = await rights.gpd.cli(['tenants', 'remove', 'nobody', '--yes', '--export', exportFolder]);
-  expect({ code: nobody.code, wrote: existsSync(exportFolder) }).toEqual({ code: 3, wrote: false });
+  expect([nobody.code, existsSync(exportFolder)]).toEqual([3, false]);
   expect((await rights.gpd.cli(['tenants', 'remove', KID, '--dry-run'])).code).toBe(0);
   const out = join(tempDir('export'), 'acme');
-  const vkey = await ask(rights.gpd.url, '/v1/ledger/vkey', {
-    headers: { authorization: `Bearer ${secret}` },
-  });
+  const headers = { authorization: `Bearer ${secret}` };
+  const vkey = await ask(rights.gpd.url, '/v1/ledger/vkey', { headers });
   const removed = await rights.gpd.cli(['tenants', 'remove', KID, '--yes', '--export', out, '--json']);
   expect({ code: removed.code, stderr: removed.stderr }).toMatchObject({ code: 0 });
   expect(JSON.parse(removed.stdout)).toMatchObject({ kid: KID, removed: { decisions: 1, contests: 1 } });
@@ -58,10 +54,8 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   expect(readFileSync(join(out, 'ledger_entries.ndjson'), 'utf8')).toContain('consent.granted');
   // Its key is destroyed, and the log verifies all the same, by Python and openssl alone.
   expect(readFileSync(join(out, 'vkey'), 'utf8')).toBe(vkey.text);
-  expect(verifyExport(out)).toMatchObject({
-    status: 0,
-    stdout: expect.stringMatching(/^OK log of \d+ entries/),
-  });
+  const ok = expect.stringMatching(/^OK log of \d+ entries/) as string;
+  expect(verifyExport(out)).toMatchObject({ status: 0, stdout: ok });
   const entries = join(out, 'ledger_entries.ndjson');
   const exported = readFileSync(entries, 'utf8');
   writeFileSync(entries, exported.replace('consent.granted', 'consent.expired'));
@@ -93,7 +87,6 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   expectCore(await post(gpd.url, createBundle(rights.other)), 'ok');
   expect(existsSync(join(dataDir, 'erasures.log'))).toBe(true);
   expect(readFileSync(join(dataDir, 'gpd.db')).includes(visit.requestId)).toBe(false);
-  expect(other.requestId).not.toBe('');
   await gpd.stop();
 });
 

@@ -24,9 +24,6 @@ import { createRecorder } from '../../support/recorder.ts';
 
 const LEASE_MS = 60_000;
 
-/** Four decisions and a grant, the oldest first. */
-type Seqs = readonly [number, number, number, number, number];
-
 function createWebhook(kid: string, id: string, over: Partial<Webhook> = {}): Webhook {
   const base = { url: 'https://hook.example/ü', events: ['decision.recorded'] as const, allowPrivate: false };
   return { kid, id, ...base, wrappedSecret: 'wrapped', createdAt: NOW, ...over };
@@ -47,13 +44,12 @@ export function webhookContract(make: MakeDatabase): void {
 
     it('keeps a webhook with all its fields, and takes it away with what waits for it', async () => {
       const kid = await addTenant(db.database, 'kept');
-      const [one, two] = [
-        createWebhook(kid, 'w1'),
-        createWebhook(kid, 'w2', { allowPrivate: true, createdAt: NOW + 1 }),
-      ];
-      expect(await insertWebhook(db.database, one, operatorAt(NOW))).toBe(true);
-      expect(await insertWebhook(db.database, two, operatorAt(NOW))).toBe(true);
-      expect(await insertWebhook(db.database, createWebhook('nobody', 'w1'), operatorAt(NOW))).toBe(false);
+      const one = createWebhook(kid, 'w1');
+      const two = createWebhook(kid, 'w2', { allowPrivate: true, createdAt: NOW + 1 });
+      const inserted = [one, two, createWebhook('nobody', 'w1')].map((webhook) =>
+        insertWebhook(db.database, webhook, operatorAt(NOW)),
+      );
+      expect(await Promise.all(inserted)).toEqual([true, true, false]);
       expect(await listWebhooks(other, kid)).toEqual([one, two]);
       expect(await listWebhooks(other)).toEqual([one, two]);
       await record(kid, 'r1', ['w1', 'w2']);
@@ -69,11 +65,8 @@ export function webhookContract(make: MakeDatabase): void {
 
     it('puts an event into the outbox with what it tells of, or neither', async () => {
       await record('together', 'same', ['w']);
-      await expect(
-        createRecorder(db.database).record(
-          createEntry({ kid: 'together', id: 'same', nonce: 'other', webhooks: ['w'] }),
-        ),
-      ).rejects.toThrow();
+      const entry = createEntry({ kid: 'together', id: 'same', nonce: 'other', webhooks: ['w'] });
+      await expect(createRecorder(db.database).record(entry)).rejects.toThrow();
       expect(await record('together', 'same', ['w'])).toBe('replay');
       expect(await countOutbox(other, 'together')).toEqual([{ webhook: 'w', state: 'waiting', count: 1 }]);
     });
@@ -107,35 +100,18 @@ export function webhookContract(make: MakeDatabase): void {
 
       const take = (node: Database, now: number, limit = 10) =>
         takeDue(node, now, [{ kid: 'acme', webhook: 'w', limit }]);
-      /** The oldest at NOW and the rest ten milliseconds later. */
-      const takeAll = async (): Promise<Seqs> => {
+      /** The oldest at NOW and the rest ten milliseconds later. @returns the numbers of four decisions and a grant */
+      const takeAll = async () => {
         const takenRows = [...(await take(outbox.database, NOW)), ...(await take(second, NOW + 10))];
-        return takenRows.map(({ seq }) => seq).sort((a, b) => a - b) as unknown as Seqs;
-      };
-      const settleMost = async ([first, one, two, _three, grant]: Seqs): Promise<void> => {
-        const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
-        await recordAttempts(outbox.database, [{ seq: first, ...done }]);
-        await recordAttempts(outbox.database, [{ seq: grant, ...done }]);
-        await recordAttempts(second, [{ seq: one, state: 'failed', nextAt: NOW, failure: '410' }]);
-        await recordAttempts(second, [
-          { seq: two, state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' },
-        ]);
+        return takenRows.map(({ seq }) => seq).sort((a, b) => a - b);
       };
 
       it('is taken once, by however many nodes at once, the oldest first', async () => {
         const [first] = await take(outbox.database, NOW);
-        expect(first).toMatchObject({
-          kid: 'acme',
-          webhook: 'w',
-          event: 'decision.recorded',
-          request_id: 'req_d0',
-          sealed: null,
-          created_at: NOW,
-          attempts: 1,
-        });
-        const takenRows = (
-          await Promise.all([outbox.database, second].map((node) => take(node, NOW + 10)))
-        ).flat();
+        const decision = { event: 'decision.recorded', request_id: 'req_d0', sealed: null };
+        expect(first).toMatchObject({ kid: 'acme', webhook: 'w', ...decision, created_at: NOW, attempts: 1 });
+        const nodes = [outbox.database, second];
+        const takenRows = (await Promise.all(nodes.map((node) => take(node, NOW + 10)))).flat();
         expect(takenRows).toHaveLength(4);
         expect(new Set([first!, ...takenRows].map(({ seq }) => seq)).size).toBe(5);
         const grant = takenRows.find(({ event }) => event === 'consent.granted');
@@ -152,15 +128,20 @@ export function webhookContract(make: MakeDatabase): void {
       });
 
       it('is taken again when the node that took it says nothing for a minute', async () => {
-        const seqs = await takeAll();
+        const [first] = await takeAll();
         const again = await take(second, NOW + LEASE_MS);
-        expect(again.map(({ seq, attempts }) => [seq, attempts])).toEqual([[seqs[0], 2]]);
+        expect(again.map(({ seq, attempts }) => [seq, attempts])).toEqual([[first, 2]]);
       });
 
-      it('is settled: delivered without its payload, failed, or waiting for later', async () => {
+      it('is settled, sent again where something is left to send, and forgotten once it is over or without its webhook', async () => {
         const seqs = await takeAll();
-        const [first, one, two, three, grant] = seqs;
-        await settleMost(seqs);
+        const [first = 0, one = 0, two = 0, three = 0, grant = 0] = seqs;
+        const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
+        const later = NOW + 3 * LEASE_MS;
+        await recordAttempts(outbox.database, [{ seq: first, ...done }]);
+        await recordAttempts(outbox.database, [{ seq: grant, ...done }]);
+        await recordAttempts(second, [{ seq: one, state: 'failed', nextAt: NOW, failure: '410' }]);
+        await recordAttempts(second, [{ seq: two, state: 'waiting', nextAt: later, failure: '503' }]);
         const rows = await outbox.database.read('webhook_outbox').orderBy('seq');
         expect(rows.map((row) => [row.seq, row.state, row.sealed, row.failure])).toEqual([
           [first, 'delivered', null, null],
@@ -170,37 +151,21 @@ export function webhookContract(make: MakeDatabase): void {
           [grant, 'delivered', null, null],
         ]);
         expect((await take(second, NOW + 2 * LEASE_MS)).map(({ seq }) => seq)).toEqual([three]);
-      });
 
-      it('can be sent again from any point, where something is left to send', async () => {
-        const seqs = await takeAll();
-        await settleMost(seqs);
         const again = NOW + 10 * LEASE_MS;
-        expect(await replayFrom(second, 'acme', 'w', seqs[1], again)).toBe(3);
+        expect(await replayFrom(second, 'acme', 'another', 0, again)).toBe(0);
+        expect(await replayFrom(second, 'acme', 'w', one, again)).toBe(3);
         const takenRows = await take(outbox.database, again);
         expect(new Set(takenRows.map(({ seq }) => seq))).toEqual(new Set(seqs.slice(1, 4)));
         expect(takenRows.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
-        expect(await replayFrom(second, 'acme', 'another', 0, again)).toBe(0);
-      });
 
-      it('is forgotten some time after it was settled, and not while it waits', async () => {
-        const seqs = await takeAll();
-        await settleMost(seqs);
-        await replayFrom(second, 'acme', 'w', seqs[1], NOW + 10 * LEASE_MS);
+        const gone = createEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW });
+        await createRecorder(outbox.database).record(gone);
         await purgeOutbox(second, NOW);
-        expect((await outbox.database.read('webhook_outbox')).length).toBe(5);
+        expect(await outbox.database.read('webhook_outbox').where({ webhook: 'w' })).toHaveLength(5);
         await purgeOutbox(second, NOW + 1000);
-        expect(await countOutbox(outbox.database, 'acme')).toEqual([
-          { webhook: 'w', state: 'waiting', count: 3 },
-        ]);
-      });
-
-      it('is deleted with its webhook', async () => {
-        await createRecorder(outbox.database).record(
-          createEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW }),
-        );
-        await purgeOutbox(second, NOW + 1);
-        expect((await countOutbox(outbox.database, 'acme')).map(({ webhook }) => webhook)).toEqual(['w']);
+        const waiting = { webhook: 'w', state: 'waiting', count: 3 };
+        expect(await countOutbox(outbox.database, 'acme')).toEqual([waiting]);
       });
     });
 
@@ -224,40 +189,26 @@ export function webhookContract(make: MakeDatabase): void {
           lanes.map(({ webhook }) => [webhook, takenRows.filter((due) => due.webhook === webhook).length]),
         );
 
-      it('are those with something due', async () => {
+      it('are those with something due, each taken from by its own limit', async () => {
         const due = async (now: number) =>
           (await dueLanes(outbox.database, now, null)).map(({ webhook }) => webhook).sort();
-        expect(await due(NOW - 1)).toEqual([]);
-        expect(await due(NOW)).toEqual(['w1']);
-        expect(await due(NOW + 1)).toEqual(['w1', 'w2']);
-      });
-
-      it('are taken from by their own limits, whatever waits in another', async () => {
-        const [w1, w2, w3] = lanes;
-        const freePlaces = [
-          { ...w1!, limit: 7 },
-          { ...w2!, limit: 7 },
-          { ...w3!, limit: 7 },
-        ];
-        expect(countTaken(await takeDue(outbox.database, NOW + 1, freePlaces))).toEqual({
-          w1: 7,
-          w2: 1,
-          w3: 0,
-        });
-        expect(await dueLanes(outbox.database, NOW + 1, [])).toEqual([w1]);
+        expect([await due(NOW - 1), await due(NOW), await due(NOW + 1)]).toEqual([[], ['w1'], ['w1', 'w2']]);
+        const freePlaces = lanes.map((lane) => ({ ...lane, limit: 7 }));
+        const taken = countTaken(await takeDue(outbox.database, NOW + 1, freePlaces));
+        expect(taken).toEqual({ w1: 7, w2: 1, w3: 0 });
+        expect(await dueLanes(outbox.database, NOW + 1, [])).toEqual([lanes[0]]);
       });
 
       it('fail what has been due for too long, and nothing that is taken or younger', async () => {
-        await takeDue(outbox.database, NOW + 1, [{ ...lanes[0]!, limit: 7 }]);
-        await failOverdue(outbox.database, lanes[0]!, NOW - 1, 'silent');
-        expect(await outbox.database.read('webhook_outbox').where({ state: 'failed' })).toEqual([]);
-        await failOverdue(outbox.database, lanes[0]!, NOW, 'silent');
-        const failed = await outbox.database.read('webhook_outbox').where({ state: 'failed' });
-        expect(failed).toHaveLength(23);
-        expect(failed).toEqual(
-          failed.map(() => expect.objectContaining({ webhook: 'w1', failure: 'silent' })),
-        );
-        expect(await lastFailures(outbox.database, lanes[0]!.kid)).toEqual(new Map([['w1', 'silent']]));
+        const [lane] = lanes;
+        await takeDue(outbox.database, NOW + 1, [{ ...lane!, limit: 7 }]);
+        const failed = () => outbox.database.read('webhook_outbox').where({ state: 'failed' });
+        await failOverdue(outbox.database, lane!, NOW - 1, 'silent');
+        expect(await failed()).toEqual([]);
+        await failOverdue(outbox.database, lane!, NOW, 'silent');
+        const silent = expect.objectContaining({ webhook: 'w1', failure: 'silent' });
+        expect(await failed()).toEqual(Array(23).fill(silent));
+        expect(await lastFailures(outbox.database, lane!.kid)).toEqual(new Map([['w1', 'silent']]));
       });
     });
 

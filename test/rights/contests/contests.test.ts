@@ -99,18 +99,6 @@ describe('a contest', () => {
     expect(await decision()).toMatchObject({ restricted: false, class: 'undeclared_automation' });
   });
 
-  it('is one a decision: filing again answers the first, at the same moment too', async () => {
-    const visit = await rights.visit();
-    const token = await subjectOf(visit);
-    const replies = await Promise.all(
-      [1, 2, 3, 4].map((i) =>
-        rights.call('/privacy/contest', { requestId: visit.requestId, statement: `no. ${i}` }, token),
-      ),
-    );
-    expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect(replies[0]?.status).toBe(202);
-  });
-
   it('overturned: the person is never a bot again, here and at every later visit', async () => {
     const device = 'a'.repeat(32);
     const visit = await visitBot(device);

@@ -50,7 +50,7 @@ export async function openHouse(database: Database, kid: string, webhooks: reado
       now = time;
     },
     /** @returns the id of a decision about a device of its own */
-    async decide(id: string, verdict: object = {}): Promise<string> {
+    decide: async (id: string, verdict: object = {}): Promise<string> => {
       await createRecorder(database).record(
         createEntry({ kid, id: `${kid}-${id}`, durable: `d-${id}`, verdict }),
       );

@@ -9,7 +9,7 @@ import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { ruleReviews } from '../../../src/rights/tally-store.ts';
 import type { ReportedOutcome } from '../../../src/schema/responses.ts';
 import type { ContestOutcome } from '../../../src/schema/rights.ts';
-import { type MakeDatabase, othersWait, type TestDatabase } from '../../db/contract/database.ts';
+import { holdHot, type MakeDatabase, othersWait, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
 import { sealProblems } from '../../support/verify.ts';
 import { contestOf, insert, openHouse } from './contest-texts.ts';
@@ -18,34 +18,6 @@ const RULES = [
   { id: 'M2', weight: 0.2, kind: 'M' },
   { id: 'A1', weight: 0.9, kind: 'A' },
 ] as const;
-
-/** A transaction that has done all and does not commit until it is told to. */
-async function holdAfter<T>(database: Database, run: (holding: Database) => Promise<T>) {
-  let release = (): void => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let ran: Promise<T> | undefined;
-  await new Promise<void>((onLocked, reject) => {
-    ran = run({
-      ...database,
-      transaction: (work) =>
-        database.transaction(async (tx) => {
-          const result = await work(tx);
-          onLocked();
-          await released;
-          return result;
-        }),
-    });
-    ran.catch(reject);
-  });
-  return {
-    commit() {
-      release();
-      return ran;
-    },
-  };
-}
 
 /** Both databases must pass this suite. */
 export function outcomesContract(make: MakeDatabase): void {
@@ -160,7 +132,12 @@ export function outcomesContract(make: MakeDatabase): void {
       const { decide, report, file, rule, counts } = await house('meets');
       await decide('x');
       await file('x');
-      const ruling = await holdAfter(other, (database) => rule('x', 'overturned', database));
+      const within: Database['transaction'] = (work) => other.transaction(work);
+      const plainTransaction = within as Database['plainTransaction'];
+      const ruling = await holdHot({ ...other, plainTransaction }, (holding) => {
+        const transaction: Database['transaction'] = (work) => holding.plainTransaction(work as never);
+        return rule('x', 'overturned', { ...other, transaction });
+      });
       const reported = report('x', 'fraud');
       await othersWait(db.database);
       await ruling.commit();
@@ -175,16 +152,9 @@ export function outcomesContract(make: MakeDatabase): void {
       await decide('person', { class: 'human', rules: [] });
       await decide('unknown', { class: 'unknown', rules: RULES.slice(0, 1) });
       await decide('agent', agent);
-      for (const [name, outcome] of [
-        ['fraud', 'fraud'],
-        ['alarm', 'false-alarm'],
-        ['other', 'other'],
-        ['ruled', 'false-alarm'],
-        ['cleared', 'fraud'],
-        ['person', 'fraud'],
-        ['agent', 'fraud'],
-      ] as const)
-        await report(name, outcome);
+      for (const name of ['fraud', 'cleared', 'person', 'agent']) await report(name, 'fraud');
+      for (const name of ['alarm', 'ruled']) await report(name, 'false-alarm');
+      await report('other', 'other');
       for (const name of ['ruled', 'cleared', 'open', 'unknown']) await file(name);
       await rule('ruled', 'upheld');
       await rule('cleared', 'overturned');

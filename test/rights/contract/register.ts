@@ -18,20 +18,12 @@ export function registerContract(make: MakeDatabase): void {
     const tenant = { kid: 'register', settings: { 'rights.profile': 'ccpa' } } as const;
     const { kid } = tenant;
     for (const name of [kid, 'elsewhere']) await addTenant(database, name);
-    const contest = {
-      request_id: 'r',
-      filed_by: 'a',
-      filed_at: NOW,
-      status: 'open',
-      version: 1,
-      class: 'unknown',
-    };
+    const filed = { request_id: 'r', filed_by: 'a', filed_at: NOW };
+    const contest = { ...filed, status: 'open', version: 1, class: 'unknown' };
     const erasure = { subject: 's', erased_at: NOW, scopes: '[]', refs: '{}' };
     const heldScopes = [{ scope: 'decisions', action: 'retained', count: 2, basis: 'Proceedings 12/26.' }];
-    const refs = JSON.stringify({
-      refs: [{ kind: 'durable', ref: 'D' }],
-      keep: { openContests: false, override: false },
-    });
+    const keep = { openContests: false, override: false };
+    const refs = JSON.stringify({ refs: [{ kind: 'durable', ref: 'D' }], keep });
     const export_ = { role: 'subject', actor: 'a', detail: '{}', salt: 's', commitment: 'c' };
     await database.transaction(async (tx) => {
       for (const of of [kid, 'elsewhere']) {
@@ -44,9 +36,9 @@ export function registerContract(make: MakeDatabase): void {
           await tx('erasures').insert({
             ...erasure,
             kid: of,
-            receipt_id: `era_${of}_${step}`,
-            requested_by: by,
             step,
+            requested_by: by,
+            receipt_id: `era_${of}_${step}`,
           });
         for (const action of ['dsar.exported', 'dsar.staff-exported', 'subject.searched'])
           await tx('audit_log').insert({ ...export_, kid: of, at: NOW + DAY, action });
@@ -61,16 +53,9 @@ export function registerContract(make: MakeDatabase): void {
       ['erasure', 'done', 'dpo'],
       ['contest', 'open', 'case-key'],
     ]);
-    expect(all[4]).toEqual({
-      kind: 'contest',
-      number: 'con_register',
-      receivedAt: isoTime(NOW),
-      dueAt: isoTime(NOW + 45 * DAY),
-      extendedTo: isoTime(NOW + 50 * DAY),
-      state: 'open',
-      doneAt: null,
-      askedBy: 'case-key',
-    });
+    const dates = { dueAt: isoTime(NOW + 45 * DAY), extendedTo: isoTime(NOW + 50 * DAY), doneAt: null };
+    const open = { kind: 'contest', number: 'con_register', receivedAt: isoTime(NOW), state: 'open' };
+    expect(all[4]).toEqual({ ...open, ...dates, askedBy: 'case-key' });
     expect(all[2]).toMatchObject({ dueAt: isoTime(NOW + 45 * DAY), doneAt: null });
     const paged = [];
     for (let after: RegisterCursor | null = null, first = true; first || after !== null; first = false) {
@@ -81,16 +66,11 @@ export function registerContract(make: MakeDatabase): void {
     expect(paged).toEqual(all);
     // An entry stays open until a later receipt of the same device retains nothing.
     const row = { ...erasure, kid, requested_by: 'dpo', step: 'done', refs };
-    const add = (id: string, at: number, scopes: object[], of = refs) =>
-      database.transaction((tx) =>
-        tx('erasures').insert({
-          ...row,
-          receipt_id: id,
-          erased_at: at,
-          refs: of,
-          scopes: JSON.stringify(scopes),
-        }),
-      );
+    const add = (id: string, at: number, heldBack: object[], of = refs) => {
+      const scopes = JSON.stringify(heldBack);
+      const receipt = { ...row, receipt_id: id, erased_at: at, refs: of, scopes };
+      return database.transaction((tx) => tx('erasures').insert(receipt));
+    };
     const stateOf = async (id: string) => {
       const { requests } = await readRegister(database, tenant, null, 50);
       const { state, doneAt } = requests.find(({ number }) => number === id) ?? {};

@@ -276,7 +276,11 @@ export function rightsContract(make: MakeDatabase): void {
       await filing.commit();
       expect(await retained).toMatchObject({ decisions: 0, links: 0, sightings: 0, visitorIndex: 0 });
       for (const table of ['decisions', 'sightings', 'visitor_index'])
-        expect((await other.read(table).where({ kid }).pluck('durable')).sort()).toEqual(['rb', 'rc', 'rh']);
+        expect(await other.read(table).where({ kid }).orderBy('durable').pluck('durable')).toEqual([
+          'rb',
+          'rc',
+          'rh',
+        ]);
     });
 
     it('reads what is held by more links than a statement has parameters', async () => {

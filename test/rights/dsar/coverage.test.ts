@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
 import { gatherDsar } from '../../../src/rights/dsar/service.ts';
 import { tablesWhere } from '../../../src/rights/person-map.ts';
+import { reachOfRequests } from '../../../src/rights/subject.ts';
 import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
@@ -21,21 +22,12 @@ it('an export reads every table that the map of a person says it contains, and n
   database.longRead.on('query', ({ sql }: { readonly sql: string }) => {
     for (const [, table = ''] of sql.matchAll(/\b(?:from|join) [`"]?(\w+)/gi)) read.add(table);
   });
-  const deps = {
-    database,
-    tenantOf,
-    clock: () => NOW,
-    contestTexts: contestTextsOf(tenantOf),
-  };
+  const contestTexts = contestTextsOf(tenantOf);
   const reach = {
-    kid: KID,
-    durable: 'mine',
-    visitorId: 'v',
-    linked: new Set(['req_b']),
-    principal: 'p',
-    principalId: 'paul',
+    ...reachOfRequests(KID, ['req_b']),
+    ...{ durable: 'mine', visitorId: 'v', principal: 'p', principalId: 'paul' },
   };
-  const dsar = await gatherDsar(deps, reach);
+  const dsar = await gatherDsar({ database, tenantOf, clock: () => NOW, contestTexts }, reach);
   for await (const page of dsar?.decisions() ?? []) expect(page).toHaveLength(1);
   const personal = tablesWhere(({ names, with: owner }) => names.length > 0 && owner === undefined).filter(
     (table) => read.has(table),

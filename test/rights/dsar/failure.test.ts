@@ -26,18 +26,18 @@ function watch(pages: number, failAt = -1): Watched {
   const storedDecision = { requestId: verdict.requestId, verdict, summary: null };
   const notice = createNotice(tenantSettingsSchema.parse({ origins: [] }), []);
   const subject = { reference: 'ref', tenant: 'acme', visitorId: null, device: null, linkedRequests: [] };
+  const head = {
+    subject,
+    generatedAt: '2026-11-20T12:00:00.000Z',
+    override: null,
+    contests: [],
+    consent: null,
+  };
   return {
     state,
     dsar: {
       total: pages * PAGE,
-      head: {
-        subject,
-        generatedAt: '2026-11-20T12:00:00.000Z',
-        override: null,
-        contests: [],
-        consent: null,
-        notice,
-      },
+      head: { ...head, notice },
       async *decisions() {
         try {
           for (; state.pages < pages; state.pages += 1) {
@@ -52,38 +52,31 @@ function watch(pages: number, failAt = -1): Watched {
   };
 }
 
-function setUp() {
-  const spoolDirectory = tempDir('spool');
-  const signer = {
-    certificate: '',
-    fingerprint: 'AA:BB',
-    notAfter: new Date(0),
-    sign: () => Buffer.from('signature'),
-  };
-  const deps = {
-    policyOf: () => DEFAULT_POLICY,
-    signer: async () => signer,
-    version: 'test',
-    spoolDirectory,
-  };
-  type Given = Parameters<typeof writeArchive> extends [unknown, ...infer Rest] ? Rest : never;
-  const archive = { writeArchive: (...args: Given) => writeArchive(deps, ...args) };
-  return { archive, spoolDirectory, deps };
-}
+const sign = () => Buffer.from('signature');
+const signer = { certificate: '', fingerprint: 'AA:BB', notAfter: new Date(0), sign };
+const depsIn = (spoolDirectory: string) => ({
+  policyOf: () => DEFAULT_POLICY,
+  signer: async () => signer,
+  version: 'test',
+  spoolDirectory,
+});
+type Given = Parameters<typeof writeArchive> extends [unknown, ...infer Rest] ? Rest : never;
+const write = (...args: Given) => writeArchive(depsIn(tempDir('spool')), ...args);
 
 describe('an archive that breaks off', () => {
   it('because the decisions cannot be read', async () => {
-    const { archive, spoolDirectory } = setUp();
+    const spoolDirectory = tempDir('spool');
     const { dsar, state } = watch(40, 7);
     const output = new PassThrough().resume();
-    await expect(archive.writeArchive(dsar, output)).rejects.toThrow('the database went away');
+    await expect(writeArchive(depsIn(spoolDirectory), dsar, output)).rejects.toThrow(
+      'the database went away',
+    );
     expect(output.destroyed).toBe(true);
     expect(state).toEqual({ pages: 7, ended: true });
     expect(readdirSync(spoolDirectory)).toEqual([]);
   });
 
   it('because nothing more fits on the disk', async () => {
-    const { archive } = setUp();
     const { dsar, state } = watch(400);
     let room = 5000;
     const output = new Writable({
@@ -92,19 +85,18 @@ describe('an archive that breaks off', () => {
         done(room < 0 ? new Error('ENOSPC') : null);
       },
     });
-    await expect(archive.writeArchive(dsar, output)).rejects.toThrow('ENOSPC');
+    await expect(write(dsar, output)).rejects.toThrow('ENOSPC');
     expect(state.ended).toBe(true);
     expect(state.pages).toBeLessThan(400);
   });
 
   it('because somebody stops it', async () => {
-    const { archive } = setUp();
     const { dsar, state } = watch(400);
     const abort = new AbortController();
     const onProgress = (done: number): void => {
       if (done >= 2000) abort.abort();
     };
-    const archived = archive.writeArchive(dsar, new PassThrough().resume(), {
+    const archived = write(dsar, new PassThrough().resume(), {
       signal: abort.signal,
       onProgress,
     });
@@ -114,19 +106,19 @@ describe('an archive that breaks off', () => {
   });
 
   it('because nobody can sign it: then nothing was written at all', async () => {
-    const { deps } = setUp();
-    const signer = () => Promise.reject(new Error('another master key'));
+    const deps = {
+      ...depsIn(tempDir('spool')),
+      signer: () => Promise.reject(new Error('another master key')),
+    };
     const output = new PassThrough();
-    const archived = writeArchive({ ...deps, signer }, watch(1).dsar, output);
-    await expect(archived).rejects.toThrow('another master key');
+    await expect(writeArchive(deps, watch(1).dsar, output)).rejects.toThrow('another master key');
     expect(output.read()).toBeNull();
   });
 
   it('waits for a slow reader instead of reading on', async () => {
-    const { archive } = setUp();
     const { dsar, state } = watch(2000);
     const abort = new AbortController();
-    const archived = archive.writeArchive(dsar, new PassThrough(), { signal: abort.signal });
+    const archived = write(dsar, new PassThrough(), { signal: abort.signal });
     const failed = expect(archived).rejects.toThrow();
     for (let [last, still] = [0, 0]; still < 3; last = state.pages) {
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -138,25 +130,22 @@ describe('an archive that breaks off', () => {
   });
 
   it('tells how far it is', async () => {
-    const { archive } = setUp();
     const progress: [number, number][] = [];
     const onProgress = (done: number, total: number) => void progress.push([done, total]);
-    const result = await archive.writeArchive(watch(3).dsar, new PassThrough().resume(), { onProgress });
+    const result = await write(watch(3).dsar, new PassThrough().resume(), { onProgress });
     expect(progress).toEqual([500, 1000, 1500].map((done) => [done, 1500]));
     expect(result).toMatchObject({ decisions: 1500, encrypted: false });
   });
 });
 
-describe('the spool', () => {
-  it('returns what was written, and has no file name', async () => {
-    const directory = tempDir('spool');
-    const spool = await openSpool(directory);
-    const parts = Array.from({ length: 3000 }, (_, i) => `line ${i} – ${'x'.repeat(50)}\r\n`);
-    for (const part of parts) await spool.write(part);
-    expect(readdirSync(directory)).toEqual([]);
-    const found: Buffer[] = [];
-    for await (const chunk of spool.read()) found.push(chunk);
-    await spool.close();
-    expect(Buffer.concat(found).toString()).toBe(parts.join(''));
-  });
+it('the spool returns what was written, and has no file name', async () => {
+  const directory = tempDir('spool');
+  const spool = await openSpool(directory);
+  const parts = Array.from({ length: 3000 }, (_, i) => `line ${i} – ${'x'.repeat(50)}\r\n`);
+  for (const part of parts) await spool.write(part);
+  expect(readdirSync(directory)).toEqual([]);
+  const found: Buffer[] = [];
+  for await (const chunk of spool.read()) found.push(chunk);
+  await spool.close();
+  expect(Buffer.concat(found).toString()).toBe(parts.join(''));
 });

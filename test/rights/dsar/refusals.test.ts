@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { writeNewFile } from '../../../src/cli/new-file.ts';
+import { DAY } from '../../../src/lib/clock.ts';
 import { readRecipient } from '../../../src/rights/dsar/envelope.ts';
-import { gpdJson, tempDir } from '../../support/command.ts';
+import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { describeWithTool } from '../../support/tools.ts';
@@ -43,19 +44,10 @@ describe('gpd dsar export refuses', () => {
   it.each([
     ['nobody named', ['--tenant', KID], 2, /--visitor/],
     ['two named', ['--tenant', KID, who, '--request', requestId(1)], 2, /one person/],
-    ['no tenant named', [who], 2, /--tenant/],
-    ['a tenant that cannot be', ['--tenant', 'a|b', who], 2, /a\|b/],
-    ['an empty id', ['--tenant', KID, '--request', ''], 2, /id/],
     ['an id that is no text', ['--tenant', KID, '--principal', 'a\u0007b'], 2, /id/],
     ['standard output', ['--tenant', KID, who, '--out', '-'], 2, /--out/],
     ['a directory that is not there', ['--tenant', KID, who, '--out', '/nowhere/at/all.zip'], 2, /directory/],
     ['a tenant that is not there', ['--tenant', 'nobody', who], 3, /no tenant nobody/],
-    [
-      'a visitor that nothing is held about',
-      ['--tenant', KID, '--visitor', 'A'.repeat(22)],
-      3,
-      /nothing is held/,
-    ],
     ['a request that is not there', ['--tenant', KID, '--request', requestId(999)], 3, /nothing is held/],
     ['a principal that is not there', ['--tenant', KID, '--principal', 'nobody'], 3, /nothing is held/],
     ['a visitor of another tenant', ['--tenant', 'other', who], 3, /nothing is held/],
@@ -90,48 +82,23 @@ describeWithTool('gpd dsar export --encrypt-to refuses', missingTool('openssl', 
     expect(await refused(2, ['--tenant', KID, who, '--encrypt-to', certificate])).toMatch(message);
   });
 
-  it('a certificate that is over, or not yet good', () => {
-    const file = readFileSync(createRecipient().certificate);
+  it('a certificate that is over or not yet good, and what is none', async () => {
+    const { certificate, key } = createRecipient();
+    const file = readFileSync(certificate);
     const now = Date.now();
     expect(readRecipient(file, now).fingerprint).toMatch(/^[0-9A-F:]{95}$/);
-    expect(() => readRecipient(file, now + 31 * 86_400_000)).toThrow('expired');
-    expect(() => readRecipient(file, now - 86_400_000)).toThrow('not valid yet');
-  });
-
-  it('what is no certificate', async () => {
-    const { key } = createRecipient();
+    expect(() => readRecipient(file, now + 31 * DAY)).toThrow('expired');
+    expect(() => readRecipient(file, now - DAY)).toThrow('not valid yet');
     expect(await refused(2, ['--tenant', KID, who, '--encrypt-to', key])).toMatch(/no certificate/);
   });
 });
 
-describe('gpd dsar certificate', () => {
-  it('is the same each time', async () => {
-    const [one, other] = await Promise.all(
-      [0, 1].map(() => gpdJson<{ fingerprint: string }>(['dsar', 'certificate'], { env: subject.env })),
-    );
-    expect(one?.fingerprint).toMatch(/^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/);
-    expect(other).toEqual(one);
-  });
-});
-
 describe('a new file', () => {
-  const fill = (text: string) => async (output: NodeJS.WritableStream) => {
-    await new Promise<void>((resolve) => output.end(text, () => resolve()));
-    return text.length;
-  };
-
-  it('is whole, and for its owner only', async () => {
-    const path = join(tempDir('new'), 'file');
-    expect(await writeNewFile(path, fill('all'))).toBe(3);
-    expect(readFileSync(path, 'utf8')).toBe('all');
-    expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
-  });
-
   it('never takes the place of one that came in the meantime', async () => {
     const path = join(tempDir('new'), 'file');
     const writing = writeNewFile(path, async (output) => {
       writeFileSync(path, 'theirs');
-      return fill('mine')(output);
+      await new Promise<void>((resolve) => output.end('mine', () => resolve()));
     });
     await expect(writing).rejects.toMatchObject({ exit: 'conflict' });
     expect(readdirSync(join(path, '..'))).toEqual(['file']);
@@ -145,7 +112,6 @@ describe('a new file', () => {
       throw new Error('no more');
     });
     await expect(writing).rejects.toThrow('no more');
-    expect(existsSync(path)).toBe(false);
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../../../src/config.ts';
 import { createConsentAppender } from '../../../src/consent/append-store.ts';
 import { createMarker } from '../../../src/consent/doubts.ts';
 import { listState } from '../../../src/consent/terms-store.ts';
@@ -11,13 +10,12 @@ import type { Verdict } from '../../../src/ingest/verdict/verdict.ts';
 import { type ContestTexts, contestTextsOf, fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
-import { createServices, loadTenants } from '../../../src/services.ts';
-import { openStore } from '../../../src/tenants/installation-files.ts';
-import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
+import { principalRef } from '../../../src/tenants/tenant.ts';
 import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { createConsentState, createVerdict, DAY, NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
+import { open } from '../support/eraser.ts';
 
 /** An installation with somebody in every table that an export reads. */
 
@@ -72,17 +70,9 @@ export async function insertDecisions(
     const count = Math.min(BATCH, range.from + range.count - from);
     const rows = Array.from({ length: count }, (_, i) => {
       const verdict = verdictOf(from + i, durable);
-      const { requestId: id, decidedAt } = verdict;
-      return {
-        kid: KID,
-        request_id: id,
-        decided_at: decidedAt,
-        class: verdict.class,
-        durable,
-        verdict: JSON.stringify(verdict),
-        salt: 'salt',
-        commitment: 'commitment',
-      };
+      const { requestId: id, decidedAt, class: name } = verdict;
+      const row = { kid: KID, request_id: id, decided_at: decidedAt, class: name, durable };
+      return { ...row, verdict: JSON.stringify(verdict), salt: 'salt', commitment: 'commitment' };
     });
     await database.transaction((tx) => tx.batchInsert('decisions', rows, 100).then(() => {}));
   }
@@ -93,25 +83,16 @@ async function insertDevice(database: Database): Promise<void> {
     const common = { kid: KID, durable: DURABLE };
     const times = { first_at: NOW, last_at: NOW + 5000, seen: 5 };
     await tx('sightings').insert({ ...common, ...times });
-    await tx('visitor_index').insert({
-      ...common,
-      visitor_id: VISITOR,
-      epoch: 680,
-      ends_at: 681 * 30 * 86_400_000,
-    });
+    const ends = 681 * 30 * 86_400_000;
+    await tx('visitor_index').insert({ ...common, visitor_id: VISITOR, epoch: 680, ends_at: ends });
     const key = { public_key: 'key', counter: 0, device_bound: true, created_at: NOW, last_at: NOW + 1 };
     await tx('credentials').insert({ ...common, ...key });
     await tx('network_days').insert({ ...common, day: DAY, networks: 2 });
     await tx('overrides').insert({ ...common, created_at: NOW + 9000, request_id: requestId(1) });
-    const summary = { devices: 80, signals: [{ name: 'canvas', bits: 6.3 }] };
-    await tx('signal_summaries').insert({
-      kid: KID,
-      request_id: requestId(1),
-      expires_at: NOW * 2,
-      summary: JSON.stringify(summary),
-    });
-    const reported = { outcome: 'passed-step-up', at: NOW + 8000 };
-    await tx('decision_outcomes').insert({ kid: KID, request_id: requestId(1), ...reported });
+    const ofRequest = { kid: KID, request_id: requestId(1) };
+    const summary = JSON.stringify({ devices: 80, signals: [{ name: 'canvas', bits: 6.3 }] });
+    await tx('signal_summaries').insert({ ...ofRequest, expires_at: NOW * 2, summary });
+    await tx('decision_outcomes').insert({ ...ofRequest, outcome: 'passed-step-up', at: NOW + 8000 });
   });
 }
 
@@ -152,72 +133,46 @@ async function insertContests(database: Database, words: ContestTexts): Promise<
   });
 }
 
-export interface Held {
-  readonly dataDir: string;
-  readonly env: Readonly<Record<string, string>>;
-  cli(...args: string[]): ReturnType<typeof runGpd>;
-}
-
-/** @param work on the open database, before the first command runs */
-export async function withDatabase<T>(dataDir: string, work: (database: Database) => Promise<T>): Promise<T> {
-  const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
-  const store = await openStore(config);
-  try {
-    return await work(store.database);
-  } finally {
-    await store.database.close();
-  }
-}
-
-async function tenantIn(dataDir: string): Promise<Tenant> {
-  const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
-  const services = await createServices(config);
-  await loadTenants(services);
-  await services.database.close();
-  const tenant = services.tenants.find(KID);
-  if (!tenant) throw new Error('the tenant is not there');
-  return tenant;
-}
+export type Held = Awaited<ReturnType<typeof holdSomebody>>;
 
 /** Mallory's device with five decisions and two contests; a customer with a link to one of them, and consent. */
-export async function holdSomebody(): Promise<Held> {
+export async function holdSomebody() {
   const { dataDir } = await initGpd([
     { kid: KID, origins: ['https://shop.example'] },
     { kid: 'other', origins: [] },
   ]);
   const env = { GPD_DATA_DIR: dataDir };
-  const tenant = await tenantIn(dataDir);
+  const { database, tenant } = await open(dataDir);
+  await insertDecisions(database, DURABLE, { from: 0, count: 5 });
+  await insertDecisions(database, 'somebody-else', { from: 100, count: 3 });
+  await insertDevice(database);
+  await insertContests(
+    database,
+    contestTextsOf(() => tenant),
+  );
   const principal = principalRef(tenant.principalKey, PRINCIPAL);
-  await withDatabase(dataDir, async (database) => {
-    await insertDecisions(database, DURABLE, { from: 0, count: 5 });
-    await insertDecisions(database, 'somebody-else', { from: 100, count: 3 });
-    await insertDevice(database);
-    await insertContests(
-      database,
-      contestTextsOf(() => tenant),
-    );
-    const link = { kid: KID, requestId: requestId(101), principal, linkedAt: NOW };
-    await database.transaction((tx) => linkRequest(tx, link));
-    const detail = { policyVersion: 0, gpc: true, source: 'session', expiresAt: NOW, overGpc: true } as const;
-    await createConsentAppender(database).append({
-      kid: KID,
-      since: tenant.since,
-      wrapKey: tenant.principalWrap,
-      stateMac: tenant.stateMac,
-      principalId: PRINCIPAL,
-      principal,
-      gpc: true,
-      isGrant: true,
-      now: NOW,
-      idempotency: null,
-      entries: [{ purpose: 'device-identification', choice: 'granted', detail }],
-      notify: () => [],
-    });
-    const [state] = await listState(database, KID, principal);
-    const doubt = { class: 'undeclared_automation', source: 'ingest' } as const;
-    const mark = { tenant, principal, seq: state?.seq ?? -1, detail: doubt, principalId: PRINCIPAL, at: NOW };
-    await createMarker(database).submit(mark);
+  const link = { kid: KID, requestId: requestId(101), principal, linkedAt: NOW };
+  await database.transaction((tx) => linkRequest(tx, link));
+  const detail = { policyVersion: 0, gpc: true, source: 'session', expiresAt: NOW, overGpc: true } as const;
+  await createConsentAppender(database).append({
+    kid: KID,
+    since: tenant.since,
+    wrapKey: tenant.principalWrap,
+    stateMac: tenant.stateMac,
+    principalId: PRINCIPAL,
+    principal,
+    gpc: true,
+    isGrant: true,
+    now: NOW,
+    idempotency: null,
+    entries: [{ purpose: 'device-identification', choice: 'granted', detail }],
+    notify: () => [],
   });
+  const [state] = await listState(database, KID, principal);
+  const doubt = { class: 'undeclared_automation', source: 'ingest' } as const;
+  const mark = { tenant, principal, seq: state?.seq ?? -1, detail: doubt, principalId: PRINCIPAL, at: NOW };
+  await createMarker(database).submit(mark);
+  await database.close();
   const cli = (...args: string[]) => runGpd(args, { env });
   for (const action of ['grant', 'withdraw']) {
     const ran = await cli('consent', action, KID, PRINCIPAL, 'device-identification');
@@ -229,7 +184,6 @@ export async function holdSomebody(): Promise<Held> {
 /** Unpacked by Info-ZIP and not by what packed it. */
 export function unpack(archive: string): string {
   const directory = tempDir('unpacked');
-  mkdirSync(directory, { recursive: true });
   run('unzip', ['-q', archive, '-d', directory]);
   return directory;
 }

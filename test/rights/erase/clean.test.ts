@@ -3,15 +3,13 @@ import { expect, it, vi } from 'vitest';
 import { createConsent } from '../../../src/consent/create-consent.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY, HOUR, parseDailyWindow } from '../../../src/lib/clock.ts';
-import { fileContest } from '../../../src/rights/contests/contest.ts';
-import { insertContest } from '../../../src/rights/contests/store.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
-import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
+import { principalRef } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';
 import { createEntry } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
 import { initGpd } from '../../support/server.ts';
-import { WORDS } from '../contract/contest-texts.ts';
+import { contestOf, insert } from '../contract/contest-texts.ts';
 import { eraserOn, open, requestOf } from '../support/eraser.ts';
 
 /** gpd searches the database file after every erasure and rewrites it only where bytes were left. */
@@ -20,35 +18,22 @@ const DEVICE = 'A-device-whose-id-has-43-characters-XXXXXXX';
 const MIDNIGHT = Date.UTC(2026, 10, 21);
 const NOON = MIDNIGHT + 12 * HOUR;
 
-interface Place {
-  readonly database: Database;
-  readonly tenant: Tenant;
-  readonly counts: { vacuums: number };
-  readonly eraser: ReturnType<typeof eraserOn>;
-  /** Visits of the device, and its erasure. */
-  readonly erase: (patienceMs?: number) => ReturnType<ReturnType<typeof eraserOn>['erase']>;
-  readonly visit: () => Promise<unknown>;
-  /** Leaves the id in the file, as SQLite does in the free space of a page once in a while. */
-  readonly leaveBytes: () => Promise<void>;
-  readonly at: (now: number) => void;
-  readonly withLog: (truncate: () => Promise<boolean>) => void;
-  readonly restart: () => ReturnType<typeof eraserOn>;
+interface Options {
+  readonly largeFile?: number;
+  readonly window?: string | null;
+  readonly patienceMs?: number;
+  readonly vacuum?: () => Promise<void>;
 }
 
-async function withPlace(
-  work: (place: Place) => Promise<void>,
-  {
-    largeFile = 0,
-    window = '02:00-04:00',
-    patienceMs,
-    vacuum,
-  }: {
-    readonly largeFile?: number;
-    readonly window?: string | null;
-    readonly patienceMs?: number;
-    readonly vacuum?: () => Promise<void>;
-  } = {},
-): Promise<void> {
+type Place = Awaited<ReturnType<typeof createPlace>>;
+
+async function withPlace(work: (place: Place) => Promise<void>, options: Options = {}): Promise<void> {
+  const place = await createPlace(options);
+  await work(place);
+  await place.database.close();
+}
+
+async function createPlace({ largeFile = 0, window = '02:00-04:00', patienceMs, vacuum }: Options) {
   const { dataDir } = await initGpd();
   const { database, tenant } = await open(dataDir);
   let now = NOON;
@@ -63,40 +48,42 @@ async function withPlace(
       return vacuum ? vacuum() : database.vacuum();
     },
   };
-  const start = () =>
+  const restart = () =>
     eraserOn(watched, dataDir, () => now, {
       largeFile,
       rewriteWindow: window === null ? null : parseDailyWindow(window),
-      ...(patienceMs === undefined ? {} : { patienceMs }),
+      ...(patienceMs !== undefined && { patienceMs }),
     });
-  const eraser = start();
+  const eraser = restart();
   const visit = () => {
     visits += 1;
     return createRecorder(database).record(createEntry({ kid: KID, id: `v${visits}`, durable: DEVICE }));
   };
-  await work({
+  /** Leaves a text in the file, as SQLite does in the free space of a page once in a while. */
+  const leave = (text: string) =>
+    database.transaction(async (tx) => {
+      await tx('meta').insert({ name: `left ${text.slice(0, 20)}`, value: `..${text}..` });
+    });
+  return {
     database,
     tenant,
     counts,
     eraser,
     visit,
+    leave,
+    restart,
+    leaveBytes: () => leave(DEVICE),
     erase: async () => {
       await visit();
       return eraser.erase(requestOf(tenant, { target: { ...NOTHING, durables: [DEVICE] } }));
     },
-    leaveBytes: () =>
-      database.transaction(async (tx) => {
-        await tx('meta').insert({ name: 'left', value: `..${DEVICE}..` });
-      }),
-    at: (to) => {
+    at: (to: number) => {
       now = to;
     },
-    withLog: (truncateLog) => {
+    withLog: (truncateLog: () => Promise<boolean>) => {
       truncate = truncateLog;
     },
-    restart: start,
-  });
-  await database.close();
+  };
 }
 
 const resumeIncomplete = (eraser: Place['eraser']) =>
@@ -134,21 +121,14 @@ it('a large file in which an id is found is rewritten in the window alone, once 
   }));
 
 it.each(['case_hash', 'sealed'] as const)('the %s of an erased contest is looked for too', (column) =>
-  withPlace(async ({ database, visit, erase }) => {
+  withPlace(async ({ database, visit, erase, leave }) => {
     await visit();
-    const caseFields = { case_hash: 'H'.repeat(43), sealed: 'S'.repeat(48) };
-    const filing = {
-      kid: KID,
-      contestId: 'con_left',
-      requestId: 'req_v1',
-      durable: DEVICE,
-      class: 'unknown',
-    };
+    const fields = { case_hash: 'H'.repeat(43), sealed: 'S'.repeat(48) };
+    await insert(database, contestOf({ kid: KID, requestId: 'req_v1', durable: DEVICE }));
     await database.transaction(async (tx) => {
-      await insertContest(tx, WORDS, fileContest({ ...filing, filedBy: 'f', statement: null }, NOON));
-      await tx('contests').update({ ...caseFields, sealed: `${caseFields.sealed}${'T'.repeat(500)}` });
-      await tx('meta').insert({ name: 'left', value: `..${caseFields[column]}..` });
+      await tx('contests').update({ ...fields, sealed: `${fields.sealed}${'T'.repeat(500)}` });
     });
+    await leave(fields[column]);
     expect(await erase()).toMatchObject({ incomplete: true });
   }),
 );
@@ -157,34 +137,28 @@ it.each(['case_hash', 'sealed'] as const)('the %s of an erased contest is looked
 it.each(['wrapped_key', 'salt', 'principal_id', 'wrapped_principal_id'])(
   'the %s of an erased principal is looked for too',
   async (column) =>
-    withPlace(async ({ database, tenant, eraser }) => {
+    withPlace(async ({ database, tenant, eraser, leave }) => {
       const id = 'person-1';
       const ref = principalRef(tenant.principalKey, id);
       const { service } = createConsent(database, Date.now, randomBytes);
+      const body = { principalId: id, purposes: ['device-identification'] };
       await service.write(tenant, {
         action: 'grant',
-        body: { principalId: id, purposes: ['device-identification'] },
+        body,
         source: 'backend',
         caller: 'k',
         idempotencyKey: null,
       });
+      const keys = { kid: KID, principal: ref };
+      const session = { hash: 'h', wrapped_principal_id: 'W'.repeat(300), key_id: 'key' };
       await database.transaction(async (tx) => {
         await tx('consent_openings').update({ principal_id: 'P'.repeat(300) });
-        await tx('principal_sessions').insert({
-          hash: 'h',
-          kid: KID,
-          principal: ref,
-          wrapped_principal_id: 'W'.repeat(300),
-          key_id: 'key',
-          expires_at: Date.now() + HOUR,
-        });
-        const tables = ['consent_principals', 'consent_openings', 'principal_sessions'];
-        for (const table of tables) {
-          const row = (await tx(table).where({ kid: KID, principal: ref }).first()) as Record<string, string>;
-          const value = row[column];
-          if (value !== undefined) await tx('meta').insert({ name: 'left', value: `..${value}..` });
-        }
+        await tx('principal_sessions').insert({ ...keys, ...session, expires_at: Date.now() + HOUR });
       });
+      for (const table of ['consent_principals', 'consent_openings', 'principal_sessions']) {
+        const row = (await database.read(table).where(keys).first()) as Record<string, string>;
+        if (row[column] !== undefined) await leave(row[column]);
+      }
       const target = { ...NOTHING, principal: { ref, id }, linksOf: ref };
       expect(await eraser.erase(requestOf(tenant, { target }))).toMatchObject({ incomplete: true });
     }),

@@ -1,18 +1,15 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openDatabase } from '../../../src/db/engine.ts';
 import { scrubFiles } from '../../../src/rights/erase/scrub.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';
-import { gpdJson, tempDir } from '../../support/command.ts';
-import { KID, ORIGIN, REASON } from '../../support/constants.ts';
+import { KID, REASON } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
-import { startIdp } from '../../support/oidc.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts';
-import { startGpd } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
-import { type Rights, rightsOf, type Visit } from '../support/rights.ts';
+import { type Rights, startRightsOn, type Visit } from '../support/rights.ts';
 
 /** The rights on a real PostgreSQL: what it refuses that SQLite takes, and what an erasure leaves in its files. */
 
@@ -24,15 +21,7 @@ describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
   beforeAll(async () => {
     postgres = await startPostgres();
     url = await postgres.freshUrl();
-    const dataDir = join(tempDir('rights-postgres'), 'gpd-data');
-    const env = { GPD_DATABASE_URL: url, GPD_DATA_DIR: dataDir };
-    const tenant = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
-      env,
-    });
-    const target = { kid: KID, publicKey: Buffer.from(tenant.publicKey, 'base64') };
-    const idp = await startIdp();
-    const settings = { ...idp.settings, GPD_DATABASE_URL: url, GPD_RATE_PRIVACY: 'off' };
-    rights = rightsOf(await startGpd({ dataDir, settings }), idp, [target, target]);
+    rights = await startRightsOn(url);
     client = new pg.Client({ connectionString: url });
     await client.connect();
   });
@@ -44,29 +33,25 @@ describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
 
   const dpo = (): Promise<string> => rights.as({ gpd_role: 'dpo', sub: 'dora' });
 
-  describe.each([
-    ['NUL', 'a\\u0000b'],
-    ['a lone surrogate', 'a\\ud800b'],
-    ['a control character', 'a\\u001bb'],
-  ])('an id with %s', (_what, id) => {
-    it.each([
-      ['/privacy/contest', `{"requestId":"${id}"}`, 'subject'],
-      ['/privacy/contest/resolve', `{"contestId":"${id}","outcome":"upheld","reason":"${REASON}"}`, 'dpo'],
-      ['/privacy/erase', `{"visitorId":"${id}"}`, 'subject'],
-      ['/privacy/erase', `{"visitorId":"${id}"}`, 'dpo'],
-      ['/privacy/erase', `{"requestId":"${id}"}`, 'dpo'],
-      ['/privacy/erase', `{"durableId":"${KID}|${id}"}`, 'dpo'],
-      ['/privacy/erase', `{"principalId":"${id}"}`, 'dpo'],
-    ])('is refused by %s of %s as %s', async (path, body, role) => {
-      const token = await rights.as({ gpd_role: role, sub: 'somebody', gpd_visitor: 'A'.repeat(22) });
-      expectError(await rights.call(path, body, token), 'invalid-request');
-    });
+  it.each([
+    ['/privacy/contest', 'subject', (id: string) => `{"requestId":"${id}"}`],
+    [
+      '/privacy/contest/resolve',
+      'dpo',
+      (id: string) => `{"contestId":"${id}","outcome":"upheld","reason":"${REASON}"}`,
+    ],
+    ['/privacy/erase', 'subject', (id: string) => `{"visitorId":"${id}"}`],
+    ['/privacy/erase', 'dpo', (id: string) => `{"visitorId":"${id}"}`],
+    ['/privacy/erase', 'dpo', (id: string) => `{"requestId":"${id}"}`],
+    ['/privacy/erase', 'dpo', (id: string) => `{"durableId":"${KID}|${id}"}`],
+    ['/privacy/erase', 'dpo', (id: string) => `{"principalId":"${id}"}`],
+  ])('%s of a %s refuses an id that PostgreSQL cannot store', async (path, role, bodyOf) => {
+    const token = await rights.as({ gpd_role: role, sub: 'somebody', gpd_visitor: 'A'.repeat(22) });
+    for (const id of ['a\\u0000b', 'a\\ud800b', 'a\\u001bb'])
+      expectError(await rights.call(path, bodyOf(id), token), 'invalid-request');
   });
 
-  /**
-   * @returns the number of these ids in files below the server's data directory, without the write-ahead
-   * log
-   */
+  /** @returns the number of these ids in files below the server's data directory, without the write-ahead log */
   async function found(ids: readonly string[]): Promise<number> {
     const [row] = (await client.query<{ data_directory: string }>('SHOW data_directory')).rows;
     const root = join(row?.data_directory ?? '', 'base');
@@ -117,15 +102,11 @@ describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
       await rights.call('/privacy/erase', { visitorId: visits[0]?.visitorId }, token)
     ).json() as ErasureReceipt;
     const shown = await gpd.cli(['erase', 'status', receiptId]);
-    expect([shown.code, shown.stdout]).toEqual([
-      5,
-      expect.stringContaining('until `gpd erase scrub` has run'),
-    ]);
+    expect(shown.code).toBe(5);
+    expect(shown.stdout).toContain('until `gpd erase scrub` has run');
     // It waits for nothing that a resume could do.
-    expect(await gpd.cli(['erase', 'resume'])).toMatchObject({
-      code: 0,
-      stdout: 'no erasure is left to finish\n',
-    });
+    const nothing = { code: 0, stdout: 'no erasure is left to finish\n' };
+    expect(await gpd.cli(['erase', 'resume'])).toMatchObject(nothing);
     expect(JSON.parse((await gpd.cli(['erase', 'scrub', KID, '--json'])).stdout)).toEqual({ scrubbed: 21 });
     await checkpoint();
     expect(await found([...ids, ...durables])).toBe(0);

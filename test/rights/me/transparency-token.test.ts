@@ -20,7 +20,6 @@ describe('a transparency token', () => {
     expect(openToken(SECRET, NOW, token, binding)).toEqual(subject);
     expect(openToken(SECRET, NOW + 299_999, token, binding)).toEqual(subject);
     expect(openToken(SECRET, NOW + 300_000, token, binding)).toBeNull();
-    expect(openToken(SECRET, NOW + DAY, token, binding)).toBeNull();
   });
 
   it('does not open for longer, though the clock was ahead when it was made', () => {
@@ -46,11 +45,8 @@ describe('a transparency token', () => {
     expect(openToken(SECRET, NOW, token, other)).toBeNull();
   });
 
-  it('does not open on another server', () => {
+  it('does not open on another server, or with a bit changed, the day among them', () => {
     expect(openToken(Buffer.alloc(32, 4), NOW, token, binding)).toBeNull();
-  });
-
-  it('does not open with a bit changed, the day among them', () => {
     const bytes = Buffer.from(token, 'base64url');
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
       const flipped = Buffer.from(bytes);
@@ -63,18 +59,13 @@ describe('a transparency token', () => {
     const bytes = Buffer.from(token, 'base64url');
     for (let length = 0; length < bytes.length; length += 1)
       expect(openToken(SECRET, NOW, bytes.subarray(0, length).toString('base64url'), binding)).toBeNull();
-    expect(
-      openToken(SECRET, NOW, Buffer.concat([bytes, Buffer.of(0)]).toString('base64url'), binding),
-    ).toBeNull();
+    const longer = Buffer.concat([bytes, Buffer.of(0)]).toString('base64url');
+    expect(openToken(SECRET, NOW, longer, binding)).toBeNull();
   });
 
   it('has one spelling', () => {
-    const spellings = [
-      `${token}=`,
-      ` ${token}`,
-      `${token}\n`,
-      Buffer.from(token, 'base64url').toString('base64'),
-    ];
+    const base64 = Buffer.from(token, 'base64url').toString('base64');
+    const spellings = [`${token}=`, ` ${token}`, `${token}\n`, base64];
     for (const text of spellings.filter((spelling) => spelling !== token))
       expect(openToken(SECRET, NOW, text, binding), text).toBeNull();
   });
@@ -93,29 +84,16 @@ describe('a transparency token', () => {
       const head = Buffer.alloc(4);
       head.writeUInt32BE(day);
       const iv = random(12);
-      const cipher = createCipheriv(
-        'aes-256-gcm',
-        hmacSha256(SECRET, `gpd/transparency-token/v1 ${day}`),
-        iv,
-      );
-      cipher.setAAD(
-        sha256(JSON.stringify([sha256(binding.session).toString('base64url'), binding.origin, day])),
-      );
+      const key = hmacSha256(SECRET, `gpd/transparency-token/v1 ${day}`);
+      const bound = JSON.stringify([sha256(binding.session).toString('base64url'), binding.origin, day]);
+      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(sha256(bound));
       const parts = [head, iv, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()];
       return Buffer.concat(parts).toString('base64url');
     };
     const good = JSON.stringify(['acme', 'req_1', NOW + 1]);
     expect(openToken(SECRET, NOW, sealed(good), binding)).toEqual({ kid: 'acme', requestId: 'req_1' });
-    for (const text of [
-      '',
-      'null',
-      '[]',
-      '["acme","req_1"]',
-      '["acme","req_1","9e99"]',
-      '["acme","req_1",9e999]',
-      '{"0":"acme"}',
-      `${good} `.repeat(2),
-    ])
+    const others = ['', 'null', '[]', '{"0":"acme"}', '["acme","req_1"]', '["acme","req_1","9e99"]'];
+    for (const text of [...others, '["acme","req_1",9e999]', `${good} `.repeat(2)])
       expect(openToken(SECRET, NOW, sealed(text), binding), text).toBeNull();
   });
 
@@ -124,9 +102,7 @@ describe('a transparency token', () => {
     for (const text of [subject.kid, subject.requestId, binding.session, binding.origin])
       expect(bytes.includes(text)).toBe(false);
     expect(issue()).not.toBe(issue());
-  });
-
-  it('never carries a visitorId: it is as long for everybody', () => {
+    // It never carries a visitorId: it is as long for everybody.
     expect(new Set(Array.from({ length: 20 }, () => issue().length)).size).toBe(1);
   });
 });

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
 import { addApiKey } from '../../support/api-key.ts';
+import { gpdJson, tempDir } from '../../support/command.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
@@ -31,22 +33,7 @@ export interface Visit {
   readonly token: string;
 }
 
-export interface Rights<G extends Gpd = Gpd> {
-  readonly gpd: G;
-  readonly idp: Idp;
-  readonly acme: SealTarget;
-  readonly other: SealTarget;
-  visit(options?: VisitOptions): Promise<Visit>;
-  /** A bearer token with these claims. */
-  as(claims: Claims): Promise<string>;
-  /** POST with a bearer token; '' is none. */
-  call(path: string, body: unknown, token?: string, headers?: Ask['headers']): Promise<Reply>;
-  /** POST /me as the browser of this visit. */
-  me(visit: Visit, action: string, change?: MeChange): Promise<Reply>;
-  decision(requestId: string, key: string): Promise<Reply>;
-  sql(...statements: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  stop(): Promise<void>;
-}
+export type Rights<G extends Gpd = Gpd> = ReturnType<typeof rightsOf<G>>;
 
 export interface VisitOptions {
   readonly target?: SealTarget;
@@ -95,12 +82,22 @@ export const startRights = ({
 export const startRightsProcess = (options: RightsOptions = {}): Promise<Rights<GpdProcess>> =>
   startBy(startProcess, options);
 
-export function rightsOf<G extends Gpd>(
-  gpd: G,
-  idp: Idp,
-  [acme, other]: readonly [SealTarget, SealTarget],
-): Rights<G> {
-  const call: Rights['call'] = (path, body, token = '', headers = {}) =>
+/** On PostgreSQL, in a data directory of its own, with one tenant. */
+export async function startRightsOn(url: string, app: InProcessOptions['app'] = {}): Promise<Rights> {
+  const dataDir = join(tempDir('rights-postgres'), 'gpd-data');
+  const env = { GPD_DATABASE_URL: url, GPD_DATA_DIR: dataDir };
+  const { publicKey } = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
+    env,
+  });
+  const target = { kid: KID, publicKey: Buffer.from(publicKey, 'base64') };
+  const idp = await startIdp();
+  const settings = { ...idp.settings, GPD_DATABASE_URL: url, GPD_RATE_PRIVACY: 'off' };
+  return rightsOf(await startGpd({ dataDir, settings, app }), idp, [target, target]);
+}
+
+export function rightsOf<G extends Gpd>(gpd: G, idp: Idp, [acme, other]: readonly [SealTarget, SealTarget]) {
+  /** POST with a bearer token; '' is none. */
+  const call = (path: string, body: unknown, token = '', headers: Ask['headers'] = {}): Promise<Reply> =>
     postJson(gpd.url, path, body, {
       ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
       ...headers,
@@ -110,7 +107,9 @@ export function rightsOf<G extends Gpd>(
     idp,
     acme,
     other,
-    async visit({ target = acme, origin = ORIGIN, device, bot = false, headers = {}, signals, after } = {}) {
+    call,
+    async visit(options: VisitOptions = {}): Promise<Visit> {
+      const { target = acme, origin = ORIGIN, device, bot = false, headers = {}, signals, after } = options;
       const deviceSignals = signals ?? (bot ? headlessChrome(device) : desktopChrome(device));
       const bundle = createBundle(target, {
         signals: deviceSignals,
@@ -127,13 +126,14 @@ export function rightsOf<G extends Gpd>(
         token: answer.transparencyToken ?? '',
       };
     },
-    as: (claims) => idp.token({ gpd_tenant: KID, ...claims }),
-    call,
+    /** A bearer token with these claims. */
+    as: (claims: Claims): Promise<string> => idp.token({ gpd_tenant: KID, ...claims }),
+    /** POST /me as the browser of this visit. */
     me(
-      visit,
-      action,
-      { token = visit.token, session = visit.session, origin = ORIGIN, body, ...options } = {},
-    ) {
+      visit: Visit,
+      action: string,
+      { token = visit.token, session = visit.session, origin = ORIGIN, body, ...options }: MeChange = {},
+    ): Promise<Reply> {
       const headers = {
         ...options.headers,
         ...(session === null ? {} : { cookie: `theme=dark; gp_session=${session}` }),
@@ -141,9 +141,9 @@ export function rightsOf<G extends Gpd>(
       };
       return call('/me', { token, action, ...body }, '', headers);
     },
-    decision: (requestId, key) =>
+    decision: (requestId: string, key: string): Promise<Reply> =>
       ask(gpd.url, `/v1/decisions/${requestId}`, { headers: { authorization: `Bearer ${key}` } }),
-    sql: (...statements) => execute(gpd.dataDir, ...statements),
+    sql: (...statements: readonly string[]) => execute(gpd.dataDir, ...statements),
     async stop() {
       await gpd.stop();
       await idp.stop();

@@ -6,7 +6,8 @@ import { runGpd, tempDir } from '../../../support/command.ts';
 import { KID } from '../../../support/constants.ts';
 import { initGpd } from '../../../support/server.ts';
 import { describeWithTool } from '../../../support/tools.ts';
-import { createRecipient, insertDecisions, missingTool, requestId, withDatabase } from '../support.ts';
+import { open } from '../../support/eraser.ts';
+import { createRecipient, insertDecisions, missingTool, requestId } from '../support.ts';
 
 /** Enough that the heap is as full as it gets. */
 const SMALL_COUNT = 5000;
@@ -28,10 +29,10 @@ describeWithTool('a subject with a long trail', missingTool('openssl', 'version'
     timeout: 600_000,
   }, async () => {
     const { dataDir } = await initGpd();
-    await withDatabase(dataDir, async (database) => {
-      await insertDecisions(database, 'few', { from: 0, count: SMALL_COUNT });
-      await insertDecisions(database, 'many', { from: SMALL_COUNT, count: LARGE_COUNT });
-    });
+    const { database } = await open(dataDir);
+    await insertDecisions(database, 'few', { from: 0, count: SMALL_COUNT });
+    await insertDecisions(database, 'many', { from: SMALL_COUNT, count: LARGE_COUNT });
+    await database.close();
     const directory = tempDir('memory');
     const witness = join(directory, 'witness.mjs');
     writeFileSync(witness, WITNESS);

@@ -3,29 +3,16 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, it } from 'vitest';
-import { gpdJson, tempDir } from '../../../support/command.ts';
-import { KID, ORIGIN } from '../../../support/constants.ts';
-import { startIdp } from '../../../support/oidc.ts';
 import { missingPostgres, startPostgres } from '../../../support/postgres.ts';
-import { startGpd } from '../../../support/server.ts';
 import { describeWithTool } from '../../../support/tools.ts';
-import { rightsOf } from '../../support/rights.ts';
+import { startRightsOn } from '../../support/rights.ts';
 
 /** An asynchronous standby takes over: it lacks what was committed last, the erasure of a person among it. */
 describeWithTool('a promotion under a running server', await missingPostgres(), () => {
   it('brings back nobody whom this node erased, without a restart', async () => {
     const postgres = await startPostgres({ durable: true });
     const url = await postgres.freshUrl();
-    const dataDir = join(tempDir('promotion'), 'gpd-data');
-    const env = { GPD_DATABASE_URL: url, GPD_DATA_DIR: dataDir };
-    const tenant = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
-      env,
-    });
-    const target = { kid: KID, publicKey: Buffer.from(tenant.publicKey, 'base64') };
-    const idp = await startIdp();
-    const settings = { ...idp.settings, GPD_DATABASE_URL: url, GPD_RATE_PRIVACY: 'off' };
-    const app = { intervals: { poll: 20, housekeeping: 20 } };
-    const rights = rightsOf(await startGpd({ dataDir, settings, app }), idp, [target, target]);
+    const rights = await startRightsOn(url, { intervals: { poll: 20, housekeeping: 20 } });
     const decisions = async (requestId: string): Promise<number | null> => {
       const client = new pg.Client({ connectionString: url });
       try {
