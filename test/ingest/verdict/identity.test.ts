@@ -298,7 +298,7 @@ describe('a family that is coarse by nature', () => {
       put.time({ zone: 'UTC', clockStepMs: 16.67 }),
       false,
     ],
-  ])('%s: %s %s %s', (_name, make, change, isOne) => {
+  ])('%s', (_name, make, change, isOne) => {
     expect(isCoarse(changed(make, change).facts)).toBe(isOne);
   });
 
