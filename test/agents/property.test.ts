@@ -248,6 +248,12 @@ describe('malformed headers', () => {
     );
   });
 
+  it('header lines that are sent apart are one header', async () => {
+    const [signature = '', input = ''] = [GOOD['signature'], GOOD['signature-input']];
+    const lines = { signature: ['x=:AAAA:', signature], 'signature-input': ['x=("@authority")', input] };
+    expect(await verify({ ...GOOD, ...lines })).toBe(AGENT_ORIGIN);
+  });
+
   it('repeated header lines never throw', async () => {
     await fc.assert(
       fc.asyncProperty(

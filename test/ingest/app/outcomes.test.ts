@@ -58,7 +58,8 @@ describe('ingest outcomes', () => {
 
   it.each([-301_000, 301_000])('400 stale: %d ms away', async (offset) => {
     const bundle = createBundle(acme, { clientTs: Date.now() + offset });
-    expectCore(await post(gpd.url, bundle, { origin: ORIGIN }), 'stale');
+    const { consentState } = expectCore(await post(gpd.url, bundle, { origin: ORIGIN }), 'stale');
+    expect(consentState.purposes).toEqual(['device-identification']);
   });
 
   it('400 decrypt-failed: a bad tag, of which nothing is known', async () => {

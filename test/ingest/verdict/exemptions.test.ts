@@ -203,6 +203,7 @@ const MEDIUM: readonly Row[] = [
   ['M5', 'no answer about hovering', chrome, put.media({ pointer: 'none', hover: null })],
   ['M6', 'a phone', androidChrome, nothing],
   ['M6', 'Android on a desk', androidChrome, all(named(ANDROID_TV, 'Linux armv81'), NO_TOUCH)],
+  ['M6', '"desktop site" on a phone', androidDesktopMode, nothing],
   ['M6', 'a WebView', webView, nothing],
   ['M6', 'Firefox', firefox, nothing],
   ['M6', 'Chrome on an iPhone', IOS_CHROME, nothing],

@@ -51,7 +51,7 @@ describe('resistFingerprinting', () => {
     );
   });
 
-  it.each([chrome, safari, brave])('is nothing that another engine wears: %o', (make) => {
+  it.each(Object.entries({ chrome, safari, brave }))('is nothing that %s wears', (_name, make) => {
     expect(defensesOf(make, marks(...MARKS))).not.toContain('firefox-rfp');
   });
 
@@ -70,7 +70,7 @@ describe('resistFingerprinting', () => {
     ...['width', 'height', 'innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'].map(
       (side) => [`another ${side}`, all(marks('screen'), put.screen({ [side]: 700 })), false] as const,
     ),
-  ])('has %s as a mark: %s', (_name, mark, isMark) => {
+  ])('knows its marks: %s', (_name, mark, isMark) => {
     expect(defensesOf(firefox, marks('canvas', 'touch'), mark)).toEqual(isMark ? ['firefox-rfp'] : []);
   });
 
@@ -114,7 +114,7 @@ describe('Brave', () => {
     expect(defensesOf(chrome, noisy)).toEqual([]);
   });
 
-  it.each([firefox, safari])('is not recognised on another engine: %o', (make) => {
+  it.each(Object.entries({ firefox, safari }))('is not recognised on the engine of %s', (_name, make) => {
     const brands = { uaData: { brands: [{ brand: 'Brave', version: '141' }] } };
     const pretending = put.page({ brave: true, gpc: true, ...brands });
     const noise = put.graphics({ canvasFlatBadPixels: 9, audioStable: false });

@@ -2,10 +2,13 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Facts, readAgent } from '../../../src/ingest/verdict/facts.ts';
 import {
+  collisionChance,
   confidenceOf,
   currentEpoch,
   type Identity,
   identify,
+  isCoarse,
+  isShared,
   normaliseGpu,
   stableInputs,
   visitorIdOf,
@@ -13,6 +16,9 @@ import {
 import { sha256 } from '../../../src/lib/crypto.ts';
 import { createIngestTenant, NOW } from '../../support/make.ts';
 import { createFacts, createRawSignals, type createSignals } from '../../support/make-signals.ts';
+
+import * as browsers from './support/browsers.ts';
+import { type Change, changed, named, nothing, put } from './support/browsers.ts';
 
 type Changes = Parameters<typeof createSignals>[0];
 type Defenses = Facts['defenses'];
@@ -254,5 +260,101 @@ describe('the screen', () => {
 
   it('of Chromium is what it tells: its zoom does not reach the screen', () => {
     expect(screenOf(chrome('156.0'), [800, 600], 1.5)).toEqual([600, 800]);
+  });
+});
+
+/** Contract 3.4 (a) and the arithmetic of (b) and (c): when an id may belong to several people. */
+
+const versioned = (version: string): Change => {
+  const userAgent = String(browsers.safari().signals.page['userAgent']);
+  return named(userAgent.replace('Version/18.1', `Version/${version}`), 'MacIntel');
+};
+
+describe('a family that is coarse by nature', () => {
+  it.each<readonly [string, () => browsers.Browser, Change, boolean]>([
+    ['an iPhone', browsers.iPhone, nothing, true],
+    ['Chrome on an iPhone', () => browsers.iPhone('CriOS/141.0.0.0 Mobile/15E148'), nothing, true],
+    ['an old iPhone', () => browsers.iPhone('Version/15.6 Mobile/15E148'), nothing, true],
+    ['an old browsers.iPad in desktop mode', browsers.iPad, versioned('15.6'), true],
+    ['Safari 17', browsers.safari, versioned('17.0'), true],
+    ['resistFingerprinting', browsers.firefoxRfp, nothing, true],
+    ['SwiftShader', browsers.chrome, browsers.SWIFTSHADER, true],
+    ['llvmpipe', browsers.linuxChrome, browsers.LLVMPIPE, true],
+    [
+      'the basic renderer',
+      browsers.chrome,
+      browsers.drawnBy('ANGLE (Microsoft, Microsoft Basic Render Driver)'),
+      true,
+    ],
+    ['no WebGL at all', browsers.chrome, browsers.NO_WEBGL, true],
+    ['Chrome on Windows', browsers.chrome, nothing, false],
+    ['Chrome on Android', browsers.androidChrome, nothing, false],
+    ['Firefox', browsers.firefox, nothing, false],
+    ['Brave', browsers.brave, nothing, false],
+    ['Safari 16 on a Mac', browsers.safari, versioned('16.6'), false],
+    [
+      'Firefox with two marks of a defense',
+      browsers.firefox,
+      put.time({ zone: 'UTC', clockStepMs: 16.67 }),
+      false,
+    ],
+  ])('%s', (_name, make, change, isOne) => {
+    expect(isCoarse(changed(make, change).facts)).toBe(isOne);
+  });
+
+  it('is none where no graphics are told at all: that bundle is incomplete', () => {
+    expect(isCoarse(createFacts({ graphics: null }))).toBe(false);
+  });
+});
+
+describe('an id seen too widely', () => {
+  const limits = { max_networks_per_day: 20, min_identity_bits: 12, collision_risk: 0.01 };
+  const spread = (networksToday: number, pairsOfWeek: number, tenantPairsOfWeek: number) => ({
+    networksToday,
+    pairsOfWeek,
+    tenantPairsOfWeek,
+  });
+  it.each([
+    ['20 networks in a day', spread(20, 20, 100), false],
+    ['21 networks in a day', spread(21, 21, 100), true],
+    ['a share of 2^-12 of 8,192 pairs', spread(1, 2, 8192), true],
+    ['a share below 2^-12', spread(1, 2, 8193), false],
+    ['one pair of 5,000: below 2^-12', spread(1, 1, 5000), false],
+    ['two pairs of 5,000: above 2^-12', spread(1, 2, 5000), true],
+    ['two pairs of 4,999: too few to say', spread(1, 2, 4999), false],
+  ])('%s', (_name, spread, shared) => {
+    expect(isShared(spread, limits)).toBe(shared);
+  });
+
+  it('obeys the settings', () => {
+    expect(isShared(spread(4, 4, 10), { ...limits, max_networks_per_day: 3 })).toBe(true);
+    expect(isShared(spread(1, 2, 5000), { ...limits, min_identity_bits: 2 })).toBe(false);
+    expect(isShared(spread(1, 1250, 5000), { ...limits, min_identity_bits: 2 })).toBe(true);
+  });
+});
+
+describe('the chance that a second network of the day is another device', () => {
+  const chance = (
+    networksToday: number,
+    tenantPairsOfWeek: number,
+    { pairsOfWeek = networksToday, seen: isSeen = true, marked = false } = {},
+  ): number =>
+    collisionChance({ seen: isSeen, marked, spread: { networksToday, pairsOfWeek, tenantPairsOfWeek } });
+
+  it('is above 1 % from the first pair on, and grows with the tenant', () => {
+    const byPairs = [0, 1, 10, 100, 4999].map((pairs) => Number(chance(2, pairs).toFixed(3)));
+    expect(byPairs).toEqual([0.025, 0.025, 0.205, 0.72, 0.992]);
+  });
+
+  it('is that of the tenant’s own week from 5,000 pairs on', () => {
+    expect(chance(2, 5000)).toBeCloseTo(0.5 / 0.6);
+    expect(chance(2, 5000, { pairsOfWeek: 8 })).toBeCloseTo(0.5 / 0.6);
+    expect(chance(2, 5000, { pairsOfWeek: 9 })).toBeCloseTo(1.5 / 1.6);
+  });
+
+  it('is zero for a new id, on a network it has today, and on the first network of the day', () => {
+    expect(chance(2, 100, { seen: false })).toBe(0);
+    expect(chance(2, 100, { marked: true })).toBe(0);
+    expect(chance(1, 100, { pairsOfWeek: 6 })).toBe(0);
   });
 });

@@ -115,7 +115,7 @@ describe('a rule fires', () => {
     expect(changed(chrome, named(slack, 'Win32'))).toMatchObject({ class: 'human', ids: ['W9'] });
   });
 
-  it.each([firefoxRfp, brave])('of kind A under any privacy defense: %o', (make) => {
+  it.each(Object.entries({ firefoxRfp, brave }))('of kind A under a privacy defense: %s', (_name, make) => {
     for (const [id, , , change] of ALONE.filter(([rule]) => ['A1', 'A3', 'A6'].includes(rule))) {
       const judged = changed(make, change);
       expect(judged.facts.defenses).toHaveLength(1);

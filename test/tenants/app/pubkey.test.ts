@@ -87,6 +87,10 @@ describe('GET /_fp/pubkey', () => {
     },
   );
 
+  it('is a caller error when the query is no percent-encoding', async () => {
+    expect((await get('?kid=%zz')).status).toBeLessThan(500);
+  });
+
   it('HEAD says the same without the body', async () => {
     const reply = await ask(gpd.url, `/_fp/pubkey?kid=${KID}`, { method: 'HEAD' });
     expect(reply.status).toBe(200);
