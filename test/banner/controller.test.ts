@@ -134,6 +134,7 @@ it('a purpose is not asked for over the signal where the browser cannot remember
   expect(controller.startAsking()).toEqual([]);
   store.full = false;
   expect(controller.startAsking()).toEqual([AGENT]);
+  expect(controller.startAsking()).toEqual([]);
 });
 
 it('a signal that begins on an open page is told with the next choice, and the grant it overrules is forgotten', async () => {
@@ -164,6 +165,25 @@ describe('a withdrawal before anybody could be asked', () => {
     const { controller } = await open({ config: AWAY });
     expect(await controller.withdraw(null)).toEqual({ outcome: 'failed', problem: 'unreachable' });
   });
+});
+
+it('a choice that another page took away in the meantime does not come back with the next one', async () => {
+  const { controller, store } = await open({ record: BOTH_GRANTED });
+  store.kept = null;
+  await controller.withdraw(['analytics']);
+  expect(controller.snapshot().granted).toEqual([]);
+});
+
+it('a choice ends by the server’s clock, whichever the device has by then', async () => {
+  const first = await open({ ahead: -400 * DAY });
+  await first.controller.choose(new Map([['analytics', true]]));
+  const record = first.store.kept;
+  expect(record?.choices['analytics']).toMatchObject({ at: NOW + 400 * DAY, until: NOW + 430 * DAY });
+  vi.setSystemTime(NOW + (400 + 31 + 29) * DAY);
+  const later = await open({ ahead: 31 * DAY, record });
+  expect(later.controller.snapshot().granted).toEqual(['analytics']);
+  await vi.advanceTimersByTimeAsync(DAY);
+  expect(later.heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
 });
 
 it('what was answered before a choice was recorded does not tell the time: the choice stands, and ends', async () => {
