@@ -21,7 +21,7 @@ const STEPS_BESIDE_BUTTON = `(() => {
 
 describeInChromium('browser/demo', () => {
   let demo: Demo;
-  const { openTab, faults, requests } = useTabs();
+  const { openTab, thrown, requests } = useTabs();
   let page: Page;
 
   beforeAll(async () => {
@@ -83,7 +83,7 @@ describeInChromium('browser/demo', () => {
     expect(await result()).toEqual(['consent-missing', 'HTTP 451']);
     expect(identifyLines().length).toBeGreaterThan(before);
     expect(await json()).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
-    expect(faults).toEqual([]);
+    expect(thrown).toEqual([]);
     expect(await page.evaluate('violations')).toEqual([]);
     await page.reload();
     await expect.poll(() => status.textContent()).toMatch(/Decisions of earlier visits are held for 90 days/);
@@ -128,7 +128,7 @@ describeInChromium('browser/demo', () => {
     await expect.poll(() => consents.textContent()).toMatch(/You withdrew your consent on \d+ \w+ \d{4}/);
     expect(asked()).toContain('POST /v1/consent/withdraw');
     expect(await read('status')).toMatch(/^Withdrawn\. No further visit is checked/);
-    expect(faults).toEqual([]);
+    expect(thrown).toEqual([]);
   });
 
   it('shows the entry of the ledger that says so', async () => {
@@ -266,6 +266,6 @@ describeInChromium('browser/demo', () => {
     await page.getByText('Nothing was sent: you have withdrawn your consent.').waitFor();
     await page.getByTestId('ask-anyway').click();
     await page.getByTestId('result-status').getByText('HTTP 451').waitFor();
-    expect(faults).toEqual([]);
+    expect(thrown).toEqual([]);
   });
 });
