@@ -69,7 +69,7 @@ async function open(options: Options = {}) {
     changed: (snapshot) => void heard.push(snapshot),
   });
   await controller.load();
-  return { controller, heard, store, writes, sent: () => writes.map(({ text }) => text) };
+  return { controller, heard, store, writes, sentTexts: () => writes.map(({ text }) => text) };
 }
 const GRANTED = createRecord({ [AGENT]: createChoice() });
 const BOTH_GRANTED = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
@@ -134,16 +134,17 @@ it('a purpose is not asked for over the signal where the browser cannot remember
   expect(controller.startAsking()).toEqual([]);
   store.full = false;
   expect(controller.startAsking()).toEqual([AGENT]);
+  expect(controller.startAsking()).toEqual([]);
 });
 
 it('a signal that begins on an open page is told with the next choice, and the grant it overrules is forgotten', async () => {
   let on = false;
-  const { controller, store, writes, sent } = await open({ record: GRANTED, gpc: () => on });
+  const { controller, store, writes, sentTexts } = await open({ record: GRANTED, gpc: () => on });
   // After what the load still tells the ledger.
   await controller.choose(new Map());
   on = true;
   await controller.choose(new Map([['analytics', true]]));
-  expect(sent()).toEqual(['grant analytics', `deny ${AGENT}`]);
+  expect(sentTexts()).toEqual(['grant analytics', `deny ${AGENT}`]);
   expect(writes.map(({ gpc }) => gpc)).toEqual([true, true]);
   on = false;
   expect(Object.keys(store.kept?.choices ?? {})).toEqual(['analytics']);
@@ -166,6 +167,25 @@ describe('a withdrawal before anybody could be asked', () => {
   });
 });
 
+it('a choice that another page took away in the meantime does not come back with the next one', async () => {
+  const { controller, store } = await open({ record: BOTH_GRANTED });
+  store.kept = null;
+  await controller.withdraw(['analytics']);
+  expect(controller.snapshot().granted).toEqual([]);
+});
+
+it('a choice ends by the server’s clock, whichever the device has by then', async () => {
+  const first = await open({ ahead: -400 * DAY });
+  await first.controller.choose(new Map([['analytics', true]]));
+  const record = first.store.kept;
+  expect(record?.choices['analytics']).toMatchObject({ at: NOW + 400 * DAY, until: NOW + 430 * DAY });
+  vi.setSystemTime(NOW + (400 + 31 + 29) * DAY);
+  const later = await open({ ahead: 31 * DAY, record });
+  expect(later.controller.snapshot().granted).toEqual(['analytics']);
+  await vi.advanceTimersByTimeAsync(DAY);
+  expect(later.heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
+});
+
 it('what was answered before a choice was recorded does not tell the time: the choice stands, and ends', async () => {
   const record = createRecord({
     [AGENT]: createChoice({ at: NOW - DAY }),
@@ -182,17 +202,17 @@ describe('a refusal in another tab, while this one’s grant is on its way', () 
   /** @param otherTabs the record that the other tab stored. The grant has number 5 in the ledger. */
   async function race(otherTabs: ConsentRecord | null) {
     let arrive = (): void => {};
-    const waits = new Promise<null>((resolve) => (arrive = () => resolve(null)));
-    const { controller, store, sent } = await open({
+    const arrival = new Promise<null>((resolve) => (arrive = () => resolve(null)));
+    const { controller, store, sentTexts } = await open({
       record: GRANTED,
-      refuses: (action) => (action === 'grant' ? waits : null),
+      refuses: (action) => (action === 'grant' ? arrival : null),
       seqOf: (action) => (action === 'grant' ? 5 : 9),
     });
     const granting = controller.choose(new Map([['analytics', true]]));
-    await vi.waitFor(() => expect(sent()).toEqual(['grant analytics']));
+    await vi.waitFor(() => expect(sentTexts()).toEqual(['grant analytics']));
     store.kept = otherTabs;
     arrive();
-    return { result: await granting, granted: controller.snapshot().granted, sent: sent() };
+    return { result: await granting, granted: controller.snapshot().granted, sent: sentTexts() };
   }
 
   const refusal = (seq: number | null): ConsentRecord => {
@@ -231,17 +251,17 @@ describe('a withdrawal that the server would not take', () => {
   it('is sent again by the next page, and not before', async () => {
     const record = await withdrawInVain();
     expect(record?.pending).toHaveLength(1);
-    const { store, sent } = await open({ record });
+    const { store, sentTexts } = await open({ record });
     await vi.waitFor(() => expect(store.kept).toMatchObject({ pending: [] }));
-    expect(sent()).toEqual([`withdraw ${AGENT},analytics`]);
+    expect(sentTexts()).toEqual([`withdraw ${AGENT},analytics`]);
     expect(store.kept?.choices).toMatchObject({ [AGENT]: { choice: 'withdrawn', proof: { seq: 0 } } });
   });
 
   it('does not stand before a grant, and does not end it later', async () => {
     const refuses = (action: string) => (action === 'grant' ? null : firewall);
-    const { controller, store, sent } = await open({ record: await withdrawInVain(), refuses });
+    const { controller, store, sentTexts } = await open({ record: await withdrawInVain(), refuses });
     expect(await controller.choose(new Map([[AGENT, true]]))).toMatchObject({ outcome: 'recorded' });
-    expect(sent().at(-1)).toBe(`grant ${AGENT}`);
+    expect(sentTexts().at(-1)).toBe(`grant ${AGENT}`);
     expect(store.kept?.pending.map(({ purposes }) => purposes)).toEqual([['analytics']]);
   });
 

@@ -127,8 +127,10 @@ describeBanner('banner', [], (at, name) => {
     await at.page.goto(url);
     expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [] });
     expect(await at.banner.shown('banner')).toBe(false);
-    // The answer can be another one.
+    // The settings name the entry of the refusal, and the answer can be another one.
     await at.banner.press('reopen');
+    const { proof } = (await at.shop.api.check(id)) as { proof: { seq: number } };
+    expect(await at.banner.text('.purposes')).toContain(`Entry no. ${proof.seq}.`);
     await at.banner.tick(AGENT);
     await at.banner.press('save');
     await at.banner.waitGone('save');

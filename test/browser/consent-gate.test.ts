@@ -1,7 +1,6 @@
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createIngestAnswer, createSealKey, GRANTED, pubKeyBody } from './support/answers.ts';
-import { describeInChromium, launchShell } from './support/chromium.ts';
+import { describeInChromium, useTabs } from './support/chromium.ts';
 import { type Site, startSite } from './support/site.ts';
 
 const KID = 'shop';
@@ -40,8 +39,8 @@ const CASES: readonly (readonly [what: string, setup: string, consent: string, r
 ];
 
 describeInChromium('browser/gate', () => {
+  const { openTab } = useTabs();
   let site: Site;
-  let browser: Browser;
 
   beforeAll(async () => {
     const key = createSealKey();
@@ -51,24 +50,16 @@ describeInChromium('browser/gate', () => {
           ? { status: 200, body: pubKeyBody(KID, key) }
           : createIngestAnswer('ok'),
     });
-    browser = await launchShell();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await site?.close();
-  });
+  afterAll(() => site?.close());
   beforeEach(() => {
     site.exchanges.length = 0;
   });
 
   async function inPage(setup: string, source: string): Promise<{ result: unknown; calls: string[] }> {
-    const page = await browser.newPage();
-    await page.addInitScript(`${setup};${SPIES}`);
-    await page.goto(site.origin);
+    const page = await openTab(site.origin, {}, `${setup};${SPIES}`);
     const result = await page.evaluate(`import('/v1/agent.js').then((agent) => ${source})`);
-    const calls = (await page.evaluate('calls')) as string[];
-    await page.close();
-    return { result, calls };
+    return { result, calls: (await page.evaluate('calls')) as string[] };
   }
 
   const requestedPaths = (): string[] =>

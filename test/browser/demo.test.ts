@@ -21,7 +21,7 @@ const STEPS_BESIDE_BUTTON = `(() => {
 
 describeInChromium('browser/demo', () => {
   let demo: Demo;
-  const { openTab, faults, requests } = useTabs();
+  const { openTab, thrown, requests } = useTabs();
   let page: Page;
 
   beforeAll(async () => {
@@ -32,7 +32,8 @@ describeInChromium('browser/demo', () => {
   async function open(options: BrowserContextOptions = {}, url = demo.shop): Promise<void> {
     page = await openTab(url, options, options.javaScriptEnabled === false ? undefined : WATCH);
   }
-  const asked = (): string[] => requests.map(({ method, url }) => `${method} ${new URL(url).pathname}`);
+  const requestLines = (): string[] =>
+    requests.map(({ method, url }) => `${method} ${new URL(url).pathname}`);
 
   const press = (hook: string): Promise<void> => page.getByTestId(hook).click();
   const read = async (hook: string): Promise<string> => (await page.getByTestId(hook).textContent()) ?? '';
@@ -49,7 +50,7 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('result-reason').waitFor();
   }
 
-  const identifyLines = (): string[] => asked().filter((line) => line.includes('/_fp/'));
+  const identifyLines = (): string[] => requestLines().filter((line) => line.includes('/_fp/'));
 
   it('identifies after the grant, recognises on the second look, and forgets how after a withdrawal', async () => {
     await open();
@@ -83,7 +84,7 @@ describeInChromium('browser/demo', () => {
     expect(await result()).toEqual(['consent-missing', 'HTTP 451']);
     expect(identifyLines().length).toBeGreaterThan(before);
     expect(await json()).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
-    expect(faults).toEqual([]);
+    expect(thrown).toEqual([]);
     expect(await page.evaluate('violations')).toEqual([]);
     await page.reload();
     await expect.poll(() => status.textContent()).toMatch(/Decisions of earlier visits are held for 90 days/);
@@ -115,7 +116,7 @@ describeInChromium('browser/demo', () => {
     expect(await read('verdict')).toContain(requestId);
     expect(page.url()).not.toContain('#');
     expect(await read('status')).toMatch(/^This is the visit that the link brought here/);
-    expect(asked().filter((line) => line.includes('POST /_fp/i/v1'))).toHaveLength(1);
+    expect(requestLines().filter((line) => line.includes('POST /_fp/i/v1'))).toHaveLength(1);
     const consents = page.getByTestId('consents');
     await consents.locator('li').waitFor();
     expect(await consents.textContent()).toMatch(
@@ -126,9 +127,9 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('forget').waitFor();
     await press('withdraw');
     await expect.poll(() => consents.textContent()).toMatch(/You withdrew your consent on \d+ \w+ \d{4}/);
-    expect(asked()).toContain('POST /v1/consent/withdraw');
+    expect(requestLines()).toContain('POST /v1/consent/withdraw');
     expect(await read('status')).toMatch(/^Withdrawn\. No further visit is checked/);
-    expect(faults).toEqual([]);
+    expect(thrown).toEqual([]);
   });
 
   it('shows the entry of the ledger that says so', async () => {
@@ -137,7 +138,7 @@ describeInChromium('browser/demo', () => {
     await expect
       .poll(() => page.locator('[data-field="choice"]').textContent())
       .toMatch(/^You accepted on .* Your choice is recorded \(no\. \d+\)\./);
-    expect(asked()).toContain('POST /v1/consent/grant');
+    expect(requestLines()).toContain('POST /v1/consent/grant');
   });
 
   it('refuses in the browser after a rejection', async () => {
@@ -266,6 +267,6 @@ describeInChromium('browser/demo', () => {
     await page.getByText('Nothing was sent: you have withdrawn your consent.').waitFor();
     await page.getByTestId('ask-anyway').click();
     await page.getByTestId('result-status').getByText('HTTP 451').waitFor();
-    expect(faults).toEqual([]);
+    expect(thrown).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { plaintextSchema, sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { readSignals } from '../../src/schema/signals.ts';
 import { createIngestAnswer, createSealKey, GRANTED, pubKeyBody, type SealKey } from './support/answers.ts';
-import { describeInChromium, launchShell } from './support/chromium.ts';
+import { describeInChromium, useTabs } from './support/chromium.ts';
 import { type Answer, type Exchange, type Site, startSite } from './support/site.ts';
 
 const KID = 'shop';
@@ -18,25 +18,19 @@ function openPlaintext(key: SealKey, exchange: Exchange) {
 }
 
 describeInChromium('browser/identify', () => {
+  const { openTab } = useTabs();
   let site: Site;
-  let browser: Browser;
   let page: Page;
   let gpd: (exchange: Exchange) => Answer | undefined;
 
   beforeAll(async () => {
     site = await startSite({ gpd: (exchange) => gpd(exchange) });
-    browser = await launchShell();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await site?.close();
-  });
+  afterAll(() => site?.close());
   beforeEach(async () => {
-    page = await browser.newPage();
-    await page.goto(site.origin);
+    page = await openTab(site.origin);
     site.exchanges.length = 0;
   });
-  afterEach(() => page.close());
 
   const identify = (options: object = {}): Promise<unknown> =>
     page.evaluate(

@@ -104,6 +104,11 @@ describe('decideConsent', () => {
     expect(decision).toMatchObject({ reason, overGpc: reason === 'granted' });
   });
 
+  it('what only the signal said is no choice, once the signal is gone', () => {
+    const event = createEvent({ choice: 'gpc-opt-out', expiresAt: null });
+    expect(reasonFor(createState({ gpc: false, event }))).toBe('never-asked');
+  });
+
   it('a doubt never turns a no into a yes, and without `deny` it changes no answer', () => {
     const event = fc.record({
       seq: fc.nat(),

@@ -11,9 +11,10 @@ import {
 } from '../../src/ledger/entries.ts';
 import { EMPTY_FRONTIER, EMPTY_ROOT, frontierRoot, leafHash } from '../../src/ledger/merkle.ts';
 import { createNoteSigner } from '../../src/ledger/note.ts';
+import { treeHead } from '../consent/app/support/naive-log.ts';
 import { openPersonalEntry, parseEntry } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';
-import { flipBit, naiveRoot } from './support.ts';
+import { flipBit } from './support.ts';
 
 const AT = Date.UTC(2026, 10, 20, 10, 0, 2, 987);
 const opening = {
@@ -121,10 +122,10 @@ describe('a sealed root', () => {
 
   it('is the RFC 6962 root over the raw commitments', () => {
     const leaves = commitments.map((text) => leafHash(Buffer.from(text, 'base64url')));
-    expect(sealedRoot(commitments)).toEqual(naiveRoot(leaves));
+    expect(sealedRoot(commitments)).toEqual(treeHead(leaves));
     expect(sealedRoot([])).toEqual(EMPTY_ROOT);
     const halves = addCommitments(treeOf(commitments.slice(0, 5)), commitments.slice(5));
-    expect(frontierRoot(halves)).toEqual(naiveRoot(leaves));
+    expect(frontierRoot(halves)).toEqual(treeHead(leaves));
   });
 
   it('refuses what is not base64url', () => {

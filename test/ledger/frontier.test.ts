@@ -10,8 +10,9 @@ import {
   leafHash,
   nodeHash,
 } from '../../src/ledger/merkle.ts';
+import { treeHead } from '../consent/app/support/naive-log.ts';
 import { fc } from '../support/property.ts';
-import { createLeaves, naiveRoot } from './support.ts';
+import { createLeaves } from './support.ts';
 
 const sha256 = (...parts: readonly Buffer[]): Buffer => {
   const hash = createHash('sha256');
@@ -39,9 +40,7 @@ describe('a frontier', () => {
     for (const [seq, leaf] of leaves.entries()) {
       frontier = appendLeaves(frontier, [leaf]).frontier;
       expect(frontier.size).toBe(seq + 1);
-      expect(frontierRoot(frontier).equals(naiveRoot(leaves.slice(0, seq + 1))), `size ${seq + 1}`).toBe(
-        true,
-      );
+      expect(frontierRoot(frontier).equals(treeHead(leaves.slice(0, seq + 1))), `size ${seq + 1}`).toBe(true);
     }
   });
 
@@ -58,7 +57,7 @@ describe('a frontier', () => {
           frontier = decodeFrontier(encodeFrontier(appended)) ?? EMPTY_FRONTIER;
           expect(frontier).toEqual(appended);
         }
-        expect(frontierRoot(frontier)).toEqual(naiveRoot(leaves.slice(0, frontier.size)));
+        expect(frontierRoot(frontier)).toEqual(treeHead(leaves.slice(0, frontier.size)));
       }),
       { numRuns: 40 },
     );
@@ -76,10 +75,10 @@ describe('a frontier', () => {
     const blocks = completed.filter(({ level }) => level === 1);
     expect(blocks.map(({ index }) => index)).toEqual(Array.from({ length: 257 }, (_, i) => i));
     for (const index of [0, 1, 255, 256]) {
-      expect(blocks[index]?.hash).toEqual(naiveRoot(leaves.slice(index * 256, index * 256 + 256)));
+      expect(blocks[index]?.hash).toEqual(treeHead(leaves.slice(index * 256, index * 256 + 256)));
     }
     const large = completed.filter(({ level }) => level !== 1);
-    expect(large).toEqual([{ level: 2, index: 0, hash: naiveRoot(leaves.slice(0, 65_536)) }]);
+    expect(large).toEqual([{ level: 2, index: 0, hash: treeHead(leaves.slice(0, 65_536)) }]);
   });
 
   it('leaves the frontier it grew from as it was', () => {

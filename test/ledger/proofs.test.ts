@@ -11,9 +11,10 @@ import {
   rootAt,
 } from '../../src/ledger/merkle.ts';
 import { verifyConsistency } from '../../src/ledger/verify.ts';
+import { treeHead } from '../consent/app/support/naive-log.ts';
 import { verifyInclusion } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';
-import { createLeaves, createLog, flipBit, naiveRoot } from './support.ts';
+import { createLeaves, createLog, flipBit } from './support.ts';
 
 const leaves = createLeaves(1300);
 const { reader } = createLog(leaves);
@@ -37,7 +38,7 @@ function spoilt(proof: readonly Buffer[], bit: number): Buffer[][] {
 describe('an inclusion proof', () => {
   it('verifies for every leaf of every size up to 48', async () => {
     for (let size = 1; size <= 48; size += 1) {
-      const root = naiveRoot(leaves.slice(0, size));
+      const root = treeHead(leaves.slice(0, size));
       for (let index = 0; index < size; index += 1) {
         const proof = await inclusionProof(index, size, reader);
         expect(verifyInclusion(index, size, leaves[index]!, proof, root), `${index} of ${size}`).toBe(true);
@@ -61,7 +62,7 @@ describe('an inclusion proof', () => {
 
 describe('a consistency proof', () => {
   it('verifies for every two sizes up to 48', async () => {
-    const roots = Array.from({ length: 49 }, (_, size) => naiveRoot(leaves.slice(0, size)));
+    const roots = Array.from({ length: 49 }, (_, size) => treeHead(leaves.slice(0, size)));
     for (let size2 = 1; size2 <= 48; size2 += 1) {
       for (let size1 = 1; size1 <= size2; size1 += 1) {
         const proof = await consistencyProof(size1, size2, reader);
@@ -96,7 +97,7 @@ describe('a consistency proof', () => {
 
   it('is never longer than its sizes have levels, even where the hashes of other logs fit', async () => {
     const proof = await consistencyProof(3, 4, reader);
-    const [root1, root2] = [naiveRoot(leaves.slice(0, 3)), naiveRoot(leaves.slice(0, 4))];
+    const [root1, root2] = [treeHead(leaves.slice(0, 3)), treeHead(leaves.slice(0, 4))];
     const extraHash = leaves[9]!;
     expect(verifyConsistency(3, 4, proof, root1, root2)).toBe(true);
     const longer = [...proof, extraHash];
@@ -106,7 +107,7 @@ describe('a consistency proof', () => {
   });
 
   it('is of hashes of 32 bytes only: two of other lengths can join to the same 64 bytes', async () => {
-    const [root1, root2] = [naiveRoot(leaves.slice(0, 2)), naiveRoot(leaves.slice(0, 4))];
+    const [root1, root2] = [treeHead(leaves.slice(0, 2)), treeHead(leaves.slice(0, 4))];
     const [sibling = Buffer.alloc(0)] = await consistencyProof(2, 4, reader);
     const longer = Buffer.concat([root1, sibling.subarray(0, 1)]);
     expect(verifyConsistency(2, 4, [sibling], root1, root2)).toBe(true);

@@ -1,22 +1,5 @@
 import type { HashReader } from '../../src/ledger/merkle.ts';
-import {
-  appendLeaves,
-  EMPTY_FRONTIER,
-  EMPTY_ROOT,
-  type Frontier,
-  leafHash,
-  nodeHash,
-} from '../../src/ledger/merkle.ts';
-
-/** RFC 6962 section 2.1 word for word, slow and without state: what the rest is compared with. */
-export function naiveRoot(leaves: readonly Buffer[]): Buffer {
-  const [first, second] = leaves;
-  if (first === undefined) return EMPTY_ROOT;
-  if (second === undefined) return first;
-  let k = 1;
-  while (k * 2 < leaves.length) k *= 2;
-  return nodeHash(naiveRoot(leaves.slice(0, k)), naiveRoot(leaves.slice(k)));
-}
+import { appendLeaves, EMPTY_FRONTIER, type Frontier, leafHash } from '../../src/ledger/merkle.ts';
 
 export function createLeaves(count: number, from = 0): Buffer[] {
   return Array.from({ length: count }, (_, i) => leafHash(Buffer.from(`entry ${from + i}`)));

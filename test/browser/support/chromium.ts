@@ -49,7 +49,8 @@ export const launchShell = (args: readonly string[] = []): Promise<Browser> => s
 export function useTabs(...args: Parameters<typeof launchShell>) {
   let browser: Browser;
   let page: Page | undefined;
-  /** What the pages of this test threw, and the errors in their consoles. */
+  /** The errors that the page of this test threw; `faults` has those in its console too. */
+  const thrown: string[] = [];
   const faults: string[] = [];
   const requests: { readonly method: string; readonly url: string }[] = [];
   beforeAll(async () => {
@@ -59,9 +60,11 @@ export function useTabs(...args: Parameters<typeof launchShell>) {
   afterEach(() => page?.context().close());
   async function openTab(url: string, options: BrowserContextOptions = {}, script?: string): Promise<Page> {
     page = await (await browser.newContext(options)).newPage();
-    faults.length = 0;
-    requests.length = 0;
-    page.on('pageerror', (error) => faults.push(error.message));
+    for (const list of [thrown, faults, requests]) list.length = 0;
+    page.on('pageerror', (error) => {
+      thrown.push(error.message);
+      faults.push(error.message);
+    });
     page.on('console', (message) => {
       if (message.type() === 'error' && !message.text().includes('404')) faults.push(message.text());
     });
@@ -70,7 +73,7 @@ export function useTabs(...args: Parameters<typeof launchShell>) {
     await page.goto(url);
     return page;
   }
-  return { openTab, faults, requests };
+  return { openTab, thrown, faults, requests };
 }
 
 /** A suite that needs Chromium. Without it the suite says so by name, and fails where the tools are required. */

@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { publishPolicy } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { isoTime } from '../../../src/lib/clock.ts';
 import type { ConsentChoice } from '../../../src/schema/consent.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
-import { appender, createRequest, termsOf } from './consent-support.ts';
+import { appender, createRequest } from './consent-support.ts';
 
 export function termsContract(make: MakeDatabase): void {
-  describe('purposes, policies and sessions', () => {
+  describe('an imported record', () => {
     let db: TestDatabase;
     let other: Database;
     beforeAll(async () => {
@@ -18,7 +16,7 @@ export function termsContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    it('compares an imported record with what is known, by the time that it names', async () => {
+    it('is compared with what is known, by the time that it names', async () => {
       const kid = await addTenant(db.database, 'imported');
       const importing = (at: number | null, choice: ConsentChoice) => {
         const request = createRequest(kid, { choice });
@@ -35,16 +33,6 @@ export function termsContract(make: MakeDatabase): void {
       expect(await importing(NOW - 5, 'withdrawn')).toEqual(imported);
       await appender(db.database).append(createRequest(kid, { now: NOW }));
       expect(await importing(NOW - 1, 'withdrawn')).toBe('outdated');
-    });
-
-    it('gives no version twice when two nodes publish at once', async () => {
-      const kid = await addTenant(db.database, 'publish-race');
-      const published = await Promise.all(
-        [db.database, other, db.database, other].map((node) =>
-          publishPolicy(node, termsOf(kid), { text: 't', material: false }, operatorAt(NOW)),
-        ),
-      );
-      expect(new Set(published.map((policy) => policy?.version))).toEqual(new Set([1, 2, 3, 4]));
     });
   });
 }

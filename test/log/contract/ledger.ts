@@ -6,13 +6,7 @@ import { createNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
 import { sha256 } from '../../../src/lib/crypto.ts';
 import { createCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { addCosignatures, listCosigned, putCheckpoint } from '../../../src/log/checkpoint-store.ts';
-import {
-  appendEntries,
-  createHashReader,
-  lockHead,
-  readEntries,
-  readHead,
-} from '../../../src/log/entries.ts';
+import { appendEntries, createHashReader, lockHead, readHead } from '../../../src/log/entries.ts';
 import { createLogService } from '../../../src/log/service.ts';
 import { treeHead } from '../../consent/app/support/naive-log.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
@@ -43,18 +37,6 @@ export function ledgerContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    it('numbers entries from 0, gap-free, and keeps their bytes and their root', async () => {
-      const kid = await addTenant(db.database, 'numbered');
-      const list = texts(7);
-      const first = await append(db.database, kid, list.slice(0, 3));
-      const second = await append(other, kid, list.slice(3));
-      const expected = leavesOf(list).map((hash, seq) => ({ seq, hash: hash.toString('hex') }));
-      expect([...first, ...second]).toEqual(expected);
-      const stored = await readEntries(other, kid, 0, 100);
-      expect(stored).toEqual(expected.map((entry, i) => ({ ...entry, entry: list[i] })));
-      expect(await readHead(other, kid)).toMatchObject({ size: 7, root: treeHead(leavesOf(list)) });
-    });
-
     it('keeps the roots of full blocks beside the leaves', async () => {
       const kid = await addTenant(db.database, 'blocks');
       const list = texts(600);
@@ -70,20 +52,6 @@ export function ledgerContract(make: MakeDatabase): void {
       ]);
       await expect(reader.read(1, 0, 3)).rejects.toThrow('lost entries');
       await expect(reader.read(0, 599, 601)).rejects.toThrow('lost entries');
-    });
-
-    it('appends a batch whole or not at all', async () => {
-      const kid = await addTenant(db.database, 'undone');
-      await append(db.database, kid, texts(2));
-      const before = await readHead(other, kid);
-      const undone = db.database.transaction(async (tx) => {
-        await lockHead(tx, kid);
-        await appendEntries(tx, kid, [Buffer.from('never')]);
-        throw new Error('undone');
-      });
-      await expect(undone).rejects.toThrow('undone');
-      expect(await readHead(other, kid)).toEqual(before);
-      expect(await readEntries(other, kid, 0, 10)).toHaveLength(2);
     });
 
     it('refuses to go on from a head row that was altered', async () => {
