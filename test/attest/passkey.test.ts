@@ -4,7 +4,7 @@ import { addApiKey } from '../support/api-key.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN, REASON } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
-import { ask, type Reply } from '../support/http.ts';
+import { ask, postJson, type Reply } from '../support/http.ts';
 import { certified, create, createPasskey, get, type Passkey } from '../support/passkey.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { call, challengeOf, forget, SUB, twin, type Visit, type VisitOptions, visit } from './support.ts';

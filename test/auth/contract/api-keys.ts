@@ -39,10 +39,10 @@ export function apiKeyContract(make: MakeDatabase): void {
       for (const key of [keys[1]!, keys[2]!, keys[0]!])
         expect(await store.insert(key, operatorAt(NOW))).toBe(true);
       expect(await store.insert(createKey('nobody', 'k-0'), operatorAt(NOW))).toBe(false);
-      const { list } = createApiKeyStore(other);
-      expect((await list()).filter(({ kid }) => kid.startsWith('list-'))).toEqual(keys);
-      expect(await list(one)).toEqual([keys[0], keys[1]]);
-      expect(await list('nobody')).toEqual([]);
+      const otherNode = createApiKeyStore(other);
+      expect((await otherNode.list()).filter(({ kid }) => kid.startsWith('list-'))).toEqual(keys);
+      expect(await otherNode.list(one)).toEqual([keys[0], keys[1]]);
+      expect(await otherNode.list('nobody')).toEqual([]);
     });
 
     it('takes neither an id nor a hash twice', async () => {

@@ -70,36 +70,39 @@ async function expectEnd(gpd: GpdProcess): Promise<void> {
   console.log(`drained in ${(performance.now() - start).toFixed(0)} ms`);
 }
 
-describe.concurrent('SIGTERM', () => {
-  it('lets a request under way finish, tells that it is not ready, takes nobody new and ends with 0', async () => {
-    const gpd = await startProcess();
-    const { wire, rest } = await halfSent(gpd);
-    const ready = await openWire(gpd.port);
-    ready.send('GET /readyz HTTP/1.1\r\nHost: gpd.test\r\n');
-    const idle = await openWire(gpd.port);
-    idle.send('GET /healthz HTTP/1.1\r\nHost: gpd.test\r\n\r\n');
-    await idle.until(/"ok"/);
+describe.concurrent('SIGTERM, and SIGINT', () => {
+  it.each(['SIGTERM', 'SIGINT'])(
+    '%s lets a request under way finish, tells that it is not ready, takes nobody new and ends with 0',
+    async (signal) => {
+      const gpd = await startProcess();
+      const { wire, rest } = await halfSent(gpd);
+      const ready = await openWire(gpd.port);
+      ready.send('GET /readyz HTTP/1.1\r\nHost: gpd.test\r\n');
+      const idle = await openWire(gpd.port);
+      idle.send('GET /healthz HTTP/1.1\r\nHost: gpd.test\r\n\r\n');
+      await idle.until(/"ok"/);
 
-    gpd.terminate();
-    await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 20_000, interval: 20 });
-    await idle.closed;
-    ready.send('\r\n');
-    const notReady = lastReply((await ready.closed).text);
-    expect(notReady.status).toBe(503);
-    expect(notReady.headers['connection']).toBe('close');
-    expect(JSON.parse(notReady.body)).toMatchObject({ status: 'not-ready', notReady: ['draining'] });
-    await expect(ask(gpd.url, '/healthz')).rejects.toThrow(/ECONNREFUSED/);
+      process.kill(gpd.pid, signal);
+      await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 20_000, interval: 20 });
+      await idle.closed;
+      ready.send('\r\n');
+      const notReady = lastReply((await ready.closed).text);
+      expect(notReady.status).toBe(503);
+      expect(notReady.headers['connection']).toBe('close');
+      expect(JSON.parse(notReady.body)).toMatchObject({ status: 'not-ready', notReady: ['draining'] });
+      await expect(ask(gpd.url, '/healthz')).rejects.toThrow(/ECONNREFUSED/);
 
-    wire.send(rest);
-    const reply = lastReply((await wire.closed).text);
-    expect(reply.status).toBe(200);
-    expect(reply.headers['connection']).toBe('close');
-    expect(reply.headers['set-cookie']).toMatch(/^gp_session=/);
-    await expectEnd(gpd);
-    const { requestId } = JSON.parse(reply.body) as { requestId: string };
-    const rows = await execute(gpd.dataDir, 'SELECT request_id FROM decisions');
-    expect(rows).toEqual([{ request_id: requestId }]);
-  });
+      wire.send(rest);
+      const reply = lastReply((await wire.closed).text);
+      expect(reply.status).toBe(200);
+      expect(reply.headers['connection']).toBe('close');
+      expect(reply.headers['set-cookie']).toMatch(/^gp_session=/);
+      await expectEnd(gpd);
+      const { requestId } = JSON.parse(reply.body) as { requestId: string };
+      const rows = await execute(gpd.dataDir, 'SELECT request_id FROM decisions');
+      expect(rows).toEqual([{ request_id: requestId }]);
+    },
+  );
 
   // Guards against: what the kernel had taken and a busy server had not yet accepted was reset.
   it('answers the connections that wait to be accepted', async () => {
@@ -122,16 +125,6 @@ describe.concurrent('SIGTERM', () => {
     gpd.terminate();
     await expectEnd(gpd);
     await wire.closed;
-  });
-
-  it('SIGINT drains in the same way', async () => {
-    const gpd = await startProcess();
-    const { wire, rest } = await halfSent(gpd);
-    process.kill(gpd.pid, 'SIGINT');
-    await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 20_000, interval: 20 });
-    wire.send(rest);
-    expect(lastReply((await wire.closed).text).status).toBe(200);
-    await expectEnd(gpd);
   });
 
   it('in the middle of traffic loses no answer that was given', async () => {

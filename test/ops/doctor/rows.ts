@@ -34,10 +34,12 @@ const sql = (...statements: readonly string[]): Rest => ({ sql: statements });
 const env = (settings: Environment): Rest => ({ env: settings });
 const meta = (name: string, value: string | number): Rest =>
   sql(`INSERT INTO meta (name, value) VALUES ('${name}', '${value}')`);
+const migration = (name: string): Rest =>
+  sql(`INSERT INTO knex_migrations (name, batch) VALUES ('${name}', 9)`);
 const setting = (name: string, json: string): Rest =>
   sql(`UPDATE tenants SET settings = json_set(settings, '$."${name}"', json('${json}'))`);
-const key = (content: string): Rest => ({
-  files: (dataDir) => writeFileSync(join(dataDir, 'master.key'), content),
+const text = (name: string, content = ''): Rest => ({
+  files: (dataDir) => writeFileSync(join(dataDir, name), content),
 });
 const mode = (name: string, bits: number): Rest => ({
   files: (dataDir) => chmodSync(join(dataDir, name), bits),
@@ -75,6 +77,10 @@ const decision = (kid: string, at: number): Rest =>
   sql(`INSERT INTO decisions VALUES ('${kid}', 'req_1', ${at}, 'human', NULL, '{}', 's', 'c')`);
 const failing = (job: string, reason: string): Rest =>
   sql(`INSERT INTO job_failures VALUES ('${KID}', '${job}', ${NOW - 3 * HOUR}, '${reason}')`);
+const notCosigned = (reason: string): Rest => ({
+  ...failing('cosign-checkpoints', `NotCosigned ${reason} dpo.example/w`),
+  context: ({ config }) => ({ config: { ...config, witnesses: ['KEY@https://dpo.example'] } }),
+});
 const erasure = (step: string): Rest =>
   sql(`INSERT INTO erasures VALUES ('r', '${KID}', 's', 'me', ${NOW - 2 * DAY}, '[]', '[]', '${step}', 0)`);
 const contest = (dueAt: number): Rest =>
@@ -133,38 +139,28 @@ const HOST_ROWS: readonly Row[] = [
   }),
   warn('data.directory', /memory/, disk({ kind: 'tmpfs' })),
   fail('data.directory', /network/, disk({ kind: 'network' })),
-  warn('data.directory', /staging-1-gpd\.db/, {
-    files: (dataDir) => writeFileSync(join(dataDir, 'staging-1-gpd.db'), ''),
-  }),
+  warn('data.directory', /staging-1-gpd\.db/, text('staging-1-gpd.db')),
   fail('data.database-file', /other users/, mode('gpd.db', 0o644)),
   fail('data.database-file', /user 990, its directory/, file('gpd.db', { uid: 990 })),
   warn('data.database-file', /200 MB/, file('gpd.db-wal', { size: 200e6 })),
   fail('data.database-file', /2,000 MB/, file('gpd.db-wal', { size: 2e9 })),
   warn('data.database-file', /2,000 MB.*waits/, file('gpd.db', { size: 2e9 })),
-  fail('data.erasure-log', /line 1/, {
-    files: (dataDir) => writeFileSync(join(dataDir, 'erasures.log'), 'x\n'),
-  }),
+  fail('data.erasure-log', /line 1/, text('erasures.log', 'x\n')),
   warn('data.backup', /no backup was ever made/),
   warn('data.backup', /8 days old/, meta('last-backup', `{"at":${NOW - 8 * DAY - HOUR}}`)),
   fail('master-key.present', /missing/, { files: (dataDir) => rmSync(join(dataDir, 'master.key')) }),
-  fail('master-key.present', /holds no master key/, key('x')),
+  fail('master-key.present', /holds no master key/, text('master.key', 'x')),
   fail('master-key.present', /other users.*640/, mode('master.key', 0o640)),
   fail('master-key.present', /user 65534/, {
-    context: (base) => {
-      const found = base.masterKey();
-      return { masterKey: () => ({ ...found, file: found.file && { ...found.file, uid: 65_534 } }) };
+    context: ({ masterKey: read }) => {
+      const { file: found, ...rest } = read();
+      return { masterKey: () => ({ ...rest, file: found && { ...found, uid: 65_534 } }) };
     },
   }),
-  fail('master-key.fits', /not the key/, key(`${Buffer.alloc(32, 1).toString('base64')}\n`)),
-  fail(
-    'master-key.fits',
-    /does not open/,
-    sql("UPDATE tenant_secrets SET purpose = 'x' WHERE purpose = 'ledger'"),
-  ),
+  fail('master-key.fits', /not the key/, text('master.key', Buffer.alloc(32, 1).toString('base64'))),
+  fail('master-key.fits', /does not open/, sql("UPDATE tenant_secrets SET purpose = 'x' || purpose")),
   fail('master-key.fits', /the key that signs exports/, meta('archive-signer', '{"wrappedKey":"gone"}')),
-  warn('master-key.fits', /interrupted/, {
-    files: (dataDir) => writeFileSync(join(dataDir, 'master.key.new'), ''),
-  }),
+  warn('master-key.fits', /interrupted/, text('master.key.new')),
   warn('master-key.escrow', /ever confirmed/),
 ];
 
@@ -172,24 +168,14 @@ const DATABASE_ROWS: readonly Row[] = [
   fail('database.reachable', /there is no database/, {
     files: (dataDir) => renameSync(join(dataDir, 'gpd.db'), join(dataDir, 'away')),
   }),
-  fail('database.reachable', /cannot be read/, {
-    files: (dataDir) => writeFileSync(join(dataDir, 'gpd.db'), 'x'.repeat(8192)),
-  }),
+  fail('database.reachable', /cannot be read/, text('gpd.db', 'x'.repeat(8192))),
   fail('database.reachable', /moved to postgres/, meta('moved', 'postgres://db.internal/gpd')),
   fail('database.reachable', /interrupted/, meta('moving', 'x')),
   warn('database.reachable', /901 ms/, {
     context: ({ reachable }) => ({ seen: async () => ({ ...(await reachable()), answerMs: 900.2 }) }),
   }),
-  fail(
-    'database.schema',
-    /29991231/,
-    sql("INSERT INTO knex_migrations (name, batch) VALUES ('29991231_01_later.js', 9)"),
-  ),
-  fail(
-    'database.schema',
-    /before gpd 0\.1\.0/,
-    sql("INSERT INTO knex_migrations (name, batch) VALUES ('20261120_01_a.js', 9)"),
-  ),
+  fail('database.schema', /29991231/, migration('29991231_01_later.js')),
+  fail('database.schema', /before gpd 0\.1\.0/, migration('20261120_01_a.js')),
   warn('database.schema', /1 migrations/, sql('DELETE FROM knex_migrations')),
   fail('database.schema', /missing: nonces/, sql('DROP TABLE nonces')),
   fail('database.integrity', /1 rows/, sql("INSERT INTO tenant_secrets VALUES ('went', 'x', 'y')")),
@@ -220,6 +206,8 @@ const DATABASE_ROWS: readonly Row[] = [
   fail('rights.contests', /1 contests/, contest(NOW - DAY)),
 ];
 
+const AWAY = { GPD_OIDC_ISSUER: 'http://127.0.0.1:1' };
+
 const NETWORK_ROWS: readonly Row[] = [
   warn('url.base', /not set/, env({ GPD_HOST: '0.0.0.0' })),
   fail('url.base', /plain http/, env({ GPD_BASE_URL: 'http://id.shop.example' })),
@@ -228,11 +216,7 @@ const NETWORK_ROWS: readonly Row[] = [
   warn('listen.address', /plain http on 0\.0\.0\.0:9/, env({ GPD_HOST: '0.0.0.0' })),
   fail('listen.address', /0\.0\.0\.0:9100/, env({ GPD_METRICS_LISTEN: '0.0.0.0:9100' })),
   fail('listen.address', /metrics at \[::\]:9100/, env({ GPD_METRICS_LISTEN: '[::]:9100' })),
-  fail(
-    'tls.certificate',
-    /cannot be read/,
-    env({ GPD_TLS_CERT: '/nowhere.crt', GPD_TLS_KEY: '/nowhere.key' }),
-  ),
+  fail('tls.certificate', /cannot be read/, env({ GPD_TLS_CERT: '/nowhere', GPD_TLS_KEY: '/nowhere' })),
   fail('tls.certificate', /belong together/, tls({ keyFile: 'ca.key' })),
   fail('tls.certificate', /host of the base URL/, tls({ host: 'other.example' })),
   fail('tls.certificate', /not valid yet/, tls({ now: NOW - 9 * DAY })),
@@ -240,9 +224,7 @@ const NETWORK_ROWS: readonly Row[] = [
   warn('tls.certificate', /valid for \d days/, tls({ now: NOW + 390 * DAY })),
   fail('tls.certificate', /anyone can read/, tls({ bits: 0o644 })),
   fail('proxies.trust', /any client: 10\.0\.0\.0\/4/, env({ GPD_TRUSTED_PROXIES: '10.0.0.0/4' })),
-  fail('proxies.trust', /sent X-Forwarded-For/, {
-    files: (dataDir) => writeFileSync(join(dataDir, 'stranger-forwarded'), `{"at":${NOW},"trusted":""}`),
-  }),
+  fail('proxies.trust', /sent X-Forwarded-For/, text('stranger-forwarded', `{"at":${NOW},"trusted":""}`)),
   warn('proxies.trust', /JA4/, env({ GPD_JA4_HEADER: 'x-ja4' })),
   warn('limits.rates', /GPD_RATE_INGEST/, env({ GPD_RATE_INGEST: 'off' })),
   fail('networks.mmdb', /MaxMind/, env({ GPD_MMDB_FILE: '/nowhere.mmdb' })),
@@ -250,12 +232,8 @@ const NETWORK_ROWS: readonly Row[] = [
   fail('server.health', /draining/, server({ notReady: ['draining'] })),
   warn('server.degraded', /slow/, server({ degraded: ['slow'] })),
   warn('oidc.issuer', /401/),
-  fail('oidc.issuer', /401/, env({ GPD_OIDC_ISSUER: 'http://127.0.0.1:1' })),
-  fail(
-    'oidc.issuer',
-    /discovery document/,
-    env({ GPD_OIDC_ISSUER: 'http://127.0.0.1:1', GPD_OIDC_AUDIENCE: 'gpd' }),
-  ),
+  fail('oidc.issuer', /401/, env(AWAY)),
+  fail('oidc.issuer', /discovery document/, env({ ...AWAY, GPD_OIDC_AUDIENCE: 'gpd' })),
   fail('oidc.issuer', /P-256/, provider({ problem: 'JWKS: it holds no P-256 key' })),
   fail('oidc.issuer', /its issuer is not/, provider({ problem: 'discovery document: its issuer is not …' })),
   fail('console.client', /missing/, env({ GPD_CONSOLE_CLIENT_ID: 'console' })),
@@ -307,14 +285,8 @@ const TENANT_ROWS: readonly Row[] = [
   fail('log.entries', /does not match its head/, sql('UPDATE ledger_heads SET size = size + 1')),
   fail('log.entries', /does not match its head/, sql('DELETE FROM ledger_heads')),
   fail('log.entries', /damaged: acme \(WrongMasterKey\)/, sql("UPDATE tenant_secrets SET wrapped = 'x'")),
-  fail('log.witnesses', /acme: fork dpo/, {
-    ...failing('cosign-checkpoints', 'NotCosigned fork dpo.example/w'),
-    context: ({ config }) => ({ config: { ...config, witnesses: ['KEY@https://dpo.example'] } }),
-  }),
-  warn('log.witnesses', /acme: unreachable dpo/, {
-    ...failing('cosign-checkpoints', 'NotCosigned unreachable dpo.example/w'),
-    context: ({ config }) => ({ config: { ...config, witnesses: ['KEY@https://dpo.example'] } }),
-  }),
+  fail('log.witnesses', /acme: fork dpo/, notCosigned('fork')),
+  warn('log.witnesses', /acme: unreachable dpo/, notCosigned('unreachable')),
   fail('log.origin', /before base_url was set/, env({ GPD_BASE_URL: 'https://id.shop.example' })),
   warn('log.origin', /another host/, sql("UPDATE ledger_heads SET origin = 'old.example/ledger/acme'")),
 ];

@@ -191,8 +191,8 @@ describeWithTool('gpd move', await missingPostgres(), () => {
     await mine.json(`restore ${backup} --yes`, url);
     const restored = await mine.start(url);
     expect(await mine.askAll(restored)).toEqual(mine.answers);
-    const late = { allowed: false, reason: 'never-asked' };
-    expect(await mine.mayProcess(restored.url, 'late')).toMatchObject(late);
+    const neverAsked = { allowed: false, reason: 'never-asked' };
+    expect(await mine.mayProcess(restored.url, 'late')).toMatchObject(neverAsked);
     await restored.stop();
   });
 });

@@ -19,8 +19,8 @@ function watch(answers: () => Promise<boolean>, watchdogMs = 60) {
     counts[name] += 1;
   };
   const deps = { watchdogMs, answers, onAlive: count('signs'), onMiss: count('misses') };
-  const { stop } = startWatchdog(deps);
-  return Object.assign(counts, { stop });
+  const watchdog = startWatchdog(deps);
+  return Object.assign(counts, { stop: () => watchdog.stop() });
 }
 
 describe('the watchdog', () => {
