@@ -5,12 +5,10 @@ import { apiKey, type Rights, startRightsProcess } from '../rights/support/right
 import { KID } from '../support/constants.ts';
 import { ask, JSON_TYPE, type Reply } from '../support/http.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
-import { tell } from './support/size.ts';
 
 /** Bodies that are bombs or poison, on every route that reads JSON, with a credential that reaches the reader. */
 
 let rights: Rights;
-let bodyCount = 0;
 const credentials = { none: '', secret: '', operator: '', session: '', subject: '', reviewer: '', dpo: '' };
 type Credential = keyof typeof credentials;
 
@@ -71,7 +69,6 @@ beforeAll(async () => {
   credentials.dpo = await rights.as({ gpd_role: 'dpo' });
 });
 afterAll(async () => {
-  tell('bodies', `${bodyCount} bodies on ${ROUTES.length} routes`);
   expect(rights.gpd.logs()).not.toContain('"fault"');
   await rights.stop();
 });
@@ -81,7 +78,6 @@ function send(
   body: string | Uint8Array,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply> {
-  bodyCount += 1;
   return ask(rights.gpd.url, path.replace('{requestId}', REQUEST_ID), {
     method,
     headers: { ...JSON_TYPE, ...bearer(credentials[as]), ...headers },

@@ -2,7 +2,6 @@ import { expect, it } from 'vitest';
 import { post } from '../support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
 import { startProcess } from '../support/process.ts';
-import { tell } from './support/size.ts';
 
 /** A limit that a client can step out of by what it writes is none. */
 
@@ -60,7 +59,6 @@ it('what a client writes behind a trusted proxy leaves it one client, and locks 
   for (const [client, [name, headers]] of ROTATIONS.entries()) {
     const passed = await through((i) => post(gpd.url, {}, headers(i, `198.51.100.${client + 1}`)));
     expect({ name, passed }).toEqual({ name, passed: LIMIT });
-    tell('rate', `${TRIES} calls with ${name}: ${LIMIT} passed`);
   }
   const networks = (i: number): Headers => ({ 'x-forwarded-for': `2001:db8:1:${(i + 16).toString(16)}::1` });
   expect(await through((i) => post(gpd.url, {}, networks(i)))).toBe(TRIES);

@@ -4,7 +4,7 @@ import { type Expression, parseSync, Visitor } from 'oxc-parser';
 import { describe, expect, it } from 'vitest';
 import { announcedSeed } from '../support/make.ts';
 import { fc } from '../support/property.ts';
-import { FULL, sized, tell } from './support/size.ts';
+import { sized } from '../support/sized.ts';
 
 /**
  * Every regular expression of the server against strings made to be hard for it: pieces of what it matches, repeated. On so long a
@@ -80,7 +80,7 @@ const LENGTH = 262_144;
 const GIVE_UP_MS = 20_000;
 
 /** At CI size the same strings each time; at full size others, and more of them. */
-const seed = FULL ? Number(announcedSeed('redos')) % 2 ** 31 : 20_261_120;
+const seed = sized('ATTACK', 20_261_120, Number(announcedSeed('redos')) % 2 ** 31);
 const ROUGH = [...'a \t0%"().-/;:[],=\\\né', ';for="'];
 
 const keyOf = ({ file, regex }: Found): string => `${file} ${regex}`;
@@ -90,7 +90,7 @@ function samplesOf({ regex }: Found): string[] {
   try {
     const flags = regex.flags.replace(/[gy]/g, '');
     return fc.sample(fc.stringMatching(new RegExp(regex.source, flags), { maxLength: 40 }), {
-      numRuns: sized(3, 40),
+      numRuns: sized('ATTACK', 3, 40),
       seed,
     });
   } catch {
@@ -143,29 +143,23 @@ describe('regular expressions', () => {
   it(
     `of ${files.length} files: ${all.length}, whose time grows as their input does, or whose input is short`,
     () => {
-      let tried = 0;
       const faults: string[] = [];
       const limited = new Set<string>();
       for (const found of all) {
         const limit = LIMITED[keyOf(found)];
         if (limit) limited.add(keyOf(found));
         for (const hard of hardStrings(found)) {
-          tried += 1;
           const fault = faultOf(found, hard, limit?.limit);
           if (fault === null) continue;
           faults.push(fault);
           break;
         }
       }
-      tell(
-        'redos',
-        `${all.length} regular expressions, ${tried} hard strings, ${limited.size} by the limit of their input`,
-      );
       expect(faults).toEqual([]);
       // The list is of what there is.
       expect([...limited].sort()).toEqual(Object.keys(LIMITED).sort());
     },
-    sized(600_000, 1_200_000),
+    sized('ATTACK', 600_000, 1_200_000),
   );
 
   it.each([/(a+)+$/, /^(\w|\d)*$/, /\s+$/, /x.*y.*z/])(

@@ -3,25 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GpdProcess, startProcess } from '../support/process.ts';
 import { badBodies, badHeads, HOST, post, SMUGGLED } from './support/bad-requests.ts';
 import { type Exchanged, exchange, pause } from './support/raw.ts';
-import { tell } from './support/size.ts';
 
 /** Bytes that two readers could read in two ways: at most one answer a request, in order, then the end. */
 
 let gpd: GpdProcess;
-let cases = 0;
 beforeAll(async () => {
   gpd = await startProcess();
 });
 afterAll(async () => {
-  tell('smuggling', `${cases} exchanges on raw sockets`);
   expect(gpd.logs()).not.toMatch(/"event":"fault"|DeprecationWarning|^\(node/m);
   await gpd.stop();
 });
-
-const send: typeof exchange = (...args) => {
-  cases += 1;
-  return exchange(...args);
-};
 
 const statuses = ({ answers }: Exchanged): number[] => answers.map(({ status }) => status);
 
@@ -69,13 +61,13 @@ describe.concurrent('every way to read a body', () => {
     '%s: one refusal, and what follows is no request',
     (name, i) =>
       each(async (path) =>
-        expectOneRefusal(await send(gpd.port, [nth(badHeads, i, path) + SMUGGLED], 'closes'), name),
+        expectOneRefusal(await exchange(gpd.port, [nth(badHeads, i, path) + SMUGGLED], 'closes'), name),
       ),
   );
 
   it.each(badBodies('').map(([name], i) => [name, i] as const))('%s: one answer, then the end', (_name, i) =>
     each(async (path) => {
-      const found = await send(gpd.port, [nth(badBodies, i, path) + SMUGGLED], 'closes');
+      const found = await exchange(gpd.port, [nth(badBodies, i, path) + SMUGGLED], 'closes');
       expectOneAnswer(found, [400, 401]);
     }),
   );
@@ -83,7 +75,7 @@ describe.concurrent('every way to read a body', () => {
   it('a body that goes wrong after an early answer gets no second one', () =>
     each(async (path) => {
       // Without a credential /v1 and /privacy answer before the body is there.
-      const found = await send(
+      const found = await exchange(
         gpd.port,
         [post(path, 'Transfer-Encoding: chunked'), `zz\r\n${SMUGGLED}`],
         'closes',
@@ -94,7 +86,11 @@ describe.concurrent('every way to read a body', () => {
 
   it('garbage behind a whole request does not take the place of its answer', () =>
     each(async (path) => {
-      const found = await send(gpd.port, [`${post(path, 'Content-Length: 2')}{}GARBAGE\r\n\r\n`], 'closes');
+      const found = await exchange(
+        gpd.port,
+        [`${post(path, 'Content-Length: 2')}{}GARBAGE\r\n\r\n`],
+        'closes',
+      );
       expect(statuses(found)).toHaveLength(2);
       expect(statuses(found)[0]).not.toBe(404);
       expect(found.answers[0]?.headers.get('connection')).not.toBe('close');
@@ -107,20 +103,22 @@ describe('a pipeline', () => {
   it('is answered request by request, in its order', async () => {
     const one = ['/healthz', '/nothing', '/healthz', '/v1/ledger/vkey', '/healthz'];
     const text = one.map((path) => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`).join('');
-    const found = await send(gpd.port, [text.repeat(10)], 50);
+    const found = await exchange(gpd.port, [text.repeat(10)], 50);
     expect(statuses(found)).toEqual(Array.from({ length: 10 }, () => [200, 404, 200, 401, 200]).flat());
     expect(found.rest).toBe('');
   });
 
   it('with a bad body at its end is answered up to there, in order', async () => {
     const bad = `${post('/me', 'Transfer-Encoding: chunked')}zz\r\n`;
-    const found = await send(gpd.port, [SMUGGLED + SMUGGLED + bad + SMUGGLED], 'closes');
+    const found = await exchange(gpd.port, [SMUGGLED + SMUGGLED + bad + SMUGGLED], 'closes');
     expect(statuses(found)).toEqual([200, 200, 400]);
     expect(found).toMatchObject({ closed: true, rest: '' });
   });
 
   it('a body that looks like a request is a body', async () => {
-    const found = await send(gpd.port, [`${post('/me', `Content-Length: ${SMUGGLED.length}`)}${SMUGGLED}`]);
+    const found = await exchange(gpd.port, [
+      `${post('/me', `Content-Length: ${SMUGGLED.length}`)}${SMUGGLED}`,
+    ]);
     expect(statuses(found)).toEqual([400]);
     expect(JSON.parse(found.answers[0]?.body ?? '')).toMatchObject({ error: 'invalid-json' });
   });
@@ -137,7 +135,7 @@ describe.concurrent('a request target', () => {
     'http://xn--a/healthz',
     'http://user:pass@gpd.test/healthz',
   ])('%s is its path', async (target) => {
-    const found = await send(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`]);
+    const found = await exchange(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`]);
     expect(statuses(found)).toEqual([200]);
     expect(found.answers[0]?.body).toContain('"ok"');
   });
@@ -150,12 +148,12 @@ describe.concurrent('a request target', () => {
     'healthz',
     'http:/healthz',
   ])('%s is none', async (target) => {
-    expectOneRefusal(await send(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`], 'closes'));
+    expectOneRefusal(await exchange(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`], 'closes'));
   });
 
   // An absolute form without a path asks for the root, which says what this server is.
   it.each(['http://gpd.test', 'http://[', 'http://a:b:c?x'])('%s is the root', async (target) => {
-    const found = await send(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`]);
+    const found = await exchange(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`]);
     expect(found.answers.map(({ status }) => status)).toEqual([200]);
   });
 
@@ -165,7 +163,7 @@ describe.concurrent('a request target', () => {
       await Promise.all(
         ['GET', 'OPTIONS', 'POST'].map(async (method) => {
           const head = `${method} ${target} HTTP/1.1\r\n${HOST}Content-Length: 0\r\n\r\n`;
-          const found = await send(gpd.port, [head]);
+          const found = await exchange(gpd.port, [head]);
           expect(found.answers).toHaveLength(1);
           expect([400, 404, 405]).toContain(found.answers[0]?.status);
           expect(JSON.parse(found.answers[0]?.body ?? '')).toHaveProperty('error');
@@ -175,7 +173,6 @@ describe.concurrent('a request target', () => {
   );
 
   it('that keeps its own half open after a refusal is cut off', async () => {
-    cases += 1;
     const socket = connect({ port: gpd.port, host: '127.0.0.1', allowHalfOpen: true });
     let failed = false;
     socket.on('error', () => {

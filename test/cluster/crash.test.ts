@@ -4,15 +4,15 @@ import { INGEST } from '../support/expect.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { createBundle } from '../support/seal.ts';
+import { sized } from '../support/sized.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { countBy, createCaller, inParallel } from './support/call.ts';
+import { createCaller, inParallel } from './support/call.ts';
 import { bearer, type Cluster, startCluster } from './support/cluster.ts';
-import { sized, tell } from './support/size.ts';
 
 /** Nodes that die and nodes that are taken out, in the middle of a load of verdicts, grants and withdrawals. */
 
-const ROUNDS = sized(2, 20);
-const OPERATIONS = sized(600, 2000);
+const ROUNDS = sized('CLUSTER', 2, 20);
+const OPERATIONS = sized('CLUSTER', 600, 2000);
 const CONCURRENCY = 40;
 const TIMEOUT_MS = 600_000;
 
@@ -51,8 +51,6 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
     });
     await Promise.all(disturbed);
     call.close();
-    const words = JSON.stringify(countBy(done, ({ kind, status }) => `${kind} ${status}`));
-    tell('crash', `${name}: ${words}`);
     return done;
   }
 
@@ -113,14 +111,12 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
       'finishes what it took, and what it did not take can be asked again',
       async () => {
         const leaving = cluster.nodes.at(-1)!;
-        const startedAt = performance.now();
         const done = await load('drain', async () => {
           leaving.terminate();
           // A balancer that asks /readyz sends no further requests to this node; the node must answer the
           // open ones.
           cluster.balancer.remove(leaving.port);
           expect(await leaving.exited).toEqual({ code: 0, signal: null });
-          tell('crash', `drain: ended after ${Math.round(performance.now() - startedAt)} ms`);
         });
         await expectNothingLost(done);
         // On a busy machine a connection may be so late with its request that the node has closed it: told above as a 502.

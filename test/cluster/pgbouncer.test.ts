@@ -7,6 +7,6 @@ describeWithTool(
   'nodes behind PgBouncer in transaction pooling',
   (await missingPostgres()) ?? missingPgBouncer(),
   () => {
-    clusterContract('PgBouncer', true);
+    clusterContract(true);
   },
 );

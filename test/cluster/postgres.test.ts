@@ -3,5 +3,5 @@ import { describeWithTool } from '../support/tools.ts';
 import { clusterContract } from './contract/all.ts';
 
 describeWithTool('nodes on PostgreSQL', await missingPostgres(), () => {
-  clusterContract('PostgreSQL', false);
+  clusterContract(false);
 });

@@ -5,9 +5,8 @@ import { missingPostgres } from '../support/postgres.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { createBundle } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { type Call, countBy, createCaller, inParallel } from './support/call.ts';
+import { type Call, createCaller, inParallel } from './support/call.ts';
 import { bearer, type Cluster, startCluster } from './support/cluster.ts';
-import { tell } from './support/size.ts';
 
 /** Contract 8: several nodes share the counters through the database. The windows are those of the clock's minutes. */
 
@@ -58,7 +57,6 @@ describeWithTool('rate limits over nodes', await missingPostgres(), () => {
     it('lets 600 of a client through, whichever nodes they reach, and no other client pays', async () => {
       await inOneWindow();
       const replies = await burst(900, () => from('203.0.113.7'));
-      tell('rates', `ingest: ${JSON.stringify(countBy(replies, ({ status }) => status))}`);
       expectLimited(replies, 600);
       const refused = replies.find(({ status }) => status === 429);
       expect(refused?.json()).toMatchObject({ error: 'rate-limited', reason: 'rate-limited' });
@@ -91,7 +89,6 @@ describeWithTool('rate limits over nodes', await missingPostgres(), () => {
         body: { token: 'none', action: 'view' },
       }),
     );
-    tell('rates', `privacy: ${JSON.stringify(countBy(replies, ({ status }) => status))}`);
     expectLimited(replies, 30);
   });
 

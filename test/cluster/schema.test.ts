@@ -5,15 +5,15 @@ import { createLaterProgram } from '../support/program.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { createBundle } from '../support/seal.ts';
 import type { Gpd } from '../support/server.ts';
+import { sized } from '../support/sized.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { countBy, createCaller } from './support/call.ts';
 import { bearer, type Cluster, startCluster } from './support/cluster.ts';
-import { sized, tell } from './support/size.ts';
 
 /** Nodes of an older release go on while a newer one migrates beside them, and do not come back afterwards. */
 
 /** The longest that a statement may take elsewhere is nine seconds. */
-const LONG_SECONDS = sized(0, 11);
+const LONG_SECONDS = sized('CLUSTER', 0, 11);
 const LATER = '29991231_01_later.js';
 const LATER_TEXT = `
 export async function up(knex) {
@@ -70,11 +70,8 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
       const program = createLaterProgram({ [LATER]: LATER_TEXT });
       const present = [...cluster.nodes];
       const stop = keepAsking(cluster, present);
-      const startedAt = performance.now();
       const later = await Promise.all([1, 2, 3].map(() => cluster.addNode({ program })));
-      const seconds = Math.round((performance.now() - startedAt) / 1000);
       const aside = await stop();
-      tell('schema', `${later.length} later nodes after ${seconds} s, beside ${JSON.stringify(aside)}`);
       expect(Object.keys(aside).sort()).toEqual(GOOD);
       // From now on both versions serve the same tables.
       const both = await keepAsking(cluster, [...present, ...later])();

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { createGroup, type GroupOptions } from '../../src/db/group-commit.ts';
+import { createGroup, type GroupOptions, ItemFault } from '../../src/db/group-commit.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { fc } from '../support/property.ts';
 
@@ -153,6 +153,15 @@ describe('createGroup', () => {
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
     // Done or not, nobody knows: it is not done again.
     expect(runs).toEqual([4, 2, 2]);
+  });
+
+  it('gives each item its own fault', async () => {
+    const { group } = createControlled({
+      run: async (items) => items.map((item) => (item === 2 ? new ItemFault('its own') : item)),
+    });
+    const settled = await Promise.allSettled([1, 2, 3].map((item) => group.submit(item)));
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(settled[1]).toMatchObject({ reason: 'its own' });
   });
 
   it('refuses what waits beside a batch that found the database away, and takes what comes after', async () => {

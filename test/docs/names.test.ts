@@ -113,14 +113,10 @@ describe('names and comments', () => {
     );
   });
 
-  it('a comment names the class of an error', () => {
-    const isBare = (comment: string): boolean => /@throws (?!\{)/.test(comment);
+  it('a comment names the class of an error, and one of more than three lines its source', () => {
+    const isBare = (comment: string): boolean =>
+      /@throws (?!\{)/.test(comment) || (proseLines(comment) > MAX_LINES && !SOURCE.test(comment));
     expect(faultsIn((...file) => commentsOf(...file).filter(isBare))).toEqual([]);
-  });
-
-  it('a comment of more than three lines names its source', () => {
-    const isLong = (comment: string): boolean => proseLines(comment) > MAX_LINES && !SOURCE.test(comment);
-    expect(faultsIn((...file) => commentsOf(...file).filter(isLong))).toEqual([]);
   });
 
   it('two exported types never share a name', () => {

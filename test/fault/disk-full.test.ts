@@ -1,17 +1,74 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import type { GpdProcess } from '../support/process.ts';
+import { sized } from '../support/sized.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { createHouse, type House } from './support/house.ts';
 import { judge, judgeFiles, judgeTables } from './support/judge.ts';
 import { type Book, type Erased, newBook, PURPOSE, refusalsOf, runLoad, visit } from './support/load.ts';
-import { sized, tell } from './support/size.ts';
-import { mountSmallDisk, refusedMount, type SmallDisk } from './support/tmpfs.ts';
+
+/** A disk of a few megabytes, which can really be filled. */
+
+interface SmallDisk {
+  readonly path: string;
+  /** Fills it to the last byte. */
+  fill(): number;
+  /** Gives back what `fill` took. */
+  free(): void;
+  unmount(): void;
+}
+
+function mountSmallDisk(megabytes: number): SmallDisk {
+  const path = tempDir('small-disk');
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path], {
+    encoding: 'utf8',
+  });
+  if (mounted.status !== 0) throw new Error(mounted.error?.message ?? mounted.stderr);
+  const unmount = (): void => void spawnSync('umount', ['-l', path]);
+  process.once('exit', unmount);
+  const filler = join(path, 'filler');
+  return {
+    path,
+    fill() {
+      const file = openSync(filler, 'a');
+      let filled = 0;
+      // A page is what tmpfs gives; the last ones go one by one.
+      for (const size of [1024 * 1024, 4096]) {
+        const chunk = Buffer.alloc(size, 7);
+        try {
+          for (;;) filled += writeSync(file, chunk);
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+        }
+      }
+      closeSync(file);
+      return filled;
+    },
+    free: () => rmSync(filler, { force: true }),
+    unmount() {
+      process.off('exit', unmount);
+      unmount();
+    },
+  };
+}
+
+/** Null when a file system can be mounted here; else why not. */
+function refusedMount(): string | null {
+  try {
+    mountSmallDisk(1).unmount();
+    return null;
+  } catch (error) {
+    return `a tmpfs cannot be mounted here (root alone may): ${String(error).trim()}`;
+  }
+}
 
 const DISK_MB = 40;
-const ROUNDS = sized(2, 20);
+const ROUNDS = sized('FAULT', 2, 20);
 const ERASURES = 5;
 
 type Person = Pick<Erased, 'requestId' | 'visitorId'>;
@@ -106,7 +163,6 @@ function suite(): void {
     timeout: 240_000,
   }, async () => {
     let refused = 0;
-    let starts = 0;
     const books: Book[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       const book = newBook();
@@ -121,7 +177,6 @@ function suite(): void {
         const started = await startOnAFullDisk();
         disk.free();
         gpd = started ?? (await house.start());
-        starts += started ? 1 : 0;
       }
       disk.free();
       expect(await visit(house, newBook())).not.toBeNull();
@@ -137,14 +192,7 @@ function suite(): void {
     expect(refused).toBeGreaterThan(0);
     await judgeTables(house);
     for (const book of books) await judgeFiles(house, book);
-    const log = await house.verify();
-    const sum = (of: (book: Book) => number): number => books.reduce((total, book) => total + of(book), 0);
-    tell(
-      'disk full',
-      `${ROUNDS} rounds, ${sum((b) => b.acknowledged)} answered, ${sum((b) => b.refusals.length)} refused with 503, ` +
-        `${refused} erasures refused and done afterwards, ${starts} starts served on the full disk, nothing lost; ` +
-        `log of ${log} entries verified`,
-    );
+    await house.verify();
   });
 
   it('`gpd erase` on a full disk says so, and works once there is room', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ERRORS, type ErrorCode } from '../../src/lib/errors.ts';
+import { ERRORS, type ErrorCode, Unavailable } from '../../src/lib/errors.ts';
 
 /** Contract section 1, word for word, what section 12 adds as far as it is built, and 431 (RFC 6585, section 5). */
 const CONTRACT: Readonly<Record<number, string>> = {
@@ -37,4 +37,9 @@ describe('the table of errors', () => {
   it('says each code in a sentence', () => {
     for (const code of codes) expect(ERRORS[code][1], code).toMatch(/^[A-Z].*[.}]$/);
   });
+});
+
+it('Unavailable asks to come again in a second unless told otherwise', () => {
+  expect(new Unavailable('full').retryAfterSeconds).toBe(1);
+  expect(new Unavailable('full', 7, { cause: 'x' })).toMatchObject({ retryAfterSeconds: 7, cause: 'x' });
 });

@@ -42,7 +42,7 @@ describe('what runs', () => {
     const found = runtimePackages(lock.packages);
     expect(found.length).toBeGreaterThan(100);
     expect(found.filter((path) => lock.packages[path]?.dev)).toEqual([]);
-    // What the demo needs is there too.
+    // The demo needs the second one.
     expect(found).toEqual(expect.arrayContaining(['node_modules/sqlite3', 'node_modules/oidc-provider']));
   });
 

@@ -80,6 +80,10 @@ function clientData(type: string, { origin, challenge, over }: CeremonyOptions):
   return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false, ...over }));
 }
 
+function credentialOf<Response extends object>({ id }: Passkey, response: Response) {
+  return { id: b64(id), rawId: b64(id), type: 'public-key', response };
+}
+
 /** Returns the result of `navigator.credentials.create` in the form that the agent sends. */
 export function create(key: Passkey, options: CeremonyOptions, statement = cborMap(), fmt = 'none') {
   const length = Buffer.alloc(2);
@@ -90,16 +94,10 @@ export function create(key: Passkey, options: CeremonyOptions, statement = cborM
     [cborText('attStmt'), statement],
     [cborText('authData'), cborBytes(authenticatorData(key, options, attested))],
   );
-  const id = b64(key.id);
-  return {
-    id,
-    rawId: id,
-    type: 'public-key',
-    response: {
-      clientDataJSON: b64(clientData('webauthn.create', options)),
-      attestationObject: b64(attestationObject),
-    },
-  };
+  return credentialOf(key, {
+    clientDataJSON: b64(clientData('webauthn.create', options)),
+    attestationObject: b64(attestationObject),
+  });
 }
 
 /** An attestation statement with a certificate; the server must not fetch anything because of it. */
@@ -115,15 +113,9 @@ export function get(key: Passkey, options: CeremonyOptions) {
   const data = clientData('webauthn.get', options);
   const authData = authenticatorData(key, options);
   const signature = sign('sha256', Buffer.concat([authData, sha256(data)]), key.privateKey);
-  const id = b64(key.id);
-  return {
-    id,
-    rawId: id,
-    type: 'public-key',
-    response: {
-      clientDataJSON: b64(data),
-      authenticatorData: b64(authData),
-      signature: b64(signature),
-    },
-  };
+  return credentialOf(key, {
+    clientDataJSON: b64(data),
+    authenticatorData: b64(authData),
+    signature: b64(signature),
+  });
 }

@@ -1,9 +1,7 @@
 import { type Exit, runProgram, type Spawned, spawnGpd, tempDir } from './command.ts';
-import { type Gpd, type GpdOptions, installationOf, STOP_MS, within } from './server.ts';
+import { type Gpd, type GpdOptions, installationOf } from './server.ts';
 
 /** Starts the built program as a separate process, like a service manager. */
-
-const START_MS = 120_000;
 
 export interface ProcessOptions extends GpdOptions {
   readonly cwd?: string;
@@ -37,7 +35,7 @@ export async function startProcess(options: ProcessOptions = {}): Promise<GpdPro
   const program = options.program === undefined ? {} : { program: options.program };
   const spawned = spawnGpd(['serve', '--json', ...args], { env, cwd, ...program });
   const { child, output, exited } = spawned;
-  const { url, port } = await within(START_MS, 'the start of gpd', listening(spawned));
+  const { url, port } = await listening(spawned);
   return {
     url,
     port,
@@ -50,7 +48,7 @@ export async function startProcess(options: ProcessOptions = {}): Promise<GpdPro
     exited,
     stop() {
       child.kill('SIGTERM');
-      return within(STOP_MS, 'the end of gpd', exited);
+      return exited;
     },
     async kill9() {
       child.kill('SIGKILL');

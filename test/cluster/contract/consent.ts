@@ -4,15 +4,15 @@ import type { Reply } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { makePlaintext, seal } from '../../support/seal.ts';
 import type { Gpd } from '../../support/server.ts';
+import { sized } from '../../support/sized.ts';
 import { countBy, createCaller, inParallel } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';
-import { sized, tell } from '../support/size.ts';
 
-const ROUNDS = sized(25, 1000);
+const ROUNDS = sized('CLUSTER', 25, 1000);
 const PURPOSE = 'device-identification';
 const TIMEOUT_MS = 300_000;
-const NONCES = sized(50, 500);
-const DUPLICATES = sized(60, 200);
+const NONCES = sized('CLUSTER', 50, 500);
+const DUPLICATES = sized('CLUSTER', 60, 200);
 const CONCURRENCY = 100;
 
 interface Decision {
@@ -22,7 +22,7 @@ interface Decision {
 }
 
 /** Contract 7: a withdrawal answered 201 denies the very next check, on every node. */
-export function consentContract(name: string, clusterOf: () => Cluster): void {
+export function consentContract(clusterOf: () => Cluster): void {
   describe('consent', () => {
     const call = createCaller();
     const as = (): Record<string, string> => bearer(clusterOf().keys.secret);
@@ -71,10 +71,6 @@ export function consentContract(name: string, clusterOf: () => Cluster): void {
         }
         running = false;
         await busy;
-        tell(
-          name,
-          `consent: ${ROUNDS} grants and withdrawals on ${nodes.length} nodes beside ${checkCount} checks`,
-        );
         expect(wrongReasons).toEqual([]);
       },
       TIMEOUT_MS,
@@ -118,7 +114,7 @@ export function consentContract(name: string, clusterOf: () => Cluster): void {
 }
 
 /** Contract 3.1: the nonce is unique per tenant, whichever node it reaches. */
-export function nonceContract(name: string, clusterOf: () => Cluster): void {
+export function nonceContract(clusterOf: () => Cluster): void {
   describe('nonces', () => {
     it(
       'accepts one of all duplicates that reach all nodes at once, and calls the rest a replay',
@@ -139,7 +135,6 @@ export function nonceContract(name: string, clusterOf: () => Cluster): void {
         call.close();
 
         const statuses = countBy(answers, ({ reply }) => reply.status);
-        tell(name, `nonces: ${answers.length} bundles of ${NONCES} nonces: ${JSON.stringify(statuses)}`);
         expect(statuses).toEqual({ 200: NONCES, 409: NONCES * (DUPLICATES - 1) });
         const accepted = answers.filter(({ reply }) => reply.status === 200);
         expect(new Set(accepted.map(({ nonce }) => nonce)).size).toBe(NONCES);

@@ -6,11 +6,11 @@ import { verifyConsistency } from '../../../src/ledger/verify.ts';
 import { leafOf, readCheckpoint, treeHead } from '../../consent/app/support/naive-log.ts';
 import { KID } from '../../support/constants.ts';
 import type { Gpd } from '../../support/server.ts';
+import { sized } from '../../support/sized.ts';
 import { createCaller, inParallel } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';
-import { sized, tell } from '../support/size.ts';
 
-const WRITES = sized(400, 10_000);
+const WRITES = sized('CLUSTER', 400, 10_000);
 const PURPOSE = 'device-identification';
 const TIMEOUT_MS = 300_000;
 
@@ -26,7 +26,7 @@ interface Acknowledged {
 }
 
 /** Contract 7, the ledger: one log a tenant, whoever writes. */
-export function ledgerContract(name: string, clusterOf: () => Cluster): void {
+export function ledgerContract(clusterOf: () => Cluster): void {
   describe('the log under many writers', () => {
     const call = createCaller();
     const as = (): Record<string, string> => bearer(clusterOf().keys.secret);
@@ -68,10 +68,6 @@ export function ledgerContract(name: string, clusterOf: () => Cluster): void {
 
     it('has every acknowledged entry once, at its place', () => {
       const { nodes } = clusterOf();
-      tell(
-        name,
-        `log: ${acknowledged.length} entries by ${nodes.length} writers, ${notes.length} checkpoints`,
-      );
       expect(acknowledged).toHaveLength(WRITES * nodes.length);
       expect(new Set(acknowledged.map(({ seq }) => seq)).size).toBe(acknowledged.length);
       const lostEntries = acknowledged.filter(({ seq, hash }) => rows[seq]?.hash !== hash);

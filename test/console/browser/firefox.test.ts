@@ -2,33 +2,17 @@ import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from '../../browser/support/drivers.ts';
 import { describeInFirefox } from '../../browser/support/firefox.ts';
-import { tempDir } from '../../support/command.ts';
 import { REASON } from '../../support/constants.ts';
 import { type Console, startConsole } from '../support/console.ts';
 
-/** The main journeys of staff in Firefox: with the mouse, with the keyboard only, and without JavaScript. */
-
-async function createCase(site: Console, device?: string) {
-  const decided = await site.decide(device);
-  const statement = 'I am a person, and I type with a switch.';
-  return { ...decided, contestId: await site.contest(decided.requestId, decided.visitorId, statement) };
-}
+/** The main journey of staff in Firefox. */
 
 describeInFirefox('the console in Firefox', () => {
   let site: Console;
   let browser: Browser;
-  const downloads = tempDir('downloads');
 
   beforeAll(async () => {
-    const preferences = {
-      'browser.download.folderList': 2,
-      'browser.download.dir': downloads,
-      'browser.download.useDownloadDir': true,
-      'browser.helperApps.neverAsk.saveToDisk': 'application/zip',
-      'browser.download.always_ask_before_handling_new_types': false,
-      'browser.download.alwaysOpenPanel': false,
-    };
-    [site, browser] = await Promise.all([startConsole(), launch('firefox', preferences)]);
+    [site, browser] = await Promise.all([startConsole(), launch('firefox')]);
   });
   afterAll(async () => {
     await browser?.close();
@@ -54,8 +38,9 @@ describeInFirefox('the console in Firefox', () => {
   }
 
   it('a reviewer signs in, claims, overturns, and the next verdict is human', async () => {
-    const { contestId, class: before } = await createCase(site, 'journey');
+    const { requestId, visitorId, class: before } = await site.decide('journey');
     expect(before).toBe('undeclared_automation');
+    const contestId = await site.contest(requestId, visitorId, 'I type with a switch.');
     const page = await enter('ada');
     const faults: string[] = [];
     page.on('console', (message) => {

@@ -156,13 +156,8 @@ export function consoleContract(make: MakeDatabase): void {
         after = { group: last.group, at: last.contest.dueAt, contestId: last.contest.contestId };
       }
       expect(paged).toEqual(all.map(({ contest }) => contest.contestId));
-      expect(await queueCounts(other, viewer)).toEqual({
-        open: 9,
-        overdue: 0,
-        mine: 3,
-        held: 2,
-        resolved: 0,
-      });
+      const counts = { open: 9, overdue: 0, mine: 3, held: 2, resolved: 0 };
+      expect(await queueCounts(other, viewer)).toEqual(counts);
       expect(await readWorkload(other, kid, NOW)).toMatchObject([
         { actor: 'me', label: 'me', claimed: 3 },
         { actor: 'you', label: 'you', claimed: 2 },
@@ -184,12 +179,12 @@ export function consoleContract(make: MakeDatabase): void {
       expect(await found({ filedBefore: NOW - 10 * DAY + 1 })).toEqual([1, 2]);
       expect(await found({ filedBefore: NOW - 10 * DAY })).toEqual([1]);
       expect(await found({ dueBefore: NOW })).toEqual([1]);
-      const resolved = await resolvedPage(other, WORDS, kid, { filter: {}, after: null, limit: 2 });
+      const pageAfter = (after: QueueCursor | null) =>
+        resolvedPage(other, WORDS, kid, { filter: {}, after, limit: 2 });
+      const resolved = await pageAfter(null);
       expect(resolved.map((one) => one.resolvedAt)).toEqual([NOW + 6, NOW + 5]);
-      const after = { group: 'free' as const, at: NOW + 5, contestId: resolved[1]!.contestId };
-      expect(
-        (await resolvedPage(other, WORDS, kid, { filter: {}, after, limit: 2 })).map((one) => one.resolvedAt),
-      ).toEqual([NOW + 4]);
+      const next = await pageAfter({ group: 'free', at: NOW + 5, contestId: resolved[1]!.contestId });
+      expect(next.map((one) => one.resolvedAt)).toEqual([NOW + 4]);
       const due = await openByDue(other, kid, [
         [0, NOW],
         [NOW, NOW + 30 * DAY],
@@ -212,15 +207,9 @@ export function consoleContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'trail');
       const recorder = createRecorder(db.database);
       for (const i of [1, 2, 3]) {
-        await recorder.record(
-          createEntry({
-            kid,
-            id: `trail${i}`,
-            durable: 'dev',
-            decidedAt: NOW + i,
-            verdict: { needsAttestation: i === 3 },
-          }),
-        );
+        const verdict = { needsAttestation: i === 3 };
+        const device = { durable: 'dev', decidedAt: NOW + i };
+        await recorder.record(createEntry({ kid, id: `trail${i}`, ...device, verdict }));
       }
       await recorder.idle();
       const trail = await readDeviceTrail(other, kid, 'dev', 2);
@@ -228,15 +217,12 @@ export function consoleContract(make: MakeDatabase): void {
         ['req_trail3', true],
         ['req_trail2', false],
       ]);
-      expect([await countTrail(other, kid, 'dev', 10), await countTrail(other, kid, 'dev', 1)]).toEqual([
-        3, 2,
-      ]);
+      expect(await countTrail(other, kid, 'dev', 10)).toBe(3);
+      expect(await countTrail(other, kid, 'dev', 1)).toBe(2);
       expect(await readOldestDecision(other, kid)).toBe(NOW + 1);
       expect(await readOldestDecision(other, 'nobody')).toBeNull();
       const contestId = await addCase(kid, { i: 1, durable: 'dev' });
-      expect((await readDeviceContests(other, kid, 'dev', 5)).map((one) => one.contestId)).toEqual([
-        contestId,
-      ]);
+      expect(await readDeviceContests(other, kid, 'dev', 5)).toMatchObject([{ contestId }]);
     });
 
     it('verdicts are counted once an hour and class, on two nodes at once, and not before they are settled', async () => {
@@ -250,23 +236,16 @@ export function consoleContract(make: MakeDatabase): void {
         [hour + HOUR, 'human'],
       ] as const;
       for (const [at, name] of entries) {
-        await recorder.record(
-          createEntry({ kid, id: `tally${at}`, decidedAt: at, verdict: { class: name } }),
-        );
+        const verdict = { class: name };
+        await recorder.record(createEntry({ kid, id: `tally${at}`, decidedAt: at, verdict }));
       }
       await recorder.idle();
       // The last two are less than a minute old, so a batch with such rows may still commit.
-      await Promise.all([
-        tally(db.database, kid, hour + HOUR + 30_000),
-        tally(other, kid, hour + HOUR + 30_000),
-      ]);
+      const early = hour + HOUR + 30_000;
+      await Promise.all([tally(db.database, kid, early), tally(other, kid, early)]);
       expect((await readTallies(other, kid, 'verdict', hour)).map(({ n }) => n)).toEqual([1, 1]);
       const nextHour = hour + HOUR + MINUTE;
-      await Promise.all([
-        tally(db.database, kid, nextHour),
-        tally(other, kid, nextHour),
-        tally(db.database, kid, nextHour),
-      ]);
+      await Promise.all([tally(db.database, kid, nextHour), tally(other, kid, nextHour)]);
       expect(await readTallies(other, kid, 'verdict', hour)).toEqual([
         { hour, name: 'human', n: 2 },
         { hour, name: 'unknown', n: 1 },
@@ -282,10 +261,8 @@ export function consoleContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'traffic');
       const use = { of: 'key', kid, since: NOW, generation: 1, count: 3, lastAt: NOW } as const;
       await Promise.all([addKeyTraffic(db.database, [use]), addKeyTraffic(other, [use])]);
-      await addKeyTraffic(db.database, [
-        { ...use, lastAt: NOW + DAY },
-        { ...use, generation: 2, count: 1 },
-      ]);
+      const later = { ...use, lastAt: NOW + DAY };
+      await addKeyTraffic(db.database, [later, { ...use, generation: 2, count: 1 }]);
       const read = async (since: number) =>
         [...(await readKeyTraffic(other, kid, since))].sort((a, b) => a.generation - b.generation);
       expect(await read(NOW)).toEqual([
