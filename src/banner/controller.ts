@@ -16,6 +16,7 @@ import {
   refusedSince,
   remember,
   removePending,
+  splitPending,
   takeBack,
   type Wants,
 } from './plan.ts';
@@ -47,13 +48,21 @@ async function send({ server, record, missing }: Context, write: Write) {
 async function flush(context: Context, kid: string): Promise<ReadonlySet<string>> {
   clearTimeout(context.retry);
   const refused = new Set<string>();
-  for (const write of context.record?.pending ?? []) {
+  const queue = [...(context.record?.pending ?? [])];
+  // It grows by the parts of a write.
+  for (const write of queue) {
     const answer = await send(context, write);
     if (!isFailure(answer)) update(context, kid, (present) => removePending(prove(present, answer), write));
     // It was recorded by an earlier try, and its person was erased since.
     else if (answer.problem === 'erased') update(context, kid, (present) => removePending(present, write));
-    else if (!answer.transient) refused.add(write.key);
-    else {
+    else if (!answer.transient) {
+      refused.add(write.key);
+      if (answer.problem !== 'unknown-purpose' || write.purposes.length === 1) continue;
+      // The tenant has removed one of them: the others are refused alone.
+      const parts = write.purposes.map((id) => ({ ...write, purposes: [id], key: createKey() }));
+      update(context, kid, (present) => splitPending(present, write, parts));
+      queue.push(...parts);
+    } else {
       context.retry = setTimeout(() => void serialise(context, () => flush(context, kid)), RETRY_MS);
       break;
     }

@@ -141,3 +141,12 @@ export const removePending = (record: ConsentRecord, { key }: Write): ConsentRec
   ...record,
   pending: record.pending.filter((write) => write.key !== key),
 });
+
+export const splitPending = (
+  record: ConsentRecord,
+  { key }: Write,
+  parts: readonly Write[],
+): ConsentRecord => ({
+  ...record,
+  pending: record.pending.flatMap((write) => (write.key === key ? parts : [write])),
+});

@@ -285,3 +285,23 @@ it('a refusal that could not reach the server is sent while the page stays open,
   expect(writes).toHaveLength(4);
   expect(new Set(writes.map(({ text, key }) => `${text} ${key}`)).size).toBe(1);
 });
+
+it('a withdrawal reaches the ledger although the tenant has removed one of its purposes since', async () => {
+  const writes: string[] = [];
+  const keys = new Set<string>();
+  const write: Server['write'] = async (_record, { action, purposes, key }) => {
+    writes.push(`${action} ${purposes.join()}`);
+    keys.add(key);
+    return purposes.includes('analytics')
+      ? { problem: 'unknown-purpose', transient: false }
+      : purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
+  };
+  const record = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
+  const { controller, store } = start(createServerClient({ write }), record);
+  await controller.load();
+  expect(await controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'refused' });
+  expect(writes).toEqual([`withdraw ${AGENT},analytics`, `withdraw ${AGENT}`, 'withdraw analytics']);
+  expect(keys.size).toBe(3);
+  expect(store.kept?.choices).toMatchObject({ [AGENT]: { choice: 'withdrawn', proof: { seq: 0 } } });
+  expect(store.kept?.pending.map(({ purposes }) => purposes)).toEqual([['analytics']]);
+});

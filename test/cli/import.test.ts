@@ -9,7 +9,7 @@ import { createOwn, type Own } from './support/own.ts';
 
 const PURPOSE = 'device-identification';
 
-function fileOf(text: string): string {
+function fileOf(text: string | Buffer): string {
   const file = join(tempDir('import'), 'records');
   writeFileSync(file, text);
   return file;
@@ -86,6 +86,9 @@ describe.concurrent('gpd consent import', () => {
     [`principalId,purpose,action,policyVersion\nh,${PURPOSE},grant,7\n`, 'field policyVersion: '],
     [`principalId,purpose,action\nh,${PURPOSE}\n`, 'line 2: not valid CSV'],
     [`{"principalId":"h","purpose":"${PURPOSE}","action":"grant"}\n{"principalId":`, 'line 2: '],
+    [`{"principalId":"h","purpose":"${PURPOSE}","action":"withdraw","action":"grant"}`, 'line 1: '],
+    [`principalId,purpose,action,action\nh,${PURPOSE},withdraw,grant\n`, 'the column action comes twice'],
+    [Buffer.from(`principalId,purpose,action\nmüller,${PURPOSE},grant\n`, 'latin1'), 'line 2: not UTF-8'],
   ])('%j: names line and field, and records nothing', async (text, message) => {
     const mine = await createOwn();
     const good = `principalId,purpose,action\ngood,${PURPOSE},grant\n`;

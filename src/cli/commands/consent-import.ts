@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { LastChoices } from '../../consent/import-store.ts';
 import type { ConsentRecord, ImportOutcome } from '../../consent/service.ts';
 import { tryOr } from '../../lib/errors.ts';
+import { parseStrictJson } from '../../lib/json.ts';
 import { isPlainText } from '../../lib/text.ts';
 import { principalIdSchema, purposeIdSchema } from '../../schema/bundle.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
@@ -35,6 +36,8 @@ const MAX_NAMED = 20;
 /** Records that are written to the log at once. */
 const CHUNK = 1000;
 const MAX_EVIDENCE = 1000;
+/** A decoder of UTF-8 puts it for bytes that it cannot read. */
+const REPLACED = '\u{fffd}';
 
 const rowSchema = z.strictObject({
   principalId: principalIdSchema,
@@ -82,12 +85,19 @@ async function* ndjsonRows(file: string): AsyncGenerator<Row> {
   let line = 0;
   for await (const { text } of splitLines(createReadStream(file))) {
     line += 1;
-    if (text.trim() !== '') yield { line, value: tryOr(() => JSON.parse(text) as unknown, undefined) };
+    if (text.trim() !== '') yield { line, value: tryOr(() => parseStrictJson(text), undefined) };
   }
 }
 
+/** @throws {CommandFailed} for a name that comes twice: programs differ in which cell they read */
+function checkHeader(names: readonly string[]): string[] {
+  const repeated = names.find((name, i) => names.indexOf(name) < i);
+  if (repeated !== undefined) throw misused(`line 1: the column ${repeated} comes twice`);
+  return [...names];
+}
+
 async function* csvRows(file: string): AsyncGenerator<Row> {
-  const parser = parse({ bom: true, columns: true, info: true, skip_empty_lines: true, trim: true });
+  const parser = parse({ bom: true, columns: checkHeader, info: true, skip_empty_lines: true, trim: true });
   const read = createReadStream(file).on('error', (error) => parser.destroy(error));
   try {
     for await (const found of read.pipe(parser)) {
@@ -109,6 +119,8 @@ type CheckedRow =
 
 function checkRow({ line, value }: Row, tenant: Tenant, now: number): CheckedRow {
   const rejectRow = (problem: string): CheckedRow => ({ record: null, problem });
+  // Two ids that are written in another encoding would be one person.
+  if (JSON.stringify(value)?.includes(REPLACED)) return rejectRow(`line ${line}: not UTF-8`);
   const { data, error } = rowSchema.safeParse(value, { error: explainIssue });
   if (error) return rejectRow(problemOf(line, error));
   const { recordedAt = null, policyVersion, evidence } = data;
