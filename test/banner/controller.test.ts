@@ -36,7 +36,7 @@ interface Options {
   /** Milliseconds by which the device's clock is ahead. */
   readonly ahead?: number;
   /** Why the server refuses a write, if it does. */
-  readonly refuses?: (action: string) => Failure | null | Promise<null>;
+  readonly refuses?: (action: string, purposes: readonly string[]) => Failure | null | Promise<null>;
   /** The place of a write in the ledger. */
   readonly seqOf?: (action: string) => number;
 }
@@ -52,7 +52,7 @@ async function open(options: Options = {}) {
     config: async () => config as never,
     async write(_record, { action, purposes, gpc: signal, key }) {
       writes.push({ text: `${action} ${purposes.join()}`, gpc: signal, key });
-      const refusal = await refuses(action);
+      const refusal = await refuses(action, purposes);
       return refusal ?? purposes.map((purpose) => ({ purpose, seq: seqOf(action), hash: 'b'.repeat(64) }));
     },
     words: async () => null,
@@ -287,21 +287,12 @@ it('a refusal that could not reach the server is sent while the page stays open,
 });
 
 it('a withdrawal reaches the ledger although the tenant has removed one of its purposes since', async () => {
-  const writes: string[] = [];
-  const keys = new Set<string>();
-  const write: Server['write'] = async (_record, { action, purposes, key }) => {
-    writes.push(`${action} ${purposes.join()}`);
-    keys.add(key);
-    return purposes.includes('analytics')
-      ? { problem: 'unknown-purpose', transient: false }
-      : purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
-  };
-  const record = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
-  const { controller, store } = start(createServerClient({ write }), record);
-  await controller.load();
+  const refuses = (_action: string, purposes: readonly string[]): Failure | null =>
+    purposes.includes('analytics') ? { problem: 'unknown-purpose', transient: false } : null;
+  const { controller, store, sentTexts, writes } = await open({ record: BOTH_GRANTED, refuses });
   expect(await controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'refused' });
-  expect(writes).toEqual([`withdraw ${AGENT},analytics`, `withdraw ${AGENT}`, 'withdraw analytics']);
-  expect(keys.size).toBe(3);
+  expect(sentTexts()).toEqual([`withdraw ${AGENT},analytics`, `withdraw ${AGENT}`, 'withdraw analytics']);
+  expect(new Set(writes.map(({ key }) => key)).size).toBe(3);
   expect(store.kept?.choices).toMatchObject({ [AGENT]: { choice: 'withdrawn', proof: { seq: 0 } } });
   expect(store.kept?.pending.map(({ purposes }) => purposes)).toEqual([['analytics']]);
 });
