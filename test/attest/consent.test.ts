@@ -8,7 +8,7 @@ import { desktopChrome } from '../support/samples.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { call, challengeOf, PURPOSES, type Visit, visit } from './support.ts';
 
-/** Whose consent allows a passkey. The other tenant proves consent by its own ledger. */
+/** A passkey needs consent. The other tenant proves consent by its own ledger. */
 
 let gpd: Gpd;
 let secret: string;

@@ -209,10 +209,10 @@ describe('a ceremony that proves nothing', () => {
     const otherChallenge = await challengeOf(gpd, other);
     const evil = 'https://evil.example';
     const otherId = createPasskey().id.toString('base64url');
-    const made = (over: object = {}, key = createPasskey()) =>
+    const createFor = (over: object = {}, key = createPasskey()) =>
       create(key, { origin: ORIGIN, challenge, ...over });
-    const used = (key: Passkey) => get(key, { origin: ORIGIN, challenge: got });
-    const good = made();
+    const present = (key: Passkey) => get(key, { origin: ORIGIN, challenge: got });
+    const good = createFor();
     const credentials: readonly (readonly [string, unknown])[] = [
       ['nothing', undefined],
       ['a text', 'x'],
@@ -221,22 +221,22 @@ describe('a ceremony that proves nothing', () => {
       ['another type', { ...good, type: 'password' }],
       ['another id', { ...good, id: otherId }],
       ['both ids another', { ...good, id: 'AAAA', rawId: 'AAAA' }],
-      ['a foreign origin', made({ origin: evil })],
-      ['a foreign origin with our relying party', made({ origin: evil, rpId: 'shop.example' })],
-      ['a foreign relying party', made({ rpId: 'evil.example' })],
-      ['a frame of another site', made({ over: { crossOrigin: true } })],
-      ['the challenge of another visit', made({ challenge: otherChallenge })],
-      ['the challenge of the other ceremony', made({ challenge: got })],
-      ['a challenge of one’s own', made({ challenge: Buffer.alloc(54, 7).toString('base64url') })],
-      ['nobody there', made({ flags: 0 })],
+      ['a foreign origin', createFor({ origin: evil })],
+      ['a foreign origin with our relying party', createFor({ origin: evil, rpId: 'shop.example' })],
+      ['a foreign relying party', createFor({ rpId: 'evil.example' })],
+      ['a frame of another site', createFor({ over: { crossOrigin: true } })],
+      ['the challenge of another visit', createFor({ challenge: otherChallenge })],
+      ['the challenge of the other ceremony', createFor({ challenge: got })],
+      ['a challenge of one’s own', createFor({ challenge: Buffer.alloc(54, 7).toString('base64url') })],
+      ['nobody there', createFor({ flags: 0 })],
       ['a certificate', create(createPasskey(), { origin: ORIGIN, challenge }, certified(), 'packed')],
       ['another format', create(createPasskey(), { origin: ORIGIN, challenge }, undefined, 'tpm')],
-      ['a type of client data', made({ over: { type: 'webauthn.get' } })],
-      ['a passkey that is known already', made({}, { ...knownPasskey, counter: 9 })],
-      ['a passkey that nobody made here', used(createPasskey())],
-      ['a known passkey signed by another', used({ ...createPasskey(), id: knownPasskey.id, counter: 9 })],
-      ['a counter that stays', used({ ...knownPasskey, counter: 5 })],
-      ['a counter that falls', used({ ...knownPasskey, counter: 0 })],
+      ['a type of client data', createFor({ over: { type: 'webauthn.get' } })],
+      ['a passkey that is known already', createFor({}, { ...knownPasskey, counter: 9 })],
+      ['a passkey that nobody made here', present(createPasskey())],
+      ['a known passkey signed by another', present({ ...createPasskey(), id: knownPasskey.id, counter: 9 })],
+      ['a counter that stays', present({ ...knownPasskey, counter: 5 })],
+      ['a counter that falls', present({ ...knownPasskey, counter: 0 })],
     ];
     const texts = new Set<string>();
     for (const [fault, credential] of credentials) {

@@ -56,17 +56,17 @@ afterAll(async () => {
 it('each action has a row by keyed reference; a changed or a missing row is noticed; a webhook is signed', async () => {
   const visit = await rights.visit({ bot: true });
   const { requestId, visitorId } = visit;
-  const told = (type: string) =>
+  const dataOf = (type: string) =>
     deliveries.find((delivery) => delivery.type === type && delivery.data['requestId'] === requestId)?.data;
   const subject = await rights.as({ gpd_role: 'subject', sub: 'anna@example.org', gpd_visitor: visitorId });
   const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita@example.org' });
   const filed = await rights.call('/privacy/contest', { requestId, statement: 'secret words' }, subject);
   const { contestId } = filed.json() as { contestId: string };
-  await expect.poll(() => told('contest.filed')).toMatchObject({ contestId, restricted: true });
+  await expect.poll(() => dataOf('contest.filed')).toMatchObject({ contestId, restricted: true });
   await rights.call('/privacy/contest', { requestId }, subject);
   const ruling = { contestId, outcome: 'upheld', reason: REASON };
   for (let i = 0; i < 2; i += 1) await rights.call('/privacy/contest/resolve', ruling, reviewer);
-  await expect.poll(() => told('contest.resolved')).toMatchObject({ ...ruling, restricted: false });
+  await expect.poll(() => dataOf('contest.resolved')).toMatchObject({ ...ruling, restricted: false });
   expect(unsigned).toEqual([]);
   await rights.call('/privacy/dsar', {}, subject);
   await rights.call('/privacy/erase', {}, subject);

@@ -167,7 +167,7 @@ describe('gpd rights register', () => {
     const { receiptId } = JSON.parse(erased.stdout) as { receiptId: string };
     await rights.call('/privacy/dsar', {}, await subjectOf(visit));
     const rows = await rights.gpd.json<{ kind: string; number: string }[]>(['rights', 'register', KID]);
-    const numbered = (wanted: string) => rows.find(({ number }) => number === wanted);
+    const numbered = (id: string) => rows.find(({ number }) => number === id);
     const contest = { kind: 'contest', state: 'open', askedBy: 'account', extendedTo: null };
     expect(numbered(contestId)).toMatchObject(contest);
     expect(numbered(receiptId)).toMatchObject({ kind: 'erasure', askedBy: 'operator' });

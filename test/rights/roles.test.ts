@@ -71,7 +71,7 @@ async function expectAnswer(name: string, path: string, body: unknown, expected:
   if (typeof expected === 'number')
     expect({ status: reply.status, text: reply.text }).toMatchObject({ status: expected });
   else expectError(reply, expected);
-  // As RFC 9110 wants it.
+  // RFC 9110 wants it.
   if (reply.status === 401) expect(reply.headers['www-authenticate']).toMatch(/^Bearer/);
 }
 

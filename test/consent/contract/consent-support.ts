@@ -1,6 +1,5 @@
 import { createConsentAppender } from '../../../src/consent/append-store.ts';
 import type { AppendRequest } from '../../../src/consent/plan-write.ts';
-import { createConsentStateReader } from '../../../src/consent/state-store.ts';
 import type { TermsOf } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import type { ConsentChoice } from '../../../src/schema/consent.ts';
@@ -42,5 +41,3 @@ export function createRequest(kid: string, options: RequestOptions = {}): Append
 }
 
 export const appender = (database: Database) => createConsentAppender(database);
-export const readState = (database: Database, kid: string, purpose = 'ads', principal = 'ref-1') =>
-  createConsentStateReader(database).read({ kid, principal, purpose, mac: macOf(kid) });

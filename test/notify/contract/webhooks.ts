@@ -159,8 +159,8 @@ export function webhookContract(make: MakeDatabase): void {
         expect(new Set(takenRows.map(({ seq }) => seq))).toEqual(new Set(seqs.slice(1, 4)));
         expect(takenRows.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
 
-        const gone = createEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW });
-        await createRecorder(outbox.database).record(gone);
+        const entryOfGone = createEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW });
+        await createRecorder(outbox.database).record(entryOfGone);
         await purgeOutbox(second, NOW);
         expect(await outbox.database.read('webhook_outbox').where({ webhook: 'w' })).toHaveLength(5);
         await purgeOutbox(second, NOW + 1000);
@@ -194,8 +194,8 @@ export function webhookContract(make: MakeDatabase): void {
           (await dueLanes(outbox.database, now, null)).map(({ webhook }) => webhook).sort();
         expect([await due(NOW - 1), await due(NOW), await due(NOW + 1)]).toEqual([[], ['w1'], ['w1', 'w2']]);
         const freePlaces = lanes.map((lane) => ({ ...lane, limit: 7 }));
-        const taken = countTaken(await takeDue(outbox.database, NOW + 1, freePlaces));
-        expect(taken).toEqual({ w1: 7, w2: 1, w3: 0 });
+        const takenCounts = countTaken(await takeDue(outbox.database, NOW + 1, freePlaces));
+        expect(takenCounts).toEqual({ w1: 7, w2: 1, w3: 0 });
         expect(await dueLanes(outbox.database, NOW + 1, [])).toEqual([lanes[0]]);
       });
 

@@ -119,8 +119,8 @@ it.each([
   await house.atDay(plan.ruled);
   for (const { contestId } of contests) await house.resolve(contestId);
   await house.atDay(plan.ruled + HOUR / DAY);
-  const told = { outcome: 'upheld', reason: 'Looked at all of it.' };
-  for (const who of [byVisitor, byLink]) expect(await house.contestsOf(who)).toMatchObject([told]);
+  const ruling = { outcome: 'upheld', reason: 'Looked at all of it.' };
+  for (const who of [byVisitor, byLink]) expect(await house.contestsOf(who)).toMatchObject([ruling]);
   expect(await house.rows()).toEqual({ ...led, decisions: 0 });
 
   const receipts = [byVisitor, byLink].map(async (who) =>

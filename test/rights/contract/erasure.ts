@@ -102,8 +102,11 @@ export function erasureContract(make: MakeDatabase): void {
     const PRINCIPAL = { ...NOTHING, requests: ['req_one-b'], principal: PAUL, linksOf: PAUL.ref };
     const counts = (erased: number, retained = 0) => ({ erased, retained });
     const consent = (erased: number, retained = 0) => expect.objectContaining(counts(erased, retained));
-    const held = (erased: number, retained: number) => ({ ...counts(erased, retained), basis: 'case 1' });
-    const kept = (erased: number) => expect.objectContaining(counts(erased, 1));
+    const heldCounts = (erased: number, retained: number) => ({
+      ...counts(erased, retained),
+      basis: 'case 1',
+    });
+    const keptOne = (erased: number) => expect.objectContaining(counts(erased, 1));
     interface Plan {
       readonly of: string;
       readonly target: ErasureTarget;
@@ -111,13 +114,17 @@ export function erasureContract(make: MakeDatabase): void {
       readonly keep?: Keep;
       readonly held?: string;
     }
-    const few = { sightings: counts(2), 'visitor-index': counts(2), links: counts(2) };
-    const some = { decisions: held(3, 3), 'visitor-index': held(1, 1), links: held(0, 2) };
+    const ofDevices = { sightings: counts(2), 'visitor-index': counts(2), links: counts(2) };
+    const ofHeld = {
+      decisions: heldCounts(3, 3),
+      'visitor-index': heldCounts(1, 1),
+      links: heldCounts(0, 2),
+    };
     it.each<Plan>([
       {
         of: 'devices',
         target: DEVICES,
-        expected: { ...few, decisions: counts(6), 'network-marks': counts(4) },
+        expected: { ...ofDevices, decisions: counts(6), 'network-marks': counts(4) },
       },
       {
         of: 'requests',
@@ -138,19 +145,24 @@ export function erasureContract(make: MakeDatabase): void {
         of: 'devices of which one is held',
         target: DEVICES,
         held: 'one',
-        expected: { ...some, 'network-marks': held(2, 2) },
+        expected: { ...ofHeld, 'network-marks': heldCounts(2, 2) },
       },
       {
         of: 'requests of a held device',
         target: REQUESTS,
         held: 'one',
-        expected: { contests: held(0, 1), override: held(0, 1), decisions: held(1, 1) },
+        expected: { contests: heldCounts(0, 1), override: heldCounts(0, 1), decisions: heldCounts(1, 1) },
       },
       {
         of: 'a forget beside an open contest',
         target: DEVICES,
         keep: FORGET,
-        expected: { contests: kept(0), decisions: kept(5), override: kept(0), 'visitor-index': kept(1) },
+        expected: {
+          contests: keptOne(0),
+          decisions: keptOne(5),
+          override: keptOne(0),
+          'visitor-index': keptOne(1),
+        },
       },
       { of: 'nobody', target: NOTHING, expected: { backups: expect.objectContaining({ retained: 0 }) } },
     ])('is planned with the numbers of its receipt: $of', async (plan) => {

@@ -88,15 +88,15 @@ export function rightsContract(make: MakeDatabase): void {
 
     it('a text opens for its own contest and under its own key alone; without a key nothing is written', async () => {
       const kid = await addTenant(db.database, 'moved-words');
-      const [one, two, none] = [
+      const [one, two, empty] = [
         { ...contestOn(kid, 'w'), question: 'asked words' },
         contestOn(kid, 'v'),
         { ...contestOn(kid, 'u'), statement: null },
       ];
-      for (const contest of [one, two, none]) await file(contest);
+      for (const contest of [one, two, empty]) await file(contest);
       const sealedOf = async ({ contestId }: Contest) =>
         (await other.read('contests').where({ contest_id: contestId }).pluck('sealed'))[0] as string | null;
-      expect(await sealedOf(none)).toBeNull();
+      expect(await sealedOf(empty)).toBeNull();
       const sealed = await sealedOf(one);
       await db.database.transaction((tx) =>
         tx('contests').where({ contest_id: two.contestId }).update({ sealed }),

@@ -102,8 +102,8 @@ describeWithTool('gpd dsar export', noUnzip, () => {
   it('packs everything behind a visitorId, for its owner only', async () => {
     const dsarFile = await exportTo('a.zip', `--visitor=${VISITOR}`);
     const bytes = readFileSync(dsarFile.file);
-    const told = { decisions: 5, size: bytes.length, sha256: hash(bytes), encrypted: false };
-    expect(dsarFile).toMatchObject(told);
+    const result = { decisions: 5, size: bytes.length, sha256: hash(bytes), encrypted: false };
+    expect(dsarFile).toMatchObject(result);
     expect((statSync(dsarFile.file).mode & 0o777).toString(8)).toBe('600');
     expect(readdirSync(join(dsarFile.file, '..'))).toEqual(['a.zip']);
     const directory = unpack(dsarFile.file);

@@ -11,7 +11,7 @@ import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
 import { apiKey, type Rights, startRights, type Visit } from '../support/rights.ts';
 
-/** What a person is told of their decisions, and how many such exports there are at a time. */
+/** The export of a person explains each decision; few run at a time. */
 
 let rights: Rights;
 let secret: string;
@@ -57,14 +57,14 @@ describe('POST /privacy/dsar', () => {
     expect(decisions).toHaveLength(1);
     const [decision] = decisions;
     const { requestId, visitorId, answer } = visit;
-    const told = {
+    const facts = {
       requestId,
       visitorId,
       suspectScore: answer.suspectScore,
       restricted: false,
       contestId: null,
     };
-    expect(decision).toMatchObject({ ...told, class: 'undeclared_automation' });
+    expect(decision).toMatchObject({ ...facts, class: 'undeclared_automation' });
     expect(decision?.rules.length).toBeGreaterThan(0);
     for (const { id, kind, text } of decision?.rules ?? []) {
       expect(['A', 'T', 'M', 'W']).toContain(kind);
@@ -170,7 +170,7 @@ describe('exports of a person', () => {
     const before = await rows();
     for (const again of [byToken('198.51.100.1'), byForm('198.51.100.1'), await byAccount('198.51.100.1')])
       expectWait(await send(again));
-    // What is refused leaves no audit row.
+    // A refusal leaves no audit row.
     expect(await rows()).toEqual(before);
     expect((await check()).status).toBe(200);
     expect((await rights.visit()).answer.reason).toBe('ok');

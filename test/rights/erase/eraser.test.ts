@@ -204,7 +204,7 @@ describe('an erasure of many visits', () => {
 
   it('goes on after a stop in the middle, and a restore applies it again from an older copy or one that has its receipt', async () => {
     const { dataDir, database, tenant } = await setUp(IDS);
-    const older = await backUp(database, dataDir);
+    const bringBackOlder = await backUp(database, dataDir);
     const stopped = eraserOn(database, dataDir, Date.now, LARGE);
     const receipt = await withoutLog(dataDir, () => stopped.erase(requestOf(tenant)));
     expect([receipt.incomplete, stopped.faults.length]).toEqual([true, 1]);
@@ -212,11 +212,11 @@ describe('an erasure of many visits', () => {
     // It has stopped: the tombstone is written, and no step taken.
     expect(await stopped.resume()).toMatchObject({ receipts: [{ incomplete: true }], failures: [] });
     expect(await rowsLeft(database)).toHaveLength(12);
-    const begun = await backUp(database, dataDir);
+    const bringBackBegun = await backUp(database, dataDir);
     await database.close();
     for (const [bringBack, applied] of [
-      [older, 1],
-      [begun, 0],
+      [bringBackOlder, 1],
+      [bringBackBegun, 0],
     ] as const) {
       bringBack();
       expect(await startOn(dataDir)).toMatchObject({ applied, decisions: 0, sightings: 0 });
@@ -256,9 +256,9 @@ describe('a restore', () => {
     await eraser.erase(requestOf(tenant, { target: { ...NOTHING, ...ids } }));
     await database.close();
     bringBack();
-    const gone = { links: 0, decisions: 1, keys: [null] };
-    expect(await startOn(dataDir)).toMatchObject({ ...gone, applied: 1 });
-    expect(await startOn(dataDir)).toMatchObject({ ...gone, applied: 0 });
+    const rowsGone = { links: 0, decisions: 1, keys: [null] };
+    expect(await startOn(dataDir)).toMatchObject({ ...rowsGone, applied: 1 });
+    expect(await startOn(dataDir)).toMatchObject({ ...rowsGone, applied: 0 });
   });
 
   it('applies the erasure that kept nothing, though a later one of the same device kept something', async () => {
@@ -271,8 +271,8 @@ describe('a restore', () => {
     await eraser.erase(requestOf(tenant, { keep: { openContests: true, override: true } }));
     await database.close();
     bringBack();
-    const gone = { decisions: 0, sightings: 0, overrides: 0 };
-    expect(await startOn(dataDir)).toMatchObject({ applied: 2, ...gone });
+    const rowsGone = { decisions: 0, sightings: 0, overrides: 0 };
+    expect(await startOn(dataDir)).toMatchObject({ applied: 2, ...rowsGone });
   });
 
   it('places a hold again that the backup does not know, before the erasure that it kept something of', async () => {

@@ -145,7 +145,7 @@ describe('forget', () => {
     expect((await rights.me(plain, 'forget')).status).toBe(200);
     expect((await rights.decision(contested.requestId, secret)).json()).toMatchObject({ restricted: true });
     expectError(await rights.decision(plain.requestId, secret), 'no-such-decision');
-    // What is kept for a person stays within their reach: the old visitorId finds it without another visit.
+    // Rows that are kept for a person stay within their reach: the old visitorId finds them without another visit.
     const dsar = await rights.call('/privacy/dsar', {}, subject);
     expect(dsar.json()).toMatchObject({
       decisions: [{ requestId: contested.requestId }],

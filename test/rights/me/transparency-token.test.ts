@@ -92,8 +92,8 @@ describe('a transparency token', () => {
     };
     const good = JSON.stringify(['acme', 'req_1', NOW + 1]);
     expect(openToken(SECRET, NOW, sealed(good), binding)).toEqual({ kid: 'acme', requestId: 'req_1' });
-    const others = ['', 'null', '[]', '{"0":"acme"}', '["acme","req_1"]', '["acme","req_1","9e99"]'];
-    for (const text of [...others, '["acme","req_1",9e999]', `${good} `.repeat(2)])
+    const otherTexts = ['', 'null', '[]', '{"0":"acme"}', '["acme","req_1"]', '["acme","req_1","9e99"]'];
+    for (const text of [...otherTexts, '["acme","req_1",9e999]', `${good} `.repeat(2)])
       expect(openToken(SECRET, NOW, sealed(text), binding), text).toBeNull();
   });
 
