@@ -28,6 +28,12 @@ export async function emptyTables(database: Database, kid: string, onProgress?: 
   return counts;
 }
 
+/** Counts what an erasure would keep, and the removal of the tenant does not. */
+export async function countProtected({ read }: Database, kid: string) {
+  const openContests = await countOf(read('contests').where({ kid, status: 'open' }));
+  return { openContests, heldDevices: await countOf(read('legal_holds').where({ kid })) };
+}
+
 /** @returns a table that has a row of this kid; null: none has */
 export async function tableWithRows(tx: Knex.Transaction, kid: string): Promise<string | null> {
   for (const table of TENANT_DATA_TABLES) {

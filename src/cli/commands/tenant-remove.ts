@@ -7,7 +7,7 @@ import type { LogService } from '../../log/service.ts';
 import { type ContestRow, decryptRow } from '../../rights/contests/store.ts';
 import { appendRemoval, erasureLogAccess } from '../../rights/erase/erasure-log.ts';
 import { tablesWhere } from '../../rights/person-map.ts';
-import { removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
+import { countProtected, removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, noSuchTenant } from '../command.ts';
 import { confirm, type DestructiveFlags, type Flags } from '../input.ts';
@@ -73,9 +73,14 @@ export async function removeTenant(
   const { database } = store;
   const logAccess = erasureLogAccess(store, context.config);
   const tenant = await createTenantStore(database).get(kid);
+  const { openContests, heldDevices } = await countProtected(database, kid);
+  if (openContests + heldDevices > 0)
+    say(
+      `gpd: warning: ${kid} has open contests (${openContests}) and devices under a legal hold (${heldDevices})`,
+    );
   if (options.dryRun === true) {
     if (!tenant) throw noSuchTenant(kid);
-    return print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [
+    return print({ kid, dryRun: true, origins: tenant.settings.origins, openContests, heldDevices }, () => [
       `would remove tenant ${kid} with all its verdicts, contests, consent records, keys and its log`,
       'Nothing was changed.',
     ]);
