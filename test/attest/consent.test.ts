@@ -3,9 +3,9 @@ import { addApiKey } from '../support/api-key.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
-import { create, createPasskey } from '../support/passkey.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
+import { create, createPasskey } from './authenticator.ts';
 import { call, challengeOf, PURPOSES, type Visit, visit } from './support.ts';
 
 /** A passkey needs consent. The other tenant proves consent by its own ledger. */

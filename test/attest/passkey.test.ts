@@ -5,8 +5,8 @@ import { KID, ORIGIN, OTHER, OTHER_ORIGIN, REASON } from '../support/constants.t
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
 import { ask, postJson, type Reply } from '../support/http.ts';
-import { certified, create, createPasskey, get, type Passkey } from '../support/passkey.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
+import { certified, create, createPasskey, get, type Passkey } from './authenticator.ts';
 import { call, challengeOf, forget, SUB, twin, type Visit, type VisitOptions, visit } from './support.ts';
 
 /** Passkeys over HTTP, with an authenticator in software (contract-2 section 16). */

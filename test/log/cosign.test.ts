@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addApiKey } from '../support/api-key.ts';
 import { runGpd } from '../support/command.ts';
-import { createCosigner } from '../support/cosigner.ts';
 import { execute } from '../support/database.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
+import { createCosigner } from './cosigner.ts';
 
 /** A log whose witnesses answer as they should not, and what it tells meanwhile. */
 

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/lib/errors.ts';
 import { KID, OTHER, REASON } from '../support/constants.ts';
 import { expectError } from '../support/expect.ts';
-import { createHostileTokens } from '../support/hostile-tokens.ts';
 import { ask, postJson } from '../support/http.ts';
 import { startGpd } from '../support/server.ts';
+import { createHostileTokens } from './support/hostile-tokens.ts';
 import { type Claims, type Rights, startRights, type Visit } from './support/rights.ts';
 
 /** Every role and every hostile token against every route. */

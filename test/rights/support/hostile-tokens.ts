@@ -1,5 +1,5 @@
-import { createKey, encodePart, macJws, publicJwk, signJws } from './jws.ts';
-import type { Idp } from './oidc.ts';
+import { createKey, encodePart, macJws, publicJwk, signJws } from '../../support/jws.ts';
+import type { Idp } from '../../support/oidc.ts';
 
 /**
  * Creates one token per attack, for tests of routes that need a
@@ -29,7 +29,7 @@ export async function createHostileTokens(
     ['x5c', withHeader({ x5c: ['AAAA'] })],
     ['crit', withHeader({ crit: ['exp'] })],
     ['b64 false', withHeader({ b64: false, crit: ['b64'] })],
-    ['a kid that is a path', withHeader({ kid: '../../../../dev/null' })],
+    ['a kid that is a path', withHeader({ kid: '../../../../../dev/null' })],
     ['a kid that is SQL', withHeader({ kid: "' OR 1=1 --" })],
     ['a kid that is a number', withHeader({ kid: 1 })],
     ['a huge kid', withHeader({ kid: 'k'.repeat(4000) })],
