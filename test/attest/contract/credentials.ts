@@ -33,7 +33,7 @@ export function credentialContract(make: MakeDatabase): void {
     it('are used by one of two that read the same counter', async () => {
       await add('b', { ...initial, counter: 7 });
       const wins = await Promise.all([take('b', 7, 8), take('b', 7, 9)]);
-      expect([...wins].sort()).toEqual([false, true]);
+      expect(wins.filter(Boolean)).toHaveLength(1);
       expect(await take('gone', 0, 1)).toBe(false);
       // On PostgreSQL either may come first.
       expect((await findCredential(db.database, key('b')))?.counter).toBe(wins[0] ? 8 : 9);
