@@ -49,7 +49,7 @@ async function flush(context: Context, kid: string): Promise<ReadonlySet<string>
   clearTimeout(context.retry);
   const refused = new Set<string>();
   const queue = [...(context.record?.pending ?? [])];
-  // It grows by the parts of a write.
+  // The loop appends the parts of a write that is split.
   for (const write of queue) {
     const answer = await send(context, write);
     if (!isFailure(answer)) update(context, kid, (present) => removePending(prove(present, answer), write));
@@ -58,7 +58,7 @@ async function flush(context: Context, kid: string): Promise<ReadonlySet<string>
     else if (!answer.transient) {
       refused.add(write.key);
       if (answer.problem !== 'unknown-purpose' || write.purposes.length === 1) continue;
-      // The tenant has removed one of them: the others are refused alone.
+      // The tenant has removed one of them, so each is sent alone.
       const parts = write.purposes.map((id) => ({ ...write, purposes: [id], key: createKey() }));
       update(context, kid, (present) => splitPending(present, write, parts));
       queue.push(...parts);

@@ -36,11 +36,11 @@ export async function requireTenant(database: Database, kid: string): Promise<St
   throw noSuchTenant(kid);
 }
 
-async function onlyKid(database: Database): Promise<string> {
+async function onlyKid(database: Database, field: string): Promise<string> {
   const kids = await listKids(database);
   const [only] = kids;
   if (only === undefined) throw notFound('there is no tenant; `gpd tenants add` adds one');
-  if (kids.length > 1) throw misused(`missing argument <kid>: name one of ${kids.join(', ')}`);
+  if (kids.length > 1) throw misused(`missing ${field}: name one of ${kids.join(', ')}`);
   return only;
 }
 
@@ -103,8 +103,8 @@ function createContext() {
     open,
     services,
     /** @returns the tenant that was named, or else the only one @throws {CommandFailed} that lists them when there are several */
-    resolveKid: async (kidArgument: string | undefined): Promise<string> =>
-      kidArgument ?? onlyKid((await open()).database),
+    resolveKid: async (kidArgument: string | undefined, field = 'argument <kid>'): Promise<string> =>
+      kidArgument ?? onlyKid((await open()).database, field),
     /** @throws {CommandFailed} when there is no such tenant */
     tenant: async (kid: string): Promise<Tenant> => {
       const found = (await services()).tenants.find(kid);

@@ -52,6 +52,7 @@ const USAGE: readonly (readonly [string, string | RegExp])[] = [
   [`audit ${KID} --since soon`, '--since soon: must be a date'],
   [`staff invite a@b.c --role dpo --tenant ${KID}`, 'a name is'],
   [`staff invite Rosa --role admin --tenant ${KID}`, 'admin'],
+  ['staff invite Rosa --role dpo', `missing option --tenant: name one of ${KID}, other\n`],
   ['status --url file:///etc/passwd', 'file:///etc/passwd'],
   ['top --url file:///etc/passwd', 'file:///etc/passwd'],
   ['replay - --url nowhere', 'nowhere'],

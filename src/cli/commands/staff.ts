@@ -54,7 +54,7 @@ async function invite(
   if (!NAME.test(name)) throw misused("a name is 1 to 60 letters, digits, blanks and . _ - '");
   const role = checkOneOf(STAFF_ROLES, roleText, `--role ${roleText}: must be one of ${ROLES}`);
   const { database } = await open();
-  const kid = await resolveKid(tenant);
+  const kid = await resolveKid(tenant, 'option --tenant');
   await requireTenant(database, kid);
   const act = await by(kid);
   const { secret, ...invitation } = createInvitation(randomBytes, act.at);
