@@ -85,6 +85,8 @@ describe('a contest', () => {
       .toMatchObject({ 'notify.email': [DPO] });
     const filed = await rights.me(visit, 'contest', { body });
     const { contestId, caseKey } = filed.json() as { contestId: string; caseKey: string };
+    // The first mail of the hour names the newest event, so it has to leave before the next one.
+    await expect.poll(() => subjectsTo(DPO)).toHaveLength(1);
     await rights.gpd.json(['contests', 'ask', contestId, '--question', QUESTION]);
     await expect.poll(() => subjectsTo(ANNA)).toHaveLength(1);
     await rights.call('/case/answer', { caseKey, answer: REPLY });
