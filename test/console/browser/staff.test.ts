@@ -24,9 +24,6 @@ const AUTHENTICATOR = {
   automaticPresenceSimulation: true,
 } as const;
 
-const formOf = (text: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(new URLSearchParams(text));
-
 describeInChromium('staff with a passkey', () => {
   let gpd: Gpd;
   let browser: Browser;
@@ -87,23 +84,8 @@ describeInChromium('staff with a passkey', () => {
     await page.getByRole('link', { name: 'Sign in again' }).click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
     if (SHOTS) await page.screenshot({ path: join(SHOTS, 'staff-sign-in.png') });
-    const [signInRequest] = await Promise.all([
-      page.waitForRequest((request) => request.url().endsWith('/console/passkey')),
-      page.getByRole('button', { name: 'Sign in with a passkey' }).click(),
-    ]);
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('link', { name: 'Rosa Reviewer' }).waitFor();
-
-    // A replayed answer is refused, from this browser and from a page of another site.
-    const cookies = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
-    const again = (origin: string) =>
-      ask(gpd.url, '/console/passkey', {
-        method: 'POST',
-        headers: { cookie: cookies, origin, 'content-type': 'application/x-www-form-urlencoded' },
-        body: signInRequest.postData() ?? '',
-      });
-    expect(formOf(signInRequest.postData() ?? '')['answer']).toContain('public-key');
-    expect((await again(base)).status).toBe(400);
-    expect((await again('https://evil.example')).status).toBe(403);
 
     await gpd.json(['staff', 'remove', 'Rosa Reviewer', '--yes']);
     await page.goto(`${base}/console`);
