@@ -30,6 +30,7 @@ describeInChromium('staff with a passkey', () => {
   let page: Page;
   let cdp: CDPSession;
   let base: string;
+  let authenticatorId: string;
 
   beforeAll(async () => {
     const port = await freePort();
@@ -41,7 +42,7 @@ describeInChromium('staff with a passkey', () => {
     page = await browser.newPage();
     cdp = await page.context().newCDPSession(page);
     await cdp.send('WebAuthn.enable');
-    await cdp.send('WebAuthn.addVirtualAuthenticator', { options: AUTHENTICATOR });
+    ({ authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options: AUTHENTICATOR }));
   });
   afterAll(async () => {
     await browser?.close();
@@ -69,6 +70,8 @@ describeInChromium('staff with a passkey', () => {
     const link = await invite('Rosa Reviewer', 'reviewer');
     await joinBy(first);
     await page.getByRole('heading', { name: 'This invitation is no longer valid' }).waitFor();
+    // That passkey exists all the same, and the authenticator would choose between two.
+    await cdp.send('WebAuthn.clearCredentials', { authenticatorId });
     await page.goto('about:blank');
     await page.goto(link);
     await page.getByRole('button', { name: 'Make a passkey' }).waitFor();
