@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MAX_BODY_BYTES } from '../src/body.ts';
 import { ConsentClient } from '../src/client.ts';
 import type { ConsentError } from '../src/errors.ts';
@@ -155,6 +155,24 @@ describe('the client', () => {
     for (const { cache, headers } of inits) {
       expect(cache).toBe('no-store');
       expect(new Headers(headers).get('cache-control')).toBe('no-store');
+    }
+  });
+
+  test('sets no cache mode where the host has none: an older workerd would refuse the call', async () => {
+    const mode = Object.getOwnPropertyDescriptor(Request.prototype, 'cache') as PropertyDescriptor;
+    Reflect.deleteProperty(Request.prototype, 'cache');
+    vi.resetModules();
+    try {
+      const { ConsentClient: Older } = await import('../src/client.ts');
+      const older: typeof fetch = async (_url, init) => {
+        if (init && 'cache' in init) throw new Error('not implemented');
+        return Response.json(GRANTED);
+      };
+      const client = new Older({ url: 'http://127.0.0.1:1', key: KEY, fetch: older });
+      await expect(client.isAllowed(CHECK)).resolves.toBe(true);
+    } finally {
+      Object.defineProperty(Request.prototype, 'cache', mode);
+      vi.resetModules();
     }
   });
 
