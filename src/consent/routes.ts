@@ -218,15 +218,16 @@ const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
 const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.listPurposes, ({ caller }) => purposesOf(deps, caller.kid)),
   json(ROUTES.savePurposes, async ({ caller, readBody }) => {
-    const { purposes } = await readBody();
-    return definePurposes(deps, deps.tenantOf(caller.kid), purposes, caller.key.id);
+    const { purposes, material } = await readBody();
+    const changes = purposes.map((purpose) => ({ ...purpose, material: purpose.material ?? material }));
+    return definePurposes(deps, deps.tenantOf(caller.kid), changes, caller.key.id);
   }),
   json(ROUTES.listPolicies, ({ caller }) => policiesOf(deps, caller.kid)),
   json(ROUTES.publishPolicy, async ({ caller, readBody }) => {
     const policy = await readBody();
     return publishNextPolicy(deps, deps.tenantOf(caller.kid), policy, caller.key.id);
   }),
-  json(ROUTES.getGpcSupport, () => ({ gpc: true as const, lastUpdate: '2026-11-23' })),
+  json(ROUTES.getGpcSupport, () => ({ gpc: true as const, lastUpdate: '2026-11-28' })),
   json(ROUTES.getBanner, ({ caller, query, headers }) => {
     const language = languageSchema.safeParse(query['lang'] ?? 'en');
     if (!language.success) {

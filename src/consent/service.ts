@@ -6,6 +6,8 @@ import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
+import { readEntries } from '../log/entries.ts';
+import { parseStored } from '../log/fold.ts';
 import { webhookRows } from '../notify/notify.ts';
 import type {
   ConsentWrite,
@@ -114,6 +116,22 @@ function checkTerms(tenant: Tenant, body: ConsentWrite): void {
   if (body.overGpc === true) unknown.push(...body.purposes.filter((id) => tenant.termsOf(id)?.gpc !== 'ask'));
   if (unknown.length > 0) throw new Refusal('unknown-purpose', { details: unknown });
   policyVersionOf(tenant, body.policyVersion);
+  for (const [purpose, seq] of Object.entries(body.definitions ?? {}))
+    if (!body.purposes.includes(purpose) || seq > (tenant.termsOf(purpose)?.definition ?? -1))
+      throw noSuchDefinition(purpose, seq);
+}
+
+const noSuchDefinition = (purpose: string, seq: number): Refusal =>
+  new Refusal('invalid-request', { details: [`definitions.${purpose}: entry ${seq} does not define it`] });
+
+/** Requires that the definitions in a write that are not the present ones are in the log. @throws {Refusal} */
+async function checkDefinitions({ database }: Deps, tenant: Tenant, body: ConsentWrite): Promise<void> {
+  for (const [purpose, seq] of Object.entries(body.definitions ?? {})) {
+    if (seq === tenant.termsOf(purpose)?.definition) continue;
+    const [stored] = await readEntries(database, tenant.kid, seq, 1);
+    const entry = stored?.seq === seq ? parseStored(stored.entry) : {};
+    if (entry.type !== 'purpose.defined' || entry.purpose !== purpose) throw noSuchDefinition(purpose, seq);
+  }
 }
 
 interface Choice extends Pick<WriteRequest, 'action' | 'body' | 'source'> {
@@ -127,13 +145,13 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   // The lifetime of a grant is one of the terms; a refusal needs no terms, and is always written.
   if (action === 'grant') requireTerms(tenant);
   checkTerms(tenant, body);
-  const { principalId, purposes, gpc, overGpc } = body;
+  const { principalId, purposes, gpc, overGpc, definitions } = body;
   const policyVersion = policyVersionOf(tenant, body.policyVersion);
   const now = clock();
   const principal = tenant.refOf(principalId);
   const entries = planWrite(
-    { action, purposes, policyVersion, gpc, overGpc, source, imported },
-    (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1 },
+    { action, purposes, policyVersion, gpc, overGpc, source, imported, definitions },
+    (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1, definition: null },
     now,
   );
   return appender.append({
@@ -256,6 +274,7 @@ async function history(
 
 export const createConsentService = (deps: Deps) => ({
   checkTerms,
+  checkDefinitions: (tenant: Tenant, body: ConsentWrite) => checkDefinitions(deps, tenant, body),
   check: (tenant: Tenant, request: ConsentCheck) => check(deps, tenant, request),
   checkAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => checkAll(deps, tenant, checks),
   decideAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => decideAll(deps, tenant, checks),
@@ -278,7 +297,7 @@ export type ConsentService = ReturnType<typeof createConsentService>;
 /** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
 
 interface FreshDeps {
-  readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms'>;
+  readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms' | 'checkDefinitions'>;
   /** @throws {TenantGone} */
   readonly tenantOf: (kid: string) => Tenant;
   /** Reads what changed in the database before this call. */
@@ -311,6 +330,7 @@ export function createFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
         await refresh();
         service.checkTerms(tenantOf(kid), body);
       }
+      await service.checkDefinitions(tenantOf(kid), body);
     },
   };
 }
