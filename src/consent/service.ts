@@ -17,7 +17,7 @@ import type {
   historyRequestSchema,
   WriteResponse,
 } from '../schema/consent.ts';
-import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/purposes.ts';
+import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
@@ -31,7 +31,7 @@ import {
 } from './plan-write.ts';
 import { openSession, readSession, type SessionDeps } from './sessions.ts';
 import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
-import { listHistory, listState } from './terms-store.ts';
+import { listHistory } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
@@ -233,18 +233,20 @@ async function previewImport(
   return requests.map((request) => refuseRecord(last, request) ?? 'recorded');
 }
 
-async function state(deps: Deps, tenant: Tenant, principalId: string) {
-  const rows = await listState(deps.database, tenant.kid, tenant.refOf(principalId));
-  const rowsByPurpose = new Map(rows.map((row) => [row.purpose, row]));
-  // Built in: nobody has to define it, and who agreed to it has to find it here.
-  const builtIn = rowsByPurpose.has(DEVICE_ATTESTATION) ? [attestationPurpose] : [];
-  const ids = new Set([...tenant.purposes, ...builtIn].map(({ id }) => id));
-  const checks = [...ids].map((id) => ({ principalId, purpose: id }));
-  const decisions = await checkAll(deps, tenant, checks);
-  const purposes = decisions.map((decision, i) => {
-    const purpose = checks[i]?.purpose ?? '';
-    const row = rowsByPurpose.get(purpose);
-    return { purpose, choice: row?.choice ?? null, at: iso(row?.at ?? null), ...decision };
+/** The choice and the decision about each purpose, of one snapshot. */
+async function state({ reader, clock }: Deps, tenant: Tenant, principalId: string) {
+  requireTerms(tenant);
+  const defined = tenant.purposes.map(({ id }) => id);
+  const ids = [...new Set([...defined, DEVICE_ATTESTATION])];
+  const states = await reader.readAll(ids.map((purpose) => queryOf(tenant, { principalId, purpose })));
+  const now = clock();
+  const purposes = states.flatMap((known, i) => {
+    const purpose = ids[i] ?? '';
+    const { event } = known;
+    // Built in: nobody has to define it, and a person who agreed to it has to find it here.
+    if (!event && !defined.includes(purpose)) return [];
+    const decision = toAnswer(decideConsent(purpose, known, tenant.rules, now));
+    return [{ purpose, choice: event?.choice ?? null, at: iso(event?.at ?? null), ...decision }];
   });
   return { principalId, purposes };
 }
