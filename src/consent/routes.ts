@@ -155,6 +155,12 @@ async function countBrowserWrite(
   if (action === 'grant') await charge(limits.key, caller.key.hash);
 }
 
+/** Owner of an Idempotency-Key. Every visitor has the key of the page: there it is the browser's principal, whose secret was shown. */
+function retryOwner(caller: Caller, principal: string): string {
+  if (caller.kind === 'session') return `session ${principal}`;
+  return caller.key.scope === 'publishable' ? `browser ${principal}` : caller.key.id;
+}
+
 /** 422 and 400 come before the question whose principal it is. */
 async function write(
   deps: ConsentRouteDeps,
@@ -173,11 +179,12 @@ async function write(
   requireBrowserPrincipal(caller, body);
   await countBrowserWrite(deps, action, call, body);
   const { principalSecret: _secret, ...publicBody } = body;
-  return deps.service.write(deps.tenantOf(caller.kid), {
+  const tenant = deps.tenantOf(caller.kid);
+  return deps.service.write(tenant, {
     action,
     body: heedSignal(caller, headers, publicBody),
     source: action === 'grant' ? await grantSource(deps, call, body) : sourceOf(caller),
-    caller: caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`,
+    caller: retryOwner(caller, tenant.refOf(body.principalId)),
     idempotencyKey,
   });
 }
