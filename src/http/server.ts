@@ -12,7 +12,7 @@ import type { TlsOptions } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { createSlotList } from '../lib/collections.ts';
 import { createUlid, type Random } from '../lib/crypto.ts';
-import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
+import type { ErrorCode } from '../lib/errors.ts';
 import type { AddressRange } from '../lib/ip.ts';
 import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
 import {
@@ -345,13 +345,11 @@ interface Newest {
 }
 
 function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
-  const body = JSON.stringify(errorBody(code));
+  const { status, headers, body } = errorReply(code, { connection: 'close', 'x-request-id': requestId });
   const head = [
-    `HTTP/1.1 ${ERRORS[code][0]} ${STATUS_CODES[ERRORS[code][0]]}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${Buffer.byteLength(body)}`,
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
