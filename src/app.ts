@@ -60,7 +60,8 @@ async function start(
     const extra = (await options.routers?.({ url: () => address.url, database })) ?? [];
     const { createPages } = await import('./app/pages.ts');
     const swept = () => upkeep.swept();
-    return createPages(server, lanes, { findDecision, notReady: notReadyReasons, swept }, extra);
+    const degraded = () => [...server.decryptor.degraded(), ...upkeep.degraded()];
+    return createPages(server, lanes, { findDecision, notReady: notReadyReasons, degraded, swept }, extra);
   })();
   pages.catch(options.onFatal);
   const http = createHttpServer({

@@ -5,6 +5,7 @@ import { OUTCOMES } from '../../attest/ceremony.ts';
 import type { BatchBegun } from '../../db/group-commit.ts';
 import { SECOND } from '../../lib/clock.ts';
 import { memoised } from '../../lib/collections.ts';
+import { JOB_RESULTS, type JobResult } from '../../lib/jobs.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import { readDoctorRecord } from '../doctor/record.ts';
 import type { Stock } from './stock-store.ts';
@@ -71,6 +72,12 @@ export function createMeters() {
     SIZES,
   );
   const depth = gauge('gpd_batch_waiting', 'Items that waited when the last batch began, by group.', 'group');
+  const job = counter(
+    'gpd_jobs_total',
+    'Runs of the jobs of housekeeping, by job and result.',
+    'job',
+    'result',
+  );
   const witnessed = ['cosigned', 'unreachable', 'refused', 'fork'];
   const cosigned = 'Answers of witnesses to checkpoints, by result.';
   const attested = 'Ceremonies of passkeys, by result.';
@@ -86,6 +93,10 @@ export function createMeters() {
     },
     check,
     cosigning: countBy('gpd_cosignatures_total', cosigned, 'result', witnessed),
+    /** The other results begin at 0, so that no series is missing before its first event. */
+    job(name: string, result: JobResult) {
+      for (const each of JOB_RESULTS) job(name, each).inc(each === result ? 1 : 0);
+    },
     attestation: countBy('gpd_attestations_total', attested, 'result', OUTCOMES),
     invalidState: () => invalid('').inc(),
     batch({ group, size: items, waiting }: BatchBegun) {

@@ -90,6 +90,7 @@ export async function startMetrics(
       },
     countCosigning: meters.cosigning,
     countAttestation: meters.attestation,
+    countJob: meters.job,
     async stop() {
       unsubscribe(BATCHES, onBatch);
       unsubscribe(STATE_INVALID, meters.invalidState);
