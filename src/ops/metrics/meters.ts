@@ -8,6 +8,7 @@ import { memoised } from '../../lib/collections.ts';
 import { JOB_RESULTS, type JobResult } from '../../lib/jobs.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import { readDoctorRecord } from '../doctor/record.ts';
+import { WRITE_FAULTS } from '../write-faults.ts';
 import type { Stock } from './stock-store.ts';
 
 /** The metrics that requests update. Labels come from closed sets: routes, statuses, reasons, classes, groups. */
@@ -80,6 +81,7 @@ export function createMeters() {
   );
   const witnessed = ['cosigned', 'unreachable', 'refused', 'fork'];
   const cosigned = 'Answers of witnesses to checkpoints, by result.';
+  const refused = 'Write transactions that the disk refused, by reason.';
   const attested = 'Ceremonies of passkeys, by result.';
   return {
     registry,
@@ -97,6 +99,7 @@ export function createMeters() {
     job(name: string, result: JobResult) {
       for (const each of JOB_RESULTS) job(name, each).inc(each === result ? 1 : 0);
     },
+    writeFault: countBy('gpd_write_faults_total', refused, 'reason', WRITE_FAULTS),
     attestation: countBy('gpd_attestations_total', attested, 'result', OUTCOMES),
     invalidState: () => invalid('').inc(),
     batch({ group, size: items, waiting }: BatchBegun) {
