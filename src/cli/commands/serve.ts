@@ -19,6 +19,8 @@ export function define(serve: Command): void {
 }
 
 const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
+/** Contract section 10: the process ends within 15 s, whatever hangs. What was answered is committed by then. */
+const STOP_WITHIN_MS = 14_000;
 /** Under `npm run demo`, both npm and the terminal send a signal for one Ctrl-C. */
 const DUPLICATE_SIGNAL_MS = 500;
 
@@ -86,6 +88,10 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
     supervisor.ready(app);
     const signal = await signalled;
     supervisor.stopping();
+    setTimeout(() => {
+      log.error({ event: 'stop-timed-out' });
+      process.exit(0);
+    }, STOP_WITHIN_MS).unref();
     log.info({ event: 'draining', signal });
     await app.stop();
     log.info({ event: 'stopped' });

@@ -66,10 +66,10 @@ const explainsDebugger = (otherRules: readonly Rule[]): boolean =>
   otherRules.every(({ withDebugger }) => withDebugger !== undefined) &&
   otherRules.some(({ withDebugger }) => withDebugger === 'usual');
 
-/** What a browser under another name leaves; a headless one empties its data (T10), and leaves none of these. */
+/** A browser under another name leaves one of these. A headless one empties its data (T10) and leaves none. */
 const NAMES_ANOTHER_SYSTEM = ['T2', 'T3', 'T4', 'T9'] as const;
 
-/** A remote desktop can be made smaller than its window, which is M1; beside any other rule M1 explains nothing. */
+/** A remote desktop can be made smaller than its window, which is M1; together with a third rule M1 explains nothing. */
 function isShrunkDesktop(otherRules: readonly Rule[]): boolean {
   const rest = otherRules.filter(({ fact }) => fact !== 'no-pointer');
   return rest.length === 1 && hasFired(rest, 'M1');

@@ -287,6 +287,25 @@ describe('Idempotency-Key', () => {
     expect(new Set(replies.map(({ text }) => text)).size).toBe(5);
   });
 
+  it('with a publishable key belongs to the browser: no stranger holds up a withdrawal by guessing it', async () => {
+    const [visitor, stranger] = [createBrowser(), createBrowser()].map((one) => ({
+      ...one,
+      purposes: [PURPOSE],
+    }));
+    await send('order-4711', visitor, api.keys.publishable);
+    for (const who of [stranger, visitor]) {
+      const reply = await send('order-4711-withdraw', who, api.keys.publishable, 'withdraw');
+      expect(reply.status).toBe(201);
+      const again = await send('order-4711-withdraw', who, api.keys.publishable, 'withdraw');
+      expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: reply.text });
+    }
+    expect(await api.check(visitor?.principalId ?? '')).toMatchObject({ reason: 'withdrawn' });
+    expectError(
+      await send('order-4711', { ...visitor, gpc: true }, api.keys.publishable),
+      'idempotency-conflict',
+    );
+  });
+
   it('stores no key as it was sent', async () => {
     const personalKey = 'order-erika@example.com';
     await send(personalKey, body('n'));
