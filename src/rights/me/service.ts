@@ -6,7 +6,7 @@ import { findSummary } from '../../ingest/summary-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { lockHead } from '../../log/entries.ts';
+import { withHead } from '../../log/head-queue.ts';
 import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
 import { type Dsar, type DsarDeps, exportDsar, readNotice } from '../dsar/service.ts';
@@ -114,9 +114,8 @@ async function linkToPrincipal(
   if (kid !== session.kid) throw new Refusal('unauthenticated');
   const { principal, principalId } = session;
   const now = clock();
-  const storedLink = await database.transaction(async (tx) => {
-    // An erasure takes this lock too, so that nobody links a decision while it is deleted.
-    await lockHead(tx, kid);
+  // An erasure takes this lock too, so that nobody links a decision while it is deleted.
+  const storedLink = await withHead(database, kid, async (tx) => {
     if (!(await decisionKey(tx, kid, requestId))) throw new Refusal('unauthenticated');
     const linked = await linkRequest(tx, { kid, requestId, principal, linkedAt: now });
     if (linked.principal !== principal) throw new Refusal('claimed-by-another');
