@@ -78,6 +78,8 @@ async function start(
     onFault: server.onFault,
     https: address.url.startsWith('https:'),
     tls: settings.tls,
+    maxConnections: config.max_connections,
+    answerTimeoutMs: config.answer_timeout * SECOND,
     onAnswered: server.metrics?.onAnswered,
   });
   await noteEpochs(server);
