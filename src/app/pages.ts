@@ -8,6 +8,7 @@ import { createConsole } from '../console/console-routes.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { apiCors, exactRouter, registerAll, type ServedRoute, sending } from '../http/register.ts';
 import { builtFiles, FIVE_MINUTES, sendBuilt } from '../http/reply.ts';
+import { limitRoutes } from '../http/route-limits.ts';
 import { type DecisionDeps, decisionRoutes } from '../ingest/decisions-routes.ts';
 import { createRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
@@ -21,7 +22,7 @@ import { createMeService } from '../rights/me/service.ts';
 import { openPresented } from '../rights/me/transparency.ts';
 import { createAuthenticator } from '../rights/oidc.ts';
 import { createOutcomeReporter } from '../rights/outcomes.ts';
-import { caseRoutes, outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
+import { caseRoutes, outcomeRoutes, privacyRoutes } from '../rights/routes.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { Services } from '../services.ts';
 import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
@@ -85,7 +86,7 @@ function createAttest({ services, monotonic, log, metrics, markerFor }: OpenServ
 }
 
 /** The services that only the routes of people's rights need. */
-function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFault }: OpenServer) {
+function createRightsPages({ services, knowsOrigin, markerFor, logFault }: OpenServer) {
   const { config, database, serverSecret, clock, random, tenants, rights } = services;
   const { api, contestTexts, eraser } = rights;
   const tenantOf = tenants.find;
@@ -101,7 +102,6 @@ function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFaul
     markNetwork,
   });
   return {
-    limiter: limiters.privacy,
     knowsOrigin,
     authenticate: createAuthenticator(config, clock, logFault('oidc-failed')),
     /** The places of all routes that send one. */
@@ -204,7 +204,7 @@ export function createPages(
   return createExpressApp({
     routers: [
       apiCors(rights.knowsOrigin),
-      privacyLimit(rights.limiter),
+      limitRoutes(server.limiters),
       myDataForms(rights),
       // Before the table: `/` of the demo leads to its tour.
       ...extra,
