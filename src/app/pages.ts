@@ -16,7 +16,7 @@ import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { createCaseService } from '../rights/contests/case-service.ts';
 import { readNotice } from '../rights/dsar/service.ts';
-import { createSendExport } from '../rights/export-routes.ts';
+import { createExportPlaces, createSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
 import { createMeService } from '../rights/me/service.ts';
 import { openPresented } from '../rights/me/transparency.ts';
@@ -92,6 +92,7 @@ function createRightsPages({ services, knowsOrigin, markerFor, logFault }: OpenS
   const tenantOf = tenants.find;
   const { contests } = api;
   const markNetwork = markerFor('gpd/cases/v1');
+  const takePlace = createExportPlaces();
   const cases = createCaseService({
     database,
     serverSecret,
@@ -104,8 +105,9 @@ function createRightsPages({ services, knowsOrigin, markerFor, logFault }: OpenS
   return {
     knowsOrigin,
     authenticate: createAuthenticator(config, clock, logFault('oidc-failed')),
-    /** The places of all routes that send one. */
-    sendExport: createSendExport(),
+    /** The places of all routes that read what an export has. */
+    takePlace,
+    sendExport: createSendExport(takePlace),
     cases,
     reportOutcome: createOutcomeReporter(database, clock, config.max_clock_skew * SECOND),
     me: createMeService({
