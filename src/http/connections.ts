@@ -52,21 +52,21 @@ export function createConnectionLimit(
   max: number,
   trustedProxies: readonly AddressRange[],
 ): (socket: Socket) => void {
-  const held = new Map<string, number>();
+  const connectionCounts = new Map<string, number>();
   return (socket) => {
     const address = parseAddress(socket.remoteAddress ?? '');
     if (!address || inRanges(address, trustedProxies)) return;
     const key = limitKey(address);
-    const count = held.get(key) ?? 0;
+    const count = connectionCounts.get(key) ?? 0;
     if (count >= max) {
       socket.destroy();
       return;
     }
-    held.set(key, count + 1);
+    connectionCounts.set(key, count + 1);
     socket.once('close', () => {
-      const left = (held.get(key) ?? 1) - 1;
-      if (left > 0) held.set(key, left);
-      else held.delete(key);
+      const remaining = (connectionCounts.get(key) ?? 1) - 1;
+      if (remaining > 0) connectionCounts.set(key, remaining);
+      else connectionCounts.delete(key);
     });
   };
 }

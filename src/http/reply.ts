@@ -132,7 +132,7 @@ export function builtOnce<Arguments extends readonly unknown[]>(
   return (name: string, ...rest: Arguments): Promise<BuiltFile> => {
     const cached = cache.get(name);
     if (cached) return cached;
-    const building = make(name, ...rest).then((made) => compressFile(Buffer.from(made)));
+    const building = make(name, ...rest).then((content) => compressFile(Buffer.from(content)));
     cache.set(name, building);
     building.catch(() => cache.delete(name));
     return building;

@@ -1,7 +1,7 @@
 import type { LimitName } from './route.ts';
 import type { SettingName } from './settings.ts';
 
-/** What the limits count; `docs/limits.md` is generated from this table and the table of routes. */
+/** The table of rate limits. `docs/limits.md` is generated from it and from the table of routes. */
 
 interface Limit {
   readonly settings: readonly SettingName[];

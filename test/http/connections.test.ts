@@ -38,7 +38,7 @@ describe('the connections of one address', () => {
     const refused = await openWire(gpd.port);
     refused.send(HEALTH);
     expect((await refused.closed).text).toBe('');
-    // Those that are open are still served.
+    // The open connections are still served.
     const [first, second] = wires;
     first?.send(HEALTH);
     await expect.poll(() => countAnswers(first?.received() ?? '')).toBe(2);

@@ -118,8 +118,8 @@ describe('a page that is equal for everyone', () => {
     const read = (headers: Record<string, string>) =>
       ask(gpd.url, path, { headers: { ...nextClient(), accept, ...headers } });
     const plain = await read({});
-    const sent = { ...nextClient(), accept, 'accept-encoding': 'gzip' };
-    const zipped = await fetch(gpd.url + path, { headers: sent });
+    const zippedHeaders = { ...nextClient(), accept, 'accept-encoding': 'gzip' };
+    const zipped = await fetch(gpd.url + path, { headers: zippedHeaders });
     expect([plain.status, zipped.status, zipped.headers.get('content-encoding')]).toEqual([200, 200, 'gzip']);
     expect(plain.headers['content-type']).toBe(`${accept}; charset=utf-8`);
     expect(await zipped.text()).toBe(plain.text);
