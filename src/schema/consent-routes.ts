@@ -26,7 +26,7 @@ const WRITE = {
   limit: 'consent-by-client',
   headers: {
     'idempotency-key': {
-      text: 'For 24 hours the same key with the same body is answered as before.',
+      text: 'For 24 hours the same key with the same body is answered as before. It belongs to the secret key, or to the principal of the session or browser.',
       schema: consent.idempotencyKeySchema,
     },
   },

@@ -41,6 +41,7 @@ function createApi() {
       newcomer: perMinute(1),
       anonymous: perMinute(1000),
     },
+    knowsOrigin: () => false,
   };
   return {
     looked,
