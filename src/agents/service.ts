@@ -136,8 +136,8 @@ async function refreshDue(cache: AgentCache): Promise<void> {
   for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
   const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
   // Some at a time: a strange site may wait with each answer until the deadline, and each is held in memory.
-  for (const some of chunksOf(due, REFRESHED_AT_ONCE))
-    await Promise.all(some.map((directory) => refreshDirectory(database, directory, clock, fetchOptions)));
+  for (const batch of chunksOf(due, REFRESHED_AT_ONCE))
+    await Promise.all(batch.map((directory) => refreshDirectory(database, directory, clock, fetchOptions)));
   if (due.length > 0) await reload(cache);
 }
 

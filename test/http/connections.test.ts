@@ -87,7 +87,7 @@ const PERIOD_MS = 50;
 const LARGE = Buffer.alloc(64 * 1024 * 1024);
 
 /** A server of Node with the deadline for readers. @returns a client that asked, and what is open */
-async function serve(answer: (response: ServerResponse) => void) {
+async function serve(answer: (response: ServerResponse) => unknown) {
   const server = createServer((_request, response) => {
     requireReader(response, PERIOD_MS);
     answer(response);
