@@ -17,6 +17,7 @@ import type { Tx } from '../contests/service.ts';
 import { type CleanDeps, createCleaner } from './clean.ts';
 import {
   consentCount,
+  decisionRefs,
   type ErasureTarget,
   erasesAny,
   isIncomplete,
@@ -152,7 +153,7 @@ interface StartedErasure {
 /** The first transaction. It reads on no other connection: that would wait for a second connection of the pool. */
 async function deleteRows(deps: Run, request: EraseRequest, receiptId: string): Promise<StartedErasure> {
   const { database, largeAbove = LARGE_ABOVE } = deps;
-  const target = rowTargetOf(request);
+  const target = rowTargetOf(deps, request);
   const receiptFacts = { receiptId, backups: await countBackups(database) };
   const size = await readTargetSize(database.read, target, largeAbove);
   const places = size && createAnchoredPlaces(target.kid, size.ids);
@@ -222,10 +223,10 @@ async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedB
   const { database, shouldContinue, tenantOf } = run;
   const { receiptId, kid } = erasure;
   if (!(await hasSteps(database, receiptId))) return erasure;
-  const rightsKey = tenantOf(kid)?.rightsKey;
+  const tenant = tenantOf(kid);
   // The rows of a removed tenant are deleted with it.
-  if (rightsKey === undefined) return erasure;
-  const requestRef = (id: string): string => rightsRef(rightsKey, 'request', id);
+  if (!tenant) return erasure;
+  const refs = decisionRefs(tenant, run.clock);
   for (
     let ids = await requestsLeft(database, erasure);
     ids.length > 0;
@@ -234,7 +235,7 @@ async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedB
     const places = await placesOf(database, kid, ids);
     const step = async (tx: Tx, requests: readonly string[]): Promise<number> => {
       await lockHead(tx, kid);
-      const erased = await eraseStep(tx, erasure, { requests, requestRef, places });
+      const erased = await eraseStep(tx, erasure, { ...refs, requests, places });
       await addStep(tx, receiptId, erased.counts);
       for (const id of erased.requests) deletedBytes?.requests.add(id);
       for (const bytes of erased.others) deletedBytes?.others.add(bytes);
@@ -365,9 +366,9 @@ function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredErasure)
   return { receiptId, tenant, subject, requestedBy, ...outcome };
 }
 
-function rowTargetOf({ tenant, target, keep }: EraseRequest): RowTarget {
+function rowTargetOf({ clock }: EraseDeps, { tenant, target, keep }: EraseRequest): RowTarget {
   const { principal: _, ...rows } = target;
-  return { ...rows, kid: tenant.kid, keep, requestRef: (id) => rightsRef(tenant.rightsKey, 'request', id) };
+  return { ...rows, kid: tenant.kid, keep, ...decisionRefs(tenant, clock) };
 }
 
 /** The evidence of a principal that is named is shredded; of one whose links go it is counted and stays. */
