@@ -230,7 +230,7 @@ describe('a grant that names the definition that was shown', () => {
     const banner = await api.get('/v1/consent/banner', api.keys.publishable, { origin: ORIGIN });
     const { purposes } = banner.json() as { purposes: { id: string; definition: { seq: number } }[] };
     const present = purposes.find((purpose) => purpose.id === id)?.definition;
-    expect(present).toMatchObject({ materialSince: present?.seq });
+    expect(present).toMatchObject({ outdatedUntil: Number(present?.seq) - 1 });
     const again = { ...body, definitions: { [id]: present?.seq } };
     await api.post('/v1/consent/grant', again, api.keys.publishable, { origin: ORIGIN });
     expect(await decisions(browser.principalId, id)).toMatchObject({ allowed: true });
