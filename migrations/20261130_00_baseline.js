@@ -210,6 +210,10 @@ async function createAudit(knex) {
     t.index(['kid', 'action', 'seq']);
     t.index(['kid', 'actor', 'seq']);
   });
+  // The register lists exports by their time.
+  await knex.raw(
+    "CREATE INDEX audit_log_exports ON audit_log (kid, at) WHERE action IN ('dsar.exported', 'dsar.staff-exported')",
+  );
 }
 
 // Webhooks and agents.
@@ -524,6 +528,7 @@ async function createContests(knex) {
     t.primary(['contest_id']);
     t.unique(['kid', 'request_id']);
     t.index(['kid', 'durable']);
+    t.index(['kid', 'filed_at']);
     t.index(['kid', 'case_network']);
     t.index(['kid', 'status', 'due_at', 'contest_id']);
     t.index(['kid', 'status', 'class', 'due_at', 'contest_id']);
@@ -554,6 +559,13 @@ async function createErasures(knex) {
   });
   // A repeated request of a person finds the receipt of the first.
   await knex.raw('CREATE INDEX erasures_subject ON erasures (kid, subject)');
+  // The references of a receipt, each with its receipt: durable, request, principal, and held for devices of which a hold kept rows.
+  await createKeyed(
+    knex,
+    `erasure_refs (kid text NOT NULL, ref text NOT NULL, kind text NOT NULL, receipt text NOT NULL,
+      PRIMARY KEY (kid, kind, ref, receipt))`,
+  );
+  await knex.raw('CREATE INDEX erasure_refs_receipt ON erasure_refs (receipt, kind)');
   // Requests that a large erasure still has to delete: those of a device up to this one, or one request (the device is empty then).
   await createKeyed(
     knex,

@@ -103,8 +103,6 @@ export interface AppendRequest {
   readonly isGrant: boolean;
   /** Compared with what is known under the lock of the log: an older record replaces nothing. */
   readonly imported?: ImportedRecord | undefined;
-  /** Keyed reference by which receipts of erasures name the principal; of an imported record alone. */
-  readonly subject?: string | undefined;
   readonly now: number;
   /** Makes the webhook events of an entry once its place is known; they are encrypted, because they may name a person. */
   readonly notify: (entry: PlacedEntry) => readonly Notification[];

@@ -22,7 +22,6 @@ import {
   FOREVER,
   fullReply,
   jsonReply,
-  type KnowsOrigin,
   preflightHeaders,
   sendBuilt,
   unavailable,
@@ -54,7 +53,6 @@ import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './ter
 export interface ConsentLaneDeps extends AuthorizeDeps {
   readonly check: (kid: string, request: ConsentCheck, isSecret: boolean) => Promise<DecisionAnswer>;
   readonly admission: ConcurrencyLimit;
-  readonly knowsOrigin: KnowsOrigin;
 }
 
 const { path, method, request: bodySchema } = ROUTES.checkConsent;

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { rightsRef } from '../audit/audit.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
@@ -172,7 +171,6 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
     gpc,
     isGrant: action === 'grant',
     imported,
-    subject: imported && rightsRef(tenant.rightsKey, 'principal', principal),
     now,
     // A webhook reports what happens, and this happened elsewhere.
     notify: ({ purpose, choice, seq, hash }) =>
@@ -231,7 +229,6 @@ async function previewImport(
       entries: [{ purpose: record.purpose }],
       isGrant: record.action === 'grant',
       imported: record,
-      subject: rightsRef(tenant.rightsKey, 'principal', principal),
       now: clock(),
     };
   });

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { writeAct } from '../audit/audit.ts';
 import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant, ConsentStateInvalid } from '../db/meta-store.ts';
-import { cellOf } from '../db/sql.ts';
+import { cellOf, requireNone } from '../db/sql.ts';
 import { type EntryDetail, impersonalEntry } from '../ledger/entries.ts';
 import type { Act } from '../lib/act.ts';
 import { sha256 } from '../lib/crypto.ts';
@@ -112,7 +112,10 @@ export function removePurpose(database: Database, tenant: TermsOf, id: string, b
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
     await requireTerms(tx, tenant);
-    if ((await tx('purposes').where({ kid, id }).delete()) === 0) return false;
+    const purpose = tx('purposes').where({ kid, id });
+    const deletedCount = (await purpose.clone().delete()) as unknown as number;
+    await requireNone(tx, purpose, `purpose ${id} is not removed`);
+    if (deletedCount === 0) return false;
     const head = { type: 'purpose.defined', at: by.at, purpose: id } as const;
     await appendOne(tx, kid, impersonalEntry(head, { id, removed: true }), stateMac);
     await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, removed: true });

@@ -54,6 +54,8 @@ export interface ServerDeps {
   /** Called when X-Forwarded-For comes from a peer that is not trusted. */
   readonly onUntrustedForwarded: () => void;
   readonly onFault: (requestId: string, error: unknown) => void;
+  /** Called after each answer 503. */
+  readonly onUnavailable?: (requestId: string) => void;
   /** The public origin is https: every answer sends HSTS. */
   readonly https: boolean;
   readonly tls: TlsOptions | null;
@@ -172,14 +174,15 @@ function createListener(deps: ServerDeps) {
     clientErrors.began(response);
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
+    const hotRequest = readFacts(deps, clientOf(request), request, target);
     const startedAt = deps.onAnswered ? performance.now() : 0;
     const removeOpen = open.add(response);
     response.once('close', () => {
       removeOpen();
       const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
       deps.onAnswered?.(path, status, (performance.now() - startedAt) / 1000);
+      if (status === 503) deps.onUnavailable?.(hotRequest.requestId);
     });
-    const hotRequest = readFacts(deps, clientOf(request), request, target);
     if (draining) response.setHeader('Connection', 'close');
     const refused = refusalOf(deps, request, target);
     if (refused) {

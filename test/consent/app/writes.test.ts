@@ -217,7 +217,8 @@ describe('Global Privacy Control', () => {
 const body = (principalId: string) => ({ principalId, purposes: [PURPOSE] });
 
 function send(key: string, fields: unknown, credential?: string, action: Action = 'grant'): Promise<Reply> {
-  const headers = { 'idempotency-key': key, origin: ORIGIN };
+  const inPage = credential === api.keys.publishable ? { origin: ORIGIN } : {};
+  const headers = { 'idempotency-key': key, ...inPage };
   return api.post(`/v1/consent/${action}`, fields, credential, headers);
 }
 
