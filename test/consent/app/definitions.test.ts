@@ -133,15 +133,14 @@ describe('a purpose that is defined in other words', () => {
 
 it('a bundle whose grant was about other words is refused where the ledger has to prove it', async () => {
   const ledgerApi = await startApi();
-  const { json } = ledgerApi.gpd;
-  await json(['tenants', 'set', KID, 'consent.basis=ledger']);
+  await ledgerApi.gpd.json(['tenants', 'set', KID, 'consent.basis=ledger']);
   const { publicKey } = (await ledgerApi.get(`/_fp/pubkey?kid=${KID}`, '')).json() as { publicKey: string };
   const target = { kid: KID, publicKey: Buffer.from(publicKey, 'base64') };
   const { seq, hash } = await ledgerApi.write('grant', { principalId: 'ida' });
   const consent = { purposes: [PURPOSE], gpc: false, principalId: 'ida', proof: { seq, hash } };
   const visit = () => post(ledgerApi.gpd.url, createBundle(target, { consent }));
   expectCore(await visit(), 'ok');
-  await json(['consent', 'purposes', 'set', KID, PURPOSE, '--title', 'Sell my health data']);
+  await ledgerApi.gpd.json(['consent', 'purposes', 'set', KID, PURPOSE, '--title', 'Sell my health data']);
   await vi.waitFor(async () => expectCore(await visit(), 'consent-missing'), SEEN_WITHIN);
   await ledgerApi.stop();
 });
