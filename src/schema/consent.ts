@@ -93,7 +93,7 @@ const purposeSchema = z.strictObject({
 /** False: the change asks nobody again, for instance because it corrects a typing error. */
 const materialSchema = z.boolean();
 
-export const purposeChangeSchema = purposeSchema.extend({ material: materialSchema.optional() });
+const purposeChangeSchema = purposeSchema.extend({ material: materialSchema.optional() });
 export const purposesRequestSchema = z.strictObject({
   purposes: z.array(purposeChangeSchema).min(1).max(100),
   /** The default for each purpose of this call. */

@@ -63,7 +63,7 @@ describe('an answer of a passkey', () => {
     const { cookie, answer } = await prepareSignIn(key);
     expect((await send(cookie, { answer }, 'https://evil.example')).status).toBe(403);
     const together = await Promise.all([1, 2, 3].map(() => send(cookie, { answer })));
-    expect(together.map(({ status }) => status).sort()).toEqual([303, 400, 400]);
+    expect(together.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 400, 400]);
     const later = await send(cookie, { answer });
     expect([later.status, cookiesOf(later.headers)]).toEqual([400, '']);
     const next = await prepareSignIn(key);
