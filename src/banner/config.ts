@@ -13,8 +13,8 @@ export interface Purpose {
   readonly definition: {
     /** The entry with these words; null: gpd wrote them. */
     readonly seq: number | null;
-    /** A choice of an earlier definition is asked again. */
-    readonly materialSince: number | null;
+    /** A choice of this definition or an earlier one is asked again. */
+    readonly outdatedUntil: number | null;
     /** A choice of this definition or an earlier one was made while `gpc` was `opt-out`. */
     readonly optOutUntil: number | null;
     /** The last one that was made while `gpc` was `ask`. */
@@ -34,11 +34,6 @@ export interface Config {
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-function isDefinition(value: unknown): value is Purpose['definition'] {
-  const { seq, materialSince, optOutUntil, askUntil } = (value ?? {}) as Record<string, unknown>;
-  return [seq, materialSince, optOutUntil, askUntil].every((place) => place === null || isCount(place));
-}
-
 function isPurpose(value: unknown): value is Purpose {
   const { id, title, description, gpc, ttlDays, definition } = (value ?? {}) as Record<string, unknown>;
   return (
@@ -47,7 +42,7 @@ function isPurpose(value: unknown): value is Purpose {
     isText(description) &&
     ['opt-out', 'ask', 'ignore'].includes(gpc as string) &&
     isCount(ttlDays) &&
-    isDefinition(definition)
+    Object.values(definition ?? { definition }).every((place) => place === null || isCount(place))
   );
 }
 

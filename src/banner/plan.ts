@@ -25,33 +25,27 @@ function actionFor(terms: Terms, purpose: Purpose, choice: ReturnType<Wants['get
   return status === 'granted' ? 'withdraw' : 'deny';
 }
 
-/** The definitions that a grant is about, so that it never counts for words that the person did not see. */
-const shownBy = ({ config }: Terms, ids: readonly string[]): Readonly<Record<string, number>> =>
-  Object.fromEntries(
-    config.purposes.flatMap(({ id, definition: { seq } }) =>
-      seq !== null && ids.includes(id) ? [[id, seq]] : [],
-    ),
-  );
-
 export function planWrites(terms: Terms, wants: Wants, createKey: () => string): readonly Write[] {
   const { config, gpc } = terms;
-  const common = { policyVersion: config.policy.version, gpc };
+  const writeOf = (action: Action, purposes: readonly Purpose[]): Write => ({
+    ...{ action, purposes: purposes.map(({ id }) => id), policyVersion: config.policy.version, gpc },
+    // A grant is about what was shown, and never counts for words that the person did not see.
+    ...(action === 'grant' && {
+      definitions: Object.fromEntries(
+        purposes.flatMap(({ id, definition: { seq } }) => (seq === null ? [] : [[id, seq]])),
+      ),
+    }),
+    key: createKey(),
+  });
   // One by one: the ledger accepts no other yes over the signal.
   const over = config.purposes
     .filter(({ id, gpc: policy }) => gpc && policy === 'ask' && wants.get(id) === 'over-gpc')
-    .map(
-      ({ id }): Write => ({
-        ...{ action: 'grant', purposes: [id], ...common, overGpc: true },
-        ...{ definitions: shownBy(terms, [id]), key: createKey() },
-      }),
-    );
+    .map((purpose): Write => ({ ...writeOf('grant', [purpose]), overGpc: true }));
   const plain = ACTIONS.flatMap((action) => {
-    const purposes = config.purposes
-      .filter((purpose) => actionFor(terms, purpose, wants.get(purpose.id)) === action)
-      .map(({ id }) => id);
-    if (purposes.length === 0) return [];
-    const shown = action === 'grant' && { definitions: shownBy(terms, purposes) };
-    return [{ action, purposes, ...common, ...shown, key: createKey() }];
+    const purposes = config.purposes.filter(
+      (purpose) => actionFor(terms, purpose, wants.get(purpose.id)) === action,
+    );
+    return purposes.length === 0 ? [] : [writeOf(action, purposes)];
   });
   return [...plain, ...over];
 }

@@ -23,19 +23,14 @@ export function choiceOf(record: ConsentRecord | null, id: string): Choice | und
   return record && Object.hasOwn(record.choices, id) ? record.choices[id] : undefined;
 }
 
-/** Is `chosen` at or before this entry? No definition comes before all entries. */
-const isUntil = (chosen: number | null, seq: number | null): boolean => seq !== null && (chosen ?? -1) <= seq;
-
-/** Were the words changed since the choice? The server decides the same (contract-2 section 22). */
-function isOutdated({ seq, materialSince }: Purpose['definition'], chosen: number | null): boolean {
-  if (seq === null) return chosen !== null;
-  return materialSince !== null && isUntil(chosen, materialSince - 1);
-}
+/** The server decides by the same places (contract-2 section 22). No definition comes before all entries. */
+const isUntil = (chosen: number | null, place: number | null): boolean =>
+  place !== null && (chosen ?? -1) <= place;
 
 /** The strictest GPC policy since the choice: a laxer one must not end an opt-out. */
 function strictestGpc({ gpc, definition }: Purpose, chosen: number | null): Purpose['gpc'] {
   if (gpc === 'opt-out' || isUntil(chosen, definition.optOutUntil)) return 'opt-out';
-  return gpc === 'ask' || isUntil(chosen, definition.askUntil) ? 'ask' : 'ignore';
+  return isUntil(chosen, definition.askUntil) ? 'ask' : gpc;
 }
 
 /** The order is the ledger's (contract section 7): a signal before a choice, an expiry before an outdated policy. */
@@ -45,7 +40,7 @@ export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose):
     if (!choice) return 'unasked';
     if (choice.until <= now || choice.at > now + LATEST_MS) return 'expired';
     const isOfOldPolicy = choice.version < config.policy.material;
-    return isOfOldPolicy || isOutdated(purpose.definition, choice.definition)
+    return isOfOldPolicy || isUntil(choice.definition, purpose.definition.outdatedUntil)
       ? 'policy-outdated'
       : choice.choice;
   })();

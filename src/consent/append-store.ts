@@ -381,19 +381,8 @@ async function saveState(tx: Transaction, kid: string, placed: readonly Placed[]
     const { purpose, choice } = entry;
     const { policyVersion, expiresAt, overGpc = false, source, definition = null } = entry.detail;
     const given = choice === 'granted' && source.startsWith('agent:') ? 'agent' : null;
-    const row = {
-      choice,
-      policyVersion,
-      expiresAt,
-      at,
-      seq,
-      hash,
-      overGpc,
-      given,
-      doubtSeq: null,
-      definition,
-    } as const;
-    const mac = stateMac.ofState(principal, purpose, row);
+    const newChoice = { choice, policyVersion, expiresAt, overGpc, given, definition } as const;
+    const mac = stateMac.ofState(principal, purpose, { ...newChoice, at, seq, hash, doubtSeq: null });
     const event = [choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, definition];
     rows.set(`${principal}|${purpose}`, [kid, principal, purpose, ...event, mac]);
   }

@@ -77,7 +77,7 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
       ttlDays: purpose.ttlDays,
       definition: {
         seq: purpose.definition,
-        materialSince: purpose.materialSince,
+        outdatedUntil: purpose.materialSince === null ? null : purpose.materialSince - 1,
         optOutUntil: purpose.optOutUntil,
         askUntil: purpose.askUntil,
       },

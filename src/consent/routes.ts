@@ -51,13 +51,16 @@ import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './ter
 /** POST /v1/consent/can-process: one keyed read between a request and its answer. */
 
 export interface ConsentLaneDeps extends AuthorizeDeps {
-  readonly check: (kid: string, request: ConsentCheck) => Promise<DecisionAnswer>;
+  readonly check: (kid: string, request: ConsentCheck, isSecret: boolean) => Promise<DecisionAnswer>;
   readonly admission: ConcurrencyLimit;
 }
 
 const { path, method, request: bodySchema } = ROUTES.checkConsent;
 const METHOD = method.toUpperCase();
 const ALLOW = allowedMethods(path).join(', ');
+
+/** Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20). */
+const isSecret = (caller: Caller): boolean => caller.kind === 'key' && caller.key.scope === 'secret';
 
 async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
   const { headers } = request;
@@ -73,7 +76,7 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   if (!body) throw new Refusal('payload-too-large', closing);
   if (deps.admission.isFull()) return fullReply();
   const consentRequest = parseBody(body, bodySchema);
-  return jsonReply(200, await deps.admission.admit(deps.check(caller.kid, consentRequest)));
+  return jsonReply(200, await deps.admission.admit(deps.check(caller.kid, consentRequest, isSecret(caller))));
 }
 
 function refused(thrown: unknown): HotReply {
@@ -197,13 +200,13 @@ const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
 const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.checkConsentBatch, async ({ caller, readBody }) => {
     const { checks } = await readBody();
-    const decisions = await deps.fresh.checkAll(caller.kid, checks);
+    const decisions = await deps.fresh.checkAll(caller.kid, checks, isSecret(caller));
     return { results: decisions.map((decision, i) => ({ id: checks[i]?.id ?? '', ...decision })) };
   }),
   json(ROUTES.getConsentState, async ({ caller, readBody }) => {
     const { principalId } = await readBody();
     requireOwnPrincipal(caller, principalId);
-    return deps.service.state(deps.tenantOf(caller.kid), principalId);
+    return deps.service.state(deps.tenantOf(caller.kid), principalId, isSecret(caller));
   }),
   json(ROUTES.listConsentHistory, async ({ caller, readBody }) => {
     const { principalId, ...page } = await readBody();

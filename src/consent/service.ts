@@ -56,9 +56,10 @@ const MIN_SEQ_WAIT_MS = 250;
 const MIN_SEQ_STEP_MS = 25;
 const HISTORY_PAGE = 50;
 
-function toAnswer(decision: ConsentDecision): DecisionAnswer {
+/** @param subject of the principal, where the caller may know it */
+function toAnswer(decision: ConsentDecision, subject?: string): DecisionAnswer {
   const { allowed, reason, proof, policyVersion, given } = decision;
-  return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given };
+  return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given, subject };
 }
 
 /** @throws {ConsentStateInvalid} */
@@ -70,14 +71,16 @@ function queryOf(tenant: Tenant, { principalId, purpose }: ConsentCheck): StateQ
   return { kid: tenant.kid, principal: tenant.refOf(principalId), purpose, mac: tenant.stateMac };
 }
 
-async function check({ reader, clock }: Deps, tenant: Tenant, request: ConsentCheck) {
+/** @param isSecret the caller has a secret key, and gets the principal's reference */
+async function check({ reader, clock }: Deps, tenant: Tenant, request: ConsentCheck, isSecret: boolean) {
   requireTerms(tenant);
   const query = queryOf(tenant, request);
   const { minSeq } = request;
   for (let waited = 0; ; waited += MIN_SEQ_STEP_MS) {
     const state = await reader.read(query);
     if (minSeq === undefined || state.head.seq >= minSeq) {
-      return toAnswer(decideConsent(request.purpose, state, tenant.rules, clock()));
+      const decision = decideConsent(request.purpose, state, tenant.rules, clock());
+      return toAnswer(decision, isSecret ? query.principal : undefined);
     }
     if (waited >= MIN_SEQ_WAIT_MS) throw new Unavailable('the log has not reached minSeq yet', 1);
     await sleep(MIN_SEQ_STEP_MS);
@@ -92,8 +95,12 @@ async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readon
   return states.map((state, i) => decideConsent(checks[i]?.purpose ?? '', state, tenant.rules, now));
 }
 
-const checkAll = async (deps: Deps, tenant: Tenant, checks: readonly ConsentCheck[]) =>
-  (await decideAll(deps, tenant, checks)).map(toAnswer);
+async function checkAll(deps: Deps, tenant: Tenant, checks: readonly ConsentCheck[], isSecret: boolean) {
+  const decisions = await decideAll(deps, tenant, checks);
+  return decisions.map((decision, i) =>
+    toAnswer(decision, isSecret ? tenant.refOf(checks[i]?.principalId ?? '') : undefined),
+  );
+}
 
 /** True when the principal ever made a choice. */
 const knows = ({ database }: Deps, tenant: Tenant, principalId: string) =>
@@ -231,7 +238,7 @@ async function previewImport(
 }
 
 /** The choice and the decision about each purpose, of one snapshot. */
-async function state({ reader, clock }: Deps, tenant: Tenant, principalId: string) {
+async function state({ reader, clock }: Deps, tenant: Tenant, principalId: string, isSecret: boolean) {
   requireTerms(tenant);
   const defined = tenant.purposes.map(({ id }) => id);
   const ids = [...new Set([...defined, DEVICE_ATTESTATION])];
@@ -245,7 +252,7 @@ async function state({ reader, clock }: Deps, tenant: Tenant, principalId: strin
     const decision = toAnswer(decideConsent(purpose, known, tenant.rules, now));
     return [{ purpose, choice: event?.choice ?? null, at: iso(event?.at ?? null), ...decision }];
   });
-  return { principalId, purposes };
+  return { principalId, subject: isSecret ? tenant.refOf(principalId) : undefined, purposes };
 }
 
 async function history(
@@ -274,15 +281,17 @@ async function history(
 export const createConsentService = (deps: Deps) => ({
   checkTerms,
   checkDefinitions: (tenant: Tenant, body: ConsentWrite) => checkDefinitions(deps, tenant, body),
-  check: (tenant: Tenant, request: ConsentCheck) => check(deps, tenant, request),
-  checkAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => checkAll(deps, tenant, checks),
+  check: (tenant: Tenant, request: ConsentCheck, isSecret = false) => check(deps, tenant, request, isSecret),
+  checkAll: (tenant: Tenant, checks: readonly ConsentCheck[], isSecret = false) =>
+    checkAll(deps, tenant, checks, isSecret),
   decideAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => decideAll(deps, tenant, checks),
   write: (tenant: Tenant, request: WriteRequest) => write(deps, tenant, request),
   importRecord: (tenant: Tenant, record: ConsentRecord) => importRecord(deps, tenant, record),
   previewImport: (tenant: Tenant, records: readonly ConsentRecord[], last: LastChoices) =>
     previewImport(deps, tenant, records, last),
   knows: (tenant: Tenant, principalId: string) => knows(deps, tenant, principalId),
-  state: (tenant: Tenant, principalId: string) => state(deps, tenant, principalId),
+  state: (tenant: Tenant, principalId: string, isSecret = false) =>
+    state(deps, tenant, principalId, isSecret),
   history: (tenant: Tenant, principalId: string, page: HistoryPage) =>
     history(deps, tenant, principalId, page),
   openSession: (tenant: Tenant, principalId: string, keyId: string) =>
@@ -313,11 +322,11 @@ export function createFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
     return ask();
   };
   return {
-    check: (kid: string, request: ConsentCheck) =>
-      twice(() => service.check(tenantOf(kid), request), isUnknown),
-    checkAll: (kid: string, checks: readonly ConsentCheck[]) =>
+    check: (kid: string, request: ConsentCheck, isSecret = false) =>
+      twice(() => service.check(tenantOf(kid), request, isSecret), isUnknown),
+    checkAll: (kid: string, checks: readonly ConsentCheck[], isSecret: boolean) =>
       twice(
-        () => service.checkAll(tenantOf(kid), checks),
+        () => service.checkAll(tenantOf(kid), checks, isSecret),
         (answers) => answers.some(isUnknown),
       ),
     /** @throws {Refusal} `unknown-purpose`, `invalid-request` */

@@ -35,7 +35,7 @@ export async function openSession(
   const { kid, since } = tenant;
   const principal = tenant.refOf(principalId);
   await insertSession(database, { hash, kid, principal, wrappedPrincipalId, expiresAt, keyId }, since);
-  return { token, principalId, expiresAt: isoTime(expiresAt) };
+  return { token, principalId, subject: principal, expiresAt: isoTime(expiresAt) };
 }
 
 export async function readSession(

@@ -1,3 +1,4 @@
+import { rightsRef } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { isoTime } from '../lib/clock.ts';
 import type { Tenant } from '../tenants/tenant.ts';
@@ -38,6 +39,7 @@ export function createDecisionFinder(database: Database, tenantOf: (kid: string)
       policyVersion: verdict.policyVersion,
       decidedAt: isoTime(verdict.decidedAt),
       restricted,
+      ref: rightsRef(tenant.rightsKey, 'request', requestId),
       ...(later !== null && { supersededBy: later }),
     };
   };

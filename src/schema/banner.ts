@@ -23,8 +23,8 @@ export const bannerResponseSchema = z.object({
       definition: z.object({
         /** The entry with these words; null: gpd wrote them. */
         seq: z.int().nullable(),
-        /** A choice of an earlier definition is asked again. */
-        materialSince: z.int().nullable(),
+        /** A choice of this definition or an earlier one is asked again. */
+        outdatedUntil: z.int().nullable(),
         /** A choice of this definition or an earlier one was made while `gpc` was `opt-out`. */
         optOutUntil: z.int().nullable(),
         /** The last one that was made while `gpc` was `ask`. */

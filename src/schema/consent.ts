@@ -82,7 +82,7 @@ const ONE_LINE = String.raw`^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202
 const oneLine = (min: number, max: number) =>
   text(min, max).refine(isOneLine, 'one line without control or bidi characters').meta({ pattern: ONE_LINE });
 
-export const purposeSchema = z.strictObject({
+const purposeSchema = z.strictObject({
   id: purposeIdSchema,
   title: oneLine(1, 200),
   description: oneLine(0, 2000).default(''),
@@ -92,11 +92,10 @@ export const purposeSchema = z.strictObject({
 });
 /** False: the change asks nobody again, for instance because it corrects a typing error. */
 const materialSchema = z.boolean();
+
+const purposeChangeSchema = purposeSchema.extend({ material: materialSchema.optional() });
 export const purposesRequestSchema = z.strictObject({
-  purposes: z
-    .array(purposeSchema.extend({ material: materialSchema.optional() }))
-    .min(1)
-    .max(100),
+  purposes: z.array(purposeChangeSchema).min(1).max(100),
   /** The default for each purpose of this call. */
   material: materialSchema.default(true),
 });
@@ -136,6 +135,8 @@ export const decisionSchema = z.object({
   policyVersion: z.int(),
   expiresAt: z.string().nullable(),
   given: givenSchema,
+  /** Keyed reference of the principal, which the event `subject.erased` names; to a secret key alone. */
+  subject: z.string().optional(),
 });
 export type DecisionAnswer = Answer<typeof decisionSchema>;
 
@@ -152,8 +153,9 @@ export type ConsentChoice = z.infer<typeof choiceSchema>;
 
 export const stateResponseSchema = z.object({
   principalId: z.string(),
+  subject: decisionSchema.shape.subject,
   purposes: z.array(
-    decisionSchema.extend({
+    decisionSchema.omit({ subject: true }).extend({
       purpose: z.string(),
       choice: choiceSchema.nullable(),
       at: z.string().nullable(),
@@ -220,6 +222,8 @@ export const publishedPolicySchema = policySchema.extend(entrySchema.shape);
 export const sessionResponseSchema = z.object({
   token: z.string(),
   principalId: z.string(),
+  /** Keyed reference of the principal, which the event `subject.erased` names. */
+  subject: z.string(),
   expiresAt: z.string(),
 });
 

@@ -87,6 +87,8 @@ export const decisionResponseSchema = ingestResponseSchema
     policyVersion: z.string(),
     decidedAt: z.string(),
     restricted: z.boolean(),
+    /** Keyed reference of this decision; the event `decision.erased` names it. */
+    ref: z.string(),
     /** A later decision of the same browser session, by more than the moment of load. */
     supersededBy: requestIdSchema.optional(),
   });

@@ -1,6 +1,7 @@
 /** Events that a webhook can be sent (contract 3.6, 6 and 7). */
 export const WEBHOOK_EVENTS = [
   'decision.recorded',
+  'decision.erased',
   'contest.filed',
   'contest.asked',
   'contest.answered',

@@ -90,16 +90,22 @@ describe('a purpose', () => {
   });
 
   it('in other words is asked again, and no laxer policy ends an opt-out, as the ledger decides', () => {
-    const places = fc.option(fc.integer({ min: 0, max: 6 }));
+    const place = fc.option(fc.integer({ min: 0, max: 6 }));
     fc.assert(
       fc.property(
-        fc.record({ seq: places, materialSince: places, optOutUntil: places, askUntil: places }),
-        fc.record({ gpc: fc.boolean(), overGpc: fc.boolean(), chosen: places }),
+        fc.record({ seq: fc.nat(6), outdatedUntil: place, optOutUntil: place, askUntil: place }),
+        fc.record({ gpc: fc.boolean(), overGpc: fc.boolean(), chosen: place }),
         fc.constantFrom('opt-out' as const, 'ask' as const, 'ignore' as const),
         (definition, { gpc, overGpc, chosen }, policy) => {
+          const { seq, outdatedUntil, ...places } = definition;
           const words = { ...createFirstPurpose(), gpc: policy };
           const rules = {
-            termsOf: () => ({ ...words, ...definition, definition: definition.seq }),
+            termsOf: () => ({
+              ...words,
+              ...places,
+              definition: seq,
+              materialSince: outdatedUntil === null ? null : outdatedUntil + 1,
+            }),
             ...{ currentVersion: 3, materialVersion: 2, deniesDoubted: false },
           };
           const about = { policyVersion: 3, expiresAt: NOW + 1, overGpc, given: null, doubtSeq: null };

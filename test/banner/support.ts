@@ -7,7 +7,7 @@ export const DAY = 86_400_000;
 export const AGENT = 'device-identification';
 
 export function createPurpose(over: Partial<Purpose> = {}): Purpose {
-  const definition = { seq: 1, materialSince: 1, optOutUntil: null, askUntil: null };
+  const definition = { seq: 1, outdatedUntil: 0, optOutUntil: null, askUntil: null };
   return {
     id: AGENT,
     title: 'Device',

@@ -17,6 +17,7 @@ import type { Tx } from '../contests/service.ts';
 import { type CleanDeps, createCleaner } from './clean.ts';
 import {
   consentCount,
+  decisionRefs,
   type ErasureTarget,
   erasesAny,
   hasFailed,
@@ -127,7 +128,7 @@ async function erase(
   receiptId: string,
   answerEarly: (receipt: ErasureReceipt) => void,
 ): Promise<ErasureReceipt> {
-  const target = rowTargetOf(request);
+  const target = rowTargetOf(run, request);
   const { erasure, deletedBytes } = await inTurn(run.database, target.kid, () =>
     deleteRows(run, request, target, receiptId),
   );
@@ -228,13 +229,12 @@ async function writeLine(deps: EraseDeps, erasure: StoredErasure): Promise<Store
 
 /** Deletes what a large erasure left to steps, as other nodes may do at the same time. @param deletedBytes takes what was deleted */
 async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedBytes) {
-  const { database, shouldContinue, tenantOf } = run;
+  const { database, shouldContinue, tenantOf, clock } = run;
   const { receiptId, kid } = erasure;
   if (!(await hasSteps(database, receiptId))) return erasure;
-  const rightsKey = tenantOf(kid)?.rightsKey;
+  const tenant = tenantOf(kid);
   // The rows of a removed tenant are deleted with it.
-  if (rightsKey === undefined) return erasure;
-  const requestRef = (id: string): string => rightsRef(rightsKey, 'request', id);
+  if (!tenant) return erasure;
   const turns: Database = {
     ...database,
     transaction: (work, options) => inTurn(database, kid, () => database.transaction(work, options)),
@@ -247,7 +247,7 @@ async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedB
     const places = await placesOf(database, kid, ids);
     const step = async (tx: Tx, requests: readonly string[]): Promise<number> => {
       await lockHead(tx, kid);
-      const erased = await eraseStep(tx, erasure, { requests, requestRef, places });
+      const erased = await eraseStep(tx, erasure, { ...decisionRefs(tenant, clock), requests, places });
       await addStep(tx, receiptId, erased.counts);
       for (const id of erased.requests) deletedBytes?.requests.add(id);
       for (const bytes of erased.others) deletedBytes?.others.add(bytes);
@@ -371,9 +371,9 @@ function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredErasure)
   return { receiptId, tenant, subject, requestedBy, ...outcome };
 }
 
-function rowTargetOf({ tenant, target, keep }: EraseRequest): RowTarget {
+function rowTargetOf({ clock }: EraseDeps, { tenant, target, keep }: EraseRequest): RowTarget {
   const { principal: _, ...rows } = target;
-  return { ...rows, kid: tenant.kid, keep, requestRef: (id) => rightsRef(tenant.rightsKey, 'request', id) };
+  return { ...rows, kid: tenant.kid, keep, ...decisionRefs(tenant, clock) };
 }
 
 /** The evidence of a principal that is named is shredded; of one whose links go it is counted and stays. */

@@ -1,6 +1,10 @@
 import type { z } from 'zod';
 import { rightsRef } from '../../audit/audit.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { webhookRows } from '../../notify/notify.ts';
+import type { OutboxEntry } from '../../notify/outbox.ts';
 import { ERASURE_SCOPES, type ErasureReceipt, type storedErasureSchema } from '../../schema/rights.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 
 /** Erasure (GDPR article 17, contract 6.4): what is deleted, what is kept and why, as a receipt that names nobody. */
 
@@ -41,6 +45,20 @@ export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string
   const person = principal?.ref ?? linksOf;
   if (person !== null) return rightsRef(rightsKey, 'principal', person);
   return rightsRef(rightsKey, 'request', requests[0] ?? 'nobody');
+}
+
+/** The keyed reference of each decision, and the events that name it once it is deleted (contract-2 section 20). */
+export function decisionRefs(tenant: Tenant, clock: Clock) {
+  const { kid, rightsKey } = tenant;
+  const requestRef = (requestId: string): string => rightsRef(rightsKey, 'request', requestId);
+  const erasedEvents = (requestId: string): readonly OutboxEntry[] => {
+    const event = { kid, principal: null, requestId: null, at: clock() };
+    return webhookRows(tenant, 'decision.erased', { ref: requestRef(requestId) }).map((row) => ({
+      ...row,
+      ...event,
+    }));
+  };
+  return { requestRef, erasedEvents };
 }
 
 /** Rows that an erasure keeps. */

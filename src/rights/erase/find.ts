@@ -4,6 +4,7 @@ import { hasRowLocks, pagesOf, whereAmong, whereOneOf } from '../../db/sql.ts';
 import { holdsOn } from '../../ingest/devices-store.ts';
 import { inChunks } from '../../lib/collections.ts';
 import { hourOfVerdict } from '../../log/anchors.ts';
+import type { OutboxEntry } from '../../notify/outbox.ts';
 import { tablesWhere } from '../person-map.ts';
 import { DEFENCE_BASIS, type ErasureTarget, type Keep } from './erasure.ts';
 
@@ -14,6 +15,8 @@ export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
   /** The keyed reference of a request. */
   readonly requestRef: (requestId: string) => string;
   readonly keep: Keep;
+  /** The webhook events of a deleted decision; optional. */
+  readonly erasedEvents?: (requestId: string) => readonly OutboxEntry[];
 }
 
 /** Ids by which the rows of an erasure are found. */

@@ -19,6 +19,7 @@ import {
   hourOfVerdict,
   keepCommitments,
 } from '../../log/anchors.ts';
+import { enqueue } from '../../notify/outbox.ts';
 import type { ContestRow } from '../contests/store.ts';
 import type { TableName } from '../person-map.ts';
 import { addCount, emptyTally, NOTHING, type Scope } from './erasure.ts';
@@ -156,10 +157,18 @@ export async function eraseStep(
   {
     requests,
     requestRef,
+    erasedEvents,
     places,
-  }: Pick<RowTarget, 'requests' | 'requestRef'> & { readonly places: AnchoredPlaces },
+  }: Pick<RowTarget, 'requests' | 'requestRef' | 'erasedEvents'> & { readonly places: AnchoredPlaces },
 ): Promise<Erased> {
-  const target: RowTarget = { ...NOTHING, kid, keep, requests, requestRef };
+  const target: RowTarget = {
+    ...NOTHING,
+    kid,
+    keep,
+    requests,
+    requestRef,
+    ...(erasedEvents && { erasedEvents }),
+  };
   const contests = await rowsNamed(tx, 'contests', target);
   const defendedIds = await defendedRequests(tx, target);
   const isDeleted = (id: string): boolean => !defendedIds.has(id);
@@ -216,7 +225,7 @@ const createWork = ({ kid }: RowTarget) => ({ kid, counts: emptyTally(), bytes: 
 const startCount = (db: Knex, target: RowTarget) => ({ ...createWork(target), mode: 'count', db }) as const;
 
 const startDeletion = (db: Knex.Transaction, target: RowTarget, places: AnchoredPlaces) =>
-  ({ ...createWork(target), mode: 'delete', db, places }) as const;
+  ({ ...createWork(target), mode: 'delete', db, places, erasedEvents: target.erasedEvents }) as const;
 
 /** The day comes first in the keys of the networks. */
 function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly string[]): Knex.QueryBuilder {
@@ -268,7 +277,7 @@ async function readDeletedBytes(
   table: TableName,
   rows: () => Knex.QueryBuilder,
 ): Promise<void> {
-  const { db, kid, places, bytes } = work;
+  const { db, kid, places, bytes, erasedEvents = () => [] } = work;
   if (table === 'contests') {
     for (const row of (await rows().select('case_hash', 'sealed')) as ContestRow[])
       for (const text of [row.case_hash, row.sealed?.slice(0, CIPHERTEXT_START)]) if (text) bytes.push(text);
@@ -277,6 +286,10 @@ async function readDeletedBytes(
   } else if (table === 'decisions') {
     const verdictRows = (await rows().select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];
     await keepCommitments(db, kid, verdictRows, places);
+    await enqueue(
+      db,
+      verdictRows.flatMap((row) => erasedEvents(row.request_id)),
+    );
   }
 }
 

@@ -9,6 +9,8 @@ import { readExport } from './support/naive-log.ts';
 const PURPOSES = '/v1/consent/purposes';
 const POLICIES = '/v1/consent/policies';
 
+const SUBJECT = expect.stringMatching(/^[\w-]{43}$/) as unknown;
+
 let api: Api;
 beforeAll(async () => {
   api = await startApi();
@@ -119,6 +121,7 @@ describe('policies', () => {
       policyVersion: 2,
       expiresAt: null,
       given: 'unknown',
+      subject: SUBJECT,
     });
     await ownApi.write('grant', { principalId: 'lou' });
     expect(await ownApi.check('lou')).toMatchObject({ allowed: true, policyVersion: 4 });

@@ -8,6 +8,8 @@ import { type Action, type Api, createBrowser, PURPOSE, startApi } from './suppo
 
 const DAY_MS = 86_400_000;
 
+const SUBJECT = expect.stringMatching(/^[\w-]{43}$/) as unknown;
+
 let api: Api;
 beforeAll(async () => {
   api = await startApi({
@@ -32,6 +34,7 @@ describe('a person who was never asked', () => {
       policyVersion: 0,
       expiresAt: null,
       given: 'unknown',
+      subject: SUBJECT,
     });
   });
 });
@@ -64,6 +67,7 @@ describe('grant, deny, withdraw', () => {
       policyVersion: 0,
       expiresAt: null,
       given: 'unknown',
+      subject: SUBJECT,
     });
     await api.write('grant', { principalId: 'ben' });
     expect(await api.check('ben')).toMatchObject({ allowed: true, reason: 'granted' });
@@ -131,6 +135,7 @@ describe('expiry', () => {
       policyVersion: 0,
       expiresAt: null,
       given: 'unknown',
+      subject: SUBJECT,
     });
     await api.write('grant', { principalId: 'gero', purposes: ['ads'] });
     expect(await api.check('gero', 'ads')).toMatchObject({ allowed: true });
@@ -147,6 +152,7 @@ describe('Global Privacy Control', () => {
       proof: { seq: entries[0]?.seq, hash: entries[0]?.hash },
       expiresAt: null,
       given: 'unknown',
+      subject: SUBJECT,
     });
     expect(await api.check('hanna', 'orders')).toMatchObject({ allowed: true, reason: 'granted' });
     await api.write('grant', body);

@@ -56,9 +56,10 @@ describe('GET /v1/decisions/{requestId}', () => {
     const reply = await find(answer.requestId, secretOf(`${KID} ${scope}`));
     expect(reply.status).toBe(200);
     const decision = heldDecisionSchema.strict().parse(reply.json());
-    const { rules, policyVersion, decidedAt, restricted, contestUrl, ...storedAnswer } = decision;
+    const { rules, policyVersion, decidedAt, restricted, ref, contestUrl, ...storedAnswer } = decision;
     expect(storedAnswer).toEqual(answer);
     expect(restricted).toBe(false);
+    expect(ref).toMatch(/^[\w-]{43}$/);
     expect(contestUrl).toBe(`${gpd.url}/my-data?kid=${KID}#contest`);
     expect(policyVersion).not.toBe('');
     expect(Date.parse(decidedAt)).toBeGreaterThanOrEqual(before);

@@ -12,7 +12,7 @@ import { erasuresFile } from '../../../src/rights/erase/erasure-log.ts';
 import { listHolds } from '../../../src/rights/erase/hold.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';
-import { principalRef } from '../../../src/tenants/tenant.ts';
+import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { initGpd } from '../../support/server.ts';
@@ -165,6 +165,16 @@ describe('an erasure of many visits', () => {
     };
     return { ...database, transaction, letGo };
   }
+
+  it('tells the webhooks of each deleted decision once', async () => {
+    const { dataDir, database, tenant } = await setUp(IDS);
+    const listening: Tenant = { ...tenant, webhooksFor: () => ['w'] };
+    const eraser = eraserOn(database, dataDir, Date.now, { ...PATIENT, tenantOf: () => listening });
+    await eraser.erase(requestOf(listening));
+    const rows = await database.read('webhook_outbox').where({ event: 'decision.erased' });
+    expect(rows).toHaveLength(IDS.length);
+    await database.close();
+  });
 
   it('is pending when it is answered, and the steps complete it', async () => {
     const { dataDir, database, tenant } = await setUp(IDS);

@@ -29,6 +29,7 @@ export interface Decision {
   readonly policyVersion: number;
   readonly expiresAt: string | null;
   readonly given: string;
+  readonly subject?: string;
 }
 
 export interface Written {
