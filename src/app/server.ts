@@ -18,6 +18,7 @@ import { createFaultLog, logInvalidStates, logRefusals } from '../ops/log.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
 import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
+import { createWriteWatch } from '../ops/write-faults.ts';
 import { TABLES } from '../rights/person-map.ts';
 import { createServices, type Services } from '../services.ts';
 import { createKeyFinder, createUnknownKeys } from '../tenants/key-finder-service.ts';
@@ -108,7 +109,9 @@ export async function openServer(
   const faults = createFaultLog(log);
   const { logFault } = faults;
   const monotonic = (): number => performance.now();
+  const writes = createWriteWatch({ log, monotonic });
   const services = await createServices(config, {
+    onWrite: writes.onWrite,
     clock: options.clock,
     random: poolRandom(randomBytes),
     onUnknownCommit: options.onFatal,
@@ -121,7 +124,10 @@ export async function openServer(
   stops.push(() => keyUse.flush().catch(logFault('key-use-lost')));
   removeLeftovers(config);
   const metrics = await startMetrics(services, sockets.metrics, faults);
-  if (metrics) stops.push(() => metrics.stop());
+  if (metrics) {
+    stops.push(() => metrics.stop());
+    writes.onCount(metrics.countWriteFault);
+  }
   const { decryptor, polling } = await followTenants(services, options, faults, stops);
   const agents = await followAgents(services, options, faults, stops);
   const saltOf = await followSalts(services, faults, stops);
@@ -139,6 +145,7 @@ export async function openServer(
     logFault,
     onFault: faults.onFault,
     metrics,
+    writes,
     sockets,
     monotonic,
     decryptor,

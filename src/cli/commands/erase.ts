@@ -28,7 +28,7 @@ import {
 
 export function define(erase: Command): void {
   erase
-    .option('--tenant <kid>', 'the tenant')
+    .option('--tenant <kid>', ONLY_KID_HELP, checkKid)
     .option('--visitor <id>', 'the visitorId of their device')
     .option('--request <id>', 'a requestId of theirs')
     .option('--principal <id>', 'their principalId: linked requests and the consent record')
@@ -160,9 +160,8 @@ async function erasePerson(
   context: CommandContext,
   options: TargetOptions & DestructiveFlags & Flags<'tenant'>,
 ): Promise<void> {
-  if (options.tenant === undefined) throw misused('missing --tenant <kid>');
-  const kid = checkKid(options.tenant);
   const body = targetBody(options);
+  const kid = await context.resolveKid(options.tenant, 'option --tenant');
   const by = await context.operator(kid);
   const { api } = (await context.services()).rights;
   const target = await api.findTarget(kid, body);

@@ -9,11 +9,11 @@ import { Refusal } from '../../lib/errors.ts';
 import { withHead } from '../../log/head-queue.ts';
 import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
-import { type Dsar, type DsarDeps, exportDsar, readNotice } from '../dsar/service.ts';
+import { type Dsar, type DsarDeps, exportDsar, readNotice, requireDsar } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase.ts';
 import { NOTHING } from '../erase/erasure.ts';
 import { linkRequest } from '../link-store.ts';
-import { reachOfRequests } from '../subject.ts';
+import { type Reach, reachOfRequests } from '../subject.ts';
 import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts';
 
 /** Acts that a browser may ask for with its transparency token (contract 3.5 and 6.1). */
@@ -72,14 +72,16 @@ async function forgetDevice({ database, eraser, clock }: MeDeps, opened: Opened)
 }
 
 /** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
-async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
-  const { database } = deps;
-  const { tenant, requestId } = opened;
+async function findReach({ database }: MeDeps, { tenant, requestId }: Opened): Promise<Reach> {
   const { kid } = tenant;
   const decision = await findDecision(database, kid, requestId);
   const requests = reachOfRequests(kid, await withLater(database, kid, requestId));
   const durable = isShared(decision) ? null : (decision?.verdict.durable ?? null);
-  return exportDsar(deps, { ...requests, durable }, actorOf(opened));
+  return { ...requests, durable };
+}
+
+async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
+  return exportDsar(deps, await findReach(deps, opened), actorOf(opened));
 }
 
 /** @throws {Refusal} `no-retained-data` */
@@ -141,6 +143,9 @@ export function createMeService(deps: MeDeps) {
       readNotice(deps.database, openPresentedToken(deps, presented).tenant),
     forget: async (presented: Presented) => forgetDevice(deps, openPresentedToken(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, openPresentedToken(deps, presented)),
+    /** Reads what an export has, without the audit row of one. */
+    look: async (presented: Presented) =>
+      requireDsar(deps, await findReach(deps, openPresentedToken(deps, presented))),
     view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),
     async contest(presented: Presented, network: string, filing: CaseFiling) {
       const { tenant, requestId } = openPresentedToken(deps, presented);
