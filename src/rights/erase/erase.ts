@@ -215,7 +215,7 @@ async function writeReceipt(tx: Tx, request: EraseRequest, deleted: ReceiptFacts
   };
   const earlier = inSteps || erases ? null : await earlierReceipt(tx, request, subject);
   if (earlier) return { erasure: { ...earlier, step: 'done' }, deletedBytes };
-  const leftRefs = deleted.leftDevices.map((left) => leftRef(rightsKey, left));
+  const leftRefs = deleted.leftDevices.map((device) => leftRef(rightsKey, device));
   await insertErasure(tx, erasure, leftRefs);
   const touchedScopes = erasure.scopes.filter(({ action }) => action !== 'none').map(({ scope }) => scope);
   const detail = { receiptId, scopes: touchedScopes };
