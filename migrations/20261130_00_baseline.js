@@ -559,7 +559,7 @@ async function createErasures(knex) {
   });
   // A repeated request of a person finds the receipt of the first.
   await knex.raw('CREATE INDEX erasures_subject ON erasures (kid, subject)');
-  // The references of a receipt, each with its receipt: durable, request, principal, and held for devices of which a hold kept rows.
+  // The references of a receipt, each with its receipt: durable, request, principal; held: a device of which a hold kept rows; left: a request with the device that stays.
   await createKeyed(
     knex,
     `erasure_refs (kid text NOT NULL, ref text NOT NULL, kind text NOT NULL, receipt text NOT NULL,

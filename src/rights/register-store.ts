@@ -57,7 +57,7 @@ const HELD = "SELECT 1 FROM erasure_refs h WHERE h.kind = 'held' AND h.receipt =
 const REST = `SELECT e.receipt_id FROM erasure_refs mine
   JOIN erasure_refs other ON other.kid = mine.kid AND other.kind = mine.kind AND other.ref = mine.ref
   JOIN erasures e ON e.receipt_id = other.receipt
-  WHERE mine.receipt = page.number AND mine.kind <> 'held' AND e.step = 'done' AND e.erased_at >= page.at
+  WHERE mine.receipt = page.number AND mine.kind NOT IN ('held', 'left') AND e.step = 'done' AND e.erased_at >= page.at
     AND NOT EXISTS (${HELD} e.receipt_id)
   ORDER BY e.erased_at LIMIT 1`;
 

@@ -1,6 +1,5 @@
-import { actorRef } from '../audit/audit.ts';
+import { actorRef, rightsRef } from '../audit/audit.ts';
 import type { Claimant } from '../auth/tokens.ts';
-import type { Database } from '../db/engine.ts';
 import { findDecision, tenantOfDecision } from '../ingest/decisions-store.ts';
 import type { Actor } from '../lib/act.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -18,7 +17,9 @@ import { createContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
 import { type DsarDeps, exportDsar, gatherDsar } from './dsar/service.ts';
 import { type EraseService, KEEP_NOTHING } from './erase/erase.ts';
-import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
+import { type ErasureTarget, leftRef, NOTHING, type Requester } from './erase/erasure.ts';
+import { storedIds } from './erase/find.ts';
+import { leftRefsOf } from './erase/receipts.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
 import type { Reach } from './subject.ts';
 
@@ -47,13 +48,27 @@ function principalOf({ tenantOf }: RightsApiDeps, kid: string, principalId: stri
   return tenant ? principalRef(tenant.principalKey, principalId) : null;
 }
 
-async function targetOfRequest(database: Database, kid: string, requestId: string): Promise<ErasureTarget> {
+/** Finds the device that an erasure of the principal left: only receipts that left one make it look through the devices. */
+async function findLeftDevice({ database, tenantOf }: RightsApiDeps, kid: string, requestId: string) {
+  const rightsKey = tenantOf(kid)?.rightsKey;
+  if (rightsKey === undefined) return null;
+  const refs = await leftRefsOf(database, kid, rightsRef(rightsKey, 'request', requestId));
+  if (refs.size === 0) return null;
+  for await (const durable of storedIds(database, kid, 'durable'))
+    if (refs.has(leftRef(rightsKey, { requestId, durable }))) return durable;
+  return null;
+}
+
+async function targetOfRequest(deps: RightsApiDeps, kid: string, requestId: string): Promise<ErasureTarget> {
+  const { database } = deps;
   const decision = await findDecision(database, kid, requestId);
   if (!decision) {
     const owner = await tenantOfDecision(database, requestId);
     if (owner !== null && owner !== kid) throw new Refusal('cross-tenant-denied');
     // A contest outlives its decision in the retention.
-    return (await isContested(database, kid, requestId)) ? { ...NOTHING, requests: [requestId] } : NOTHING;
+    if (await isContested(database, kid, requestId)) return { ...NOTHING, requests: [requestId] };
+    const leftDevice = await findLeftDevice(deps, kid, requestId);
+    return leftDevice === null ? NOTHING : { ...NOTHING, durables: [leftDevice] };
   }
   const { durable, needsAttestation } = decision.verdict;
   // A shared id may be other people's too: the request reaches only itself, and a caller who means the device names its visitorId.
@@ -70,7 +85,7 @@ async function findTarget(deps: RightsApiDeps, kid: string, body: EraseTargetBod
     if (!durableId.startsWith(prefix)) throw new Refusal('cross-tenant-denied');
     return { ...NOTHING, durables: [durableId.slice(prefix.length)] };
   }
-  if (requestId !== undefined) return targetOfRequest(database, kid, requestId);
+  if (requestId !== undefined) return targetOfRequest(deps, kid, requestId);
   if (visitorId !== undefined) {
     const durable = await durableOfVisitor(database, kid, visitorId);
     return durable === null ? NOTHING : { ...NOTHING, durables: [durable] };

@@ -4,7 +4,7 @@ import { countOpenings } from '../../consent/append-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { inPieces } from '../../db/purge.ts';
 import type { Actor } from '../../lib/act.ts';
-import { type Clock, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
+import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts';
 import { createUlid, type Random } from '../../lib/crypto.ts';
 import type { JobFault } from '../../lib/jobs.ts';
 import { createAnchoredPlaces } from '../../log/anchors.ts';
@@ -23,6 +23,7 @@ import {
   hasFailed,
   isIncomplete,
   type Keep,
+  leftRef,
   markComplete,
   markFailed,
   markPendingFiles,
@@ -36,7 +37,7 @@ import {
   withCopies,
 } from './erasure.ts';
 import { appendTombstone, type ErasureLogAccess } from './erasure-log.ts';
-import { type RowTarget, readTargetSize } from './find.ts';
+import { type LeftDevice, type RowTarget, readLeftDevices, readTargetSize } from './find.ts';
 import { countBackups } from './plan.ts';
 import {
   addStep,
@@ -44,6 +45,7 @@ import {
   findErasure,
   insertErasure,
   listErasures,
+  receiptOf,
   receiptOfRequest,
   type StoredErasure,
   saveErasureStep,
@@ -163,7 +165,8 @@ async function deleteRows(
   receiptId: string,
 ): Promise<StartedErasure> {
   const { database, largeAbove = LARGE_ABOVE } = deps;
-  const receiptFacts = { receiptId, backups: await countBackups(database) };
+  const leftDevices = await readLeftDevices(database.read, target);
+  const receiptFacts = { receiptId, leftDevices, backups: await countBackups(database) };
   const size = await readTargetSize(database.read, target, largeAbove);
   const places = size && createAnchoredPlaces(target.kid, size.ids);
   await places?.prepare(database.read, size?.hours ?? []);
@@ -179,6 +182,7 @@ async function deleteRows(
 interface ReceiptFacts {
   readonly receiptId: string;
   readonly now: number;
+  readonly leftDevices: readonly LeftDevice[];
   /** Number of backups that the receipt names. */
   readonly backups: number;
   readonly rows: Erased;
@@ -212,7 +216,8 @@ async function writeReceipt(tx: Tx, request: EraseRequest, deleted: ReceiptFacts
   };
   const earlier = inSteps || erases ? null : await earlierReceipt(tx, request, subject);
   if (earlier) return { erasure: { ...earlier, step: 'done' }, deletedBytes };
-  await insertErasure(tx, erasure);
+  const leftRefs = deleted.leftDevices.map((device) => leftRef(rightsKey, device));
+  await insertErasure(tx, erasure, leftRefs);
   const touchedScopes = erasure.scopes.filter(({ action }) => action !== 'none').map(({ scope }) => scope);
   const detail = { receiptId, scopes: touchedScopes };
   await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });
@@ -364,12 +369,6 @@ export const eraseOwn =
       actor: { role: 'subject', ref: rightsRef(tenant.rightsKey, 'principal', principal) },
       keep: KEEP_NOTHING,
     });
-
-function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredErasure): ErasureReceipt {
-  const { receiptId, subject, requestedBy } = erasure;
-  const outcome = { erasedAt: isoTime(erasedAt), scopes, incomplete: isIncomplete(scopes) };
-  return { receiptId, tenant, subject, requestedBy, ...outcome };
-}
 
 function rowTargetOf({ clock }: EraseDeps, { tenant, target, keep }: EraseRequest): RowTarget {
   const { principal: _, ...rows } = target;

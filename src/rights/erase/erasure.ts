@@ -38,6 +38,12 @@ export function refsOf(
   return [...durables.map(of('durable')), ...requests.map(of('request')), ...person];
 }
 
+/** The reference of a request with its device: neither leads to the other without both. */
+export const leftRef = (
+  rightsKey: Uint8Array,
+  { requestId, durable }: { readonly requestId: string; readonly durable: string },
+): string => rightsRef(rightsKey, 'durable', `${requestId}|${durable}`);
+
 /** One reference for the receipt, whatever named the subject. */
 export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string {
   const { principal, durables, requests, linksOf } = target;
@@ -69,6 +75,9 @@ export interface Keep {
 }
 
 export const DEFENCE_BASIS = 'GDPR Art. 17(3)(e): defence of legal claims';
+/** An erasure of a principal names requests: their device may be other people's too. */
+export const DEVICE_BASIS =
+  'about a linked device, which others may use too; erase it by one of its requestIds or its visitorId';
 const CONSENT_BASIS = 'GDPR Art. 7(1): proof of consent; erased in the person’s own session or by a dpo';
 const BACKUP_BASIS = 'encrypted; a restore applies this erasure again before the server listens';
 
@@ -169,7 +178,7 @@ export function isIncomplete(scopes: readonly ScopeResult[]): boolean {
 
 /** Rows that a legal hold kept: its basis is not one that gpd writes. */
 const isHeld = ({ action, basis = DEFENCE_BASIS }: ScopeResult): boolean =>
-  action === 'retained' && ![DEFENCE_BASIS, CONSENT_BASIS, BACKUP_BASIS].includes(basis);
+  action === 'retained' && ![DEFENCE_BASIS, DEVICE_BASIS, CONSENT_BASIS, BACKUP_BASIS].includes(basis);
 
 export const heldRows = (scopes: readonly ScopeResult[]): number =>
   scopes.reduce((sum, result) => sum + (isHeld(result) ? result.count : 0), 0);

@@ -2,11 +2,13 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { hasRowLocks, pagesOf, whereAmong, whereOneOf } from '../../db/sql.ts';
 import { holdsOn } from '../../ingest/devices-store.ts';
+import type { Verdict } from '../../ingest/verdict/verdict.ts';
 import { inChunks } from '../../lib/collections.ts';
+import { tryOr } from '../../lib/errors.ts';
 import { hourOfVerdict } from '../../log/anchors.ts';
 import type { OutboxEntry } from '../../notify/outbox.ts';
 import { tablesWhere } from '../person-map.ts';
-import { DEFENCE_BASIS, type ErasureTarget, type Keep } from './erasure.ts';
+import { DEFENCE_BASIS, DEVICE_BASIS, type ErasureTarget, type Keep } from './erasure.ts';
 
 /** Finds the requests and devices of an erasure, the part of them that is kept, and the ids that the tables of a tenant have. */
 
@@ -180,10 +182,44 @@ export async function readSubject(db: Knex, target: RowTarget, { large = false }
     placeId('devices', durable, durable);
     placeId('indexed', durable, durable, defended.has(durable));
   }
+  if (target.linksOf !== null)
+    for (const durable of devices)
+      if (!durables.includes(durable)) {
+        const ofDevice = keptIds.get(DEVICE_BASIS) ?? noIds();
+        keptIds.set(DEVICE_BASIS, ofDevice);
+        ofDevice.devices.push(durable);
+        ofDevice.indexed.push(durable);
+      }
   for (const durable of new Set(overrides.map((row) => row.durable)))
     if (durable !== null) placeId('overridden', durable, durable, keep.override);
   return { deletedIds, keptIds, heldDevices: [...holds.keys()] };
 }
+
+/** A request that an erasure of its principal deletes, and the device that it leaves. */
+export interface LeftDevice {
+  readonly requestId: string;
+  readonly durable: string;
+}
+
+/** Reads the devices that only the linked requests of a principal lead to. A shared id may be other people's: no request leads to it. */
+export async function readLeftDevices(
+  db: Knex,
+  { kid, durables, requests, linksOf }: RowTarget,
+): Promise<readonly LeftDevice[]> {
+  const leftDevices: LeftDevice[] = [];
+  if (linksOf === null) return leftDevices;
+  await inChunks(requests, async (ids) => {
+    const rows = whereAmong(db('decisions').where({ kid }), db, 'request_id', ids).whereNotNull('durable');
+    for (const row of (await rows.select('request_id', 'durable', 'verdict')) as VerdictRow[]) {
+      const { request_id: requestId, durable } = row;
+      const isShared = tryOr(() => (JSON.parse(row.verdict) as Verdict).needsAttestation, true);
+      if (!isShared && !durables.includes(durable)) leftDevices.push({ requestId, durable });
+    }
+  });
+  return leftDevices;
+}
+
+type VerdictRow = Readonly<Record<'request_id' | 'durable' | 'verdict', string>>;
 
 /** Tables of a device, read by an index. */
 const OF_DEVICES = tablesWhere(

@@ -1,12 +1,14 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { type Bindings, insertMany, toColumns, whereAmong } from '../../db/sql.ts';
+import { isoTime } from '../../lib/clock.ts';
 import { inChunks } from '../../lib/collections.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
 import {
   addStepCounts,
   type ErasureRef,
   heldRows,
+  isIncomplete,
   type Keep,
   type ScopeResult,
   type Tally,
@@ -70,6 +72,12 @@ function rowToErasure(row: Row): StoredErasure {
   }
 }
 
+export function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredErasure): ErasureReceipt {
+  const { receiptId, subject, requestedBy } = erasure;
+  const outcome = { erasedAt: isoTime(erasedAt), scopes, incomplete: isIncomplete(scopes) };
+  return { receiptId, tenant, subject, requestedBy, ...outcome };
+}
+
 /** One that is damaged hides no other. */
 function rowsToErasures(rowsFound: readonly Row[]) {
   const erasures: StoredErasure[] = [];
@@ -85,7 +93,12 @@ function rowsToErasures(rowsFound: readonly Row[]) {
   return { erasures, unreadable };
 }
 
-export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
+/** @param leftRefs keyed references of pairs of a request and the device that the erasure leaves */
+export async function insertErasure(
+  tx: Knex.Transaction,
+  erasure: StoredErasure,
+  leftRefs: readonly string[] = [],
+): Promise<void> {
   const { scopes, refs, keep, doneAt, held: heldRefs, ...rest } = erasure;
   const texts = {
     scopes: JSON.stringify(scopes),
@@ -94,7 +107,8 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
   await tx('erasures').insert(toColumns({ ...rest, ...texts }));
   const { kid, receiptId } = erasure;
   const keptDevices = heldRows(scopes) > 0 ? (heldRefs ?? []) : [];
-  const refRows = [...refs, ...keptDevices.map((ref) => ({ kind: 'held', ref }))];
+  const leftRows = leftRefs.map((ref) => ({ kind: 'left', ref }));
+  const refRows = [...refs, ...leftRows, ...keptDevices.map((ref) => ({ kind: 'held', ref }))];
   await insertMany(
     tx,
     'INSERT INTO erasure_refs (kid, ref, kind, receipt)',
@@ -125,6 +139,14 @@ export async function receiptOfRequest(
     .orderBy(NEWEST)
     .first<Row | undefined>();
   return row ? rowToErasure(row) : null;
+}
+
+/** @returns the references of the pairs of receipts that name this request */
+export async function leftRefsOf({ read }: Database, kid: string, requestRef: string) {
+  const pairs = read('erasure_refs as named')
+    .join('erasure_refs as pair', 'pair.receipt', 'named.receipt')
+    .where({ 'named.kid': kid, 'named.kind': 'request', 'named.ref': requestRef, 'pair.kind': 'left' });
+  return new Set((await pairs.pluck('pair.ref')) as string[]);
 }
 
 interface NextStep extends Pick<StoredErasure, 'step' | 'doneAt'> {
