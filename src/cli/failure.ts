@@ -1,5 +1,6 @@
 import { ConfigError } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
+import { LinkFound } from '../db/files.ts';
 import { UnknownSchema } from '../db/migrate.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
@@ -68,7 +69,12 @@ export function commandFailureOf(error: unknown): CommandFailed {
   const fault = fileFailure(error);
   if (fault) return fault;
   // Exit code 78 stops systemd from starting the unit again, which would not help here.
-  if (error instanceof ConfigError || error instanceof UnknownSchema || error instanceof SqliteUnloadable)
+  if (
+    error instanceof LinkFound ||
+    error instanceof ConfigError ||
+    error instanceof UnknownSchema ||
+    error instanceof SqliteUnloadable
+  )
     return new CommandFailed('badConfig', error.message);
   if (error instanceof OutcomeUnknown) return failed(`${error.message}; check before you repeat it`);
   if (error instanceof Unavailable)

@@ -1,7 +1,7 @@
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
-import { syncPath, writePrivate } from '../db/files.ts';
+import { refuseLink, syncPath, writePrivate } from '../db/files.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
 
@@ -83,6 +83,7 @@ export function readMasterKeyFile(path: string): Buffer {
 
 /** @throws {Error} if the file already exists */
 export function writeMasterKeyFile(path: string, key: Uint8Array): void {
+  refuseLink(path);
   writePrivate(path, formatMasterKey(key), (temporary) => linkSync(temporary, path));
 }
 

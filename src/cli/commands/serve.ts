@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
-import { readServiceManager } from '../../config.ts';
+import { ConfigError, readServiceManager } from '../../config.ts';
 import { createLogger, describeFault } from '../../ops/log.ts';
 import type { AppOptions } from '../../ops/running.ts';
 import { createSupervisor } from '../../ops/systemd/supervisor.ts';
@@ -52,6 +52,9 @@ async function prepare(
   { log, sockets }: Pick<AppOptions, 'log' | 'sockets'>,
 ) {
   const config = configFor(flags);
+  const { isSetupUnfinished } = await import('../../ops/setup-service.ts');
+  if (setup !== true && isSetupUnfinished(config))
+    throw new ConfigError(`the setup of ${config.data_dir} was interrupted: repeat \`gpd serve --setup\``);
   if (setup !== true) return { config };
   const { runSetup } = await import('../../ops/setup.ts');
   return runSetup(config, {
