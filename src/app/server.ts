@@ -20,7 +20,7 @@ import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
 import { createWriteWatch } from '../ops/write-faults.ts';
 import { createServices, type Services } from '../services.ts';
 import { createKeyFinder, createUnknownKeys } from '../tenants/key-finder-service.ts';
-import { readMasterKey } from '../tenants/master-key-files.ts';
+import { masterKeyPath, readMasterKey, requireRandomKey } from '../tenants/master-key-files.ts';
 import { startPolling } from './poll.ts';
 
 /** Stops one thing that was started; the last that was started stops first. */
@@ -118,6 +118,7 @@ export async function openServer(
   });
   const { database, serverSecret, tenants, keyUse, clock } = services;
   stops.push(() => database.close());
+  requireRandomKey(masterKeyPath(config), readMasterKey(config));
   stops.push(() => keyUse.flush().catch(logFault('key-use-lost')));
   removeLeftovers(config);
   const metrics = await startMetrics(services, sockets.metrics, faults);

@@ -32,6 +32,10 @@ const FILE_FAULTS: readonly (readonly [RegExp, ExitName, string])[] = [
   ],
 ];
 
+/** A start that is repeated would not help: `gpd serve` ends with 78. */
+export const isDamaged = (thrown: unknown): boolean =>
+  /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(driverError(thrown)));
+
 function fileFailure(thrown: unknown): CommandFailed | null {
   const code = errorCode(driverError(thrown));
   const [, exit, reason] = FILE_FAULTS.find(([pattern]) => pattern.test(code)) ?? [];

@@ -2,7 +2,7 @@ import { existsSync, linkSync, readdirSync, readFileSync, renameSync } from 'nod
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
 import { refuseLink, syncPath, writePrivate } from '../db/files.ts';
-import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
+import { formatMasterKey, isPredictable, parseMasterKey } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
 
 /**
@@ -79,6 +79,14 @@ export function readMasterKeyFile(path: string): Buffer {
   if (!key)
     throw new ConfigError(`the master key ${path} is not a master key: it holds 32 bytes, or their base64`);
   return key;
+}
+
+/** @throws {ConfigError} for a key that anybody guesses: 32 zeros, for instance */
+export function requireRandomKey(path: string, key: Uint8Array): void {
+  if (isPredictable(key))
+    throw new ConfigError(
+      `the master key ${path} is not random: write 32 random bytes, for instance openssl rand -base64 32`,
+    );
 }
 
 /** @throws {Error} if the file already exists */

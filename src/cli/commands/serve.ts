@@ -5,7 +5,7 @@ import { createLogger, describeFault } from '../../ops/log.ts';
 import type { AppOptions } from '../../ops/running.ts';
 import { createSupervisor } from '../../ops/systemd/supervisor.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
-import { endWithError } from '../failure.ts';
+import { commandFailureOf, endWithError, isDamaged } from '../failure.ts';
 import type { Flags } from '../input.ts';
 import { io, print, printLine, wantsJson } from '../io.ts';
 
@@ -99,7 +99,7 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
     log.info({ event: 'stopped' });
     await supervisor.close();
   } catch (error) {
-    endWithError(error);
+    endWithError(isDamaged(error) ? new ConfigError(commandFailureOf(error).message) : error);
     await supervisor.close();
     io().leave();
   }
