@@ -157,7 +157,7 @@ export async function openServer(
     knowsOrigin: (origin: string): boolean => {
       const isKnownOrigin = tenants.knowsOrigin(origin);
       // The pages of gpd itself name no origin of a tenant.
-      if (!isKnownOrigin && origin !== address.url) noteRefusal('unknown-origin');
+      if (!isKnownOrigin && origin !== address.url) noteRefusal('unknown-origin', origin);
       return isKnownOrigin;
     },
     views: fileURLToPath(new URL('../../views', import.meta.url)),

@@ -16,6 +16,7 @@ import {
   corsHeaders,
   INGEST_CORS,
   type KnowsOrigin,
+  keyPrefix,
   noteRefusal,
   open,
   preflightHeaders,
@@ -185,15 +186,16 @@ export async function authorize(
   const caller = token === null ? null : await identify(deps, token, limitKey, clientLimit.spent(limitKey));
   const browser = caller !== null && isBrowser(caller);
   if (token !== null && (!caller || browser)) await charge(clientLimit.charge, limitKey);
-  if (token !== null && !caller) noteRefusal('unknown-key');
+  if (token !== null && !caller) noteRefusal('unknown-key', keyPrefix(token));
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
   const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
+  const keyId = caller.kind === 'key' ? caller.key.id : '';
   if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
   // Browsers send Sec-Fetch-Site and no script can set or remove it (W3C Fetch Metadata); backends never send
   // it.
   const inPage = headers['sec-fetch-site'] !== undefined;
   if (inPage && caller.kind === 'key' && !browser) {
-    noteRefusal('secret-key-in-page');
+    noteRefusal('secret-key-in-page', keyId);
     throw new Refusal('secret-key-in-page');
   }
   if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
