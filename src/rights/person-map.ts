@@ -146,13 +146,15 @@ export const SUBJECT_DATA = {
     tenant: 'emptied',
   },
   erasures: { ...COUNTED, key: ['receipt_id'] },
+  erasure_refs: { ...COUNTED, key: ['kid', 'kind', 'ref', 'receipt'] },
   console_drafts: {
     ...COUNTED,
     key: ['kid', 'actor', 'contest_id', 'kind'],
     with: 'contests',
     expires: ['act', 'time'],
   },
-  staff: { ...SETTING, key: ['kid', 'id'] },
+  // The name of removed staff expires; the row stays for the restore of an older backup.
+  staff: { ...SETTING, key: ['kid', 'id'], expires: ['act', 'time'] },
   console_sessions: { ...SETTING, key: ['hash'], expires: ['act', 'time'] },
 
   nonces: { ...NOBODY, key: ['kid', 'nonce'], expires: ['time'], tenant: 'emptied' },

@@ -7,7 +7,7 @@ import { createSupervisor } from '../../ops/systemd/supervisor.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
 import { commandFailureOf, endWithError, isDamaged } from '../failure.ts';
 import type { Flags } from '../input.ts';
-import { io, print, printLine, wantsJson } from '../io.ts';
+import { io, print, printLine, say, wantsJson } from '../io.ts';
 
 export function define(serve: Command): void {
   serve
@@ -87,6 +87,7 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
       process.on('SIGHUP', () => void app.reload().then(() => log.info({ event: 'reloaded' })));
     log.info({ event: 'listening', url: app.url, port: app.port });
     if (wantsJson()) printLine(JSON.stringify({ url: app.url, port: app.port }));
+    else if (io().stderr.isTTY === true) say(`gpd: open ${app.url} in a browser, end with Ctrl-C`);
     supervisor.ready(app);
     const signal = await signalled;
     supervisor.stopping();

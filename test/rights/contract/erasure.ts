@@ -7,7 +7,7 @@ import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
-import { KEEP_NOTHING, planErasure } from '../../../src/rights/erase/erase.ts';
+import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
 import {
   type ErasureTarget,
   type Keep,
@@ -17,6 +17,7 @@ import {
   scopeResults,
 } from '../../../src/rights/erase/erasure.ts';
 import { placeHold } from '../../../src/rights/erase/hold.ts';
+import { planErasure } from '../../../src/rights/erase/plan.ts';
 import { beginSteps } from '../../../src/rights/erase/rows.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
@@ -68,16 +69,20 @@ export function erasureContract(make: MakeDatabase): void {
     }
     const MINE = { ...NOTHING, durables: ['mine'] };
 
+    /** An id that is in no other word and of no other tenant, as a keyed hash is: an erasure searches the whole file for it. */
+    const deviceOf = (kid: string) => (name: string) => `device ${name} of ${kid}`;
+
     /** Two devices with three visits each, of which one is contested and one linked; an override, consent, and somebody else. */
     async function fill(kid: string): Promise<void> {
       const summary = { signals: [], joint: 'j', expiresAt: NOW + DAY };
       for (const durable of ['one', 'two', 'else'])
-        for (const visit of ['a', 'b', 'c']) await record(kid, `${durable}-${visit}`, { durable, summary });
+        for (const visit of ['a', 'b', 'c'])
+          await record(kid, `${durable}-${visit}`, { durable: deviceOf(kid)(durable), summary });
       for (const durable of ['one', 'else'])
         await within(async (tx) => {
-          const requestId = `req_${durable}-a`;
-          await insertContest(tx, WORDS, contestOf({ kid, requestId, durable }));
-          await insertOverride(tx, { kid, durable, requestId, at: NOW });
+          const contested = { kid, requestId: `req_${durable}-a`, durable: deviceOf(kid)(durable) };
+          await insertContest(tx, WORDS, contestOf(contested));
+          await insertOverride(tx, { ...contested, at: NOW });
           for (const visit of ['b', 'c']) {
             const link = { kid, requestId: `req_${durable}-${visit}`, principal: PAUL.ref, linkedAt: NOW };
             await linkRequest(tx, link);
@@ -173,8 +178,9 @@ export function erasureContract(make: MakeDatabase): void {
       ] as const) {
         const kid = await addTenant(db.database, `plan-${of.replaceAll(' ', '-')}-${way}`);
         await fill(kid);
-        if (heldDevice !== undefined) await hold(kid, heldDevice);
-        expect(await compare(kid, target, keep, largeAbove), way).toMatchObject(expected);
+        if (heldDevice !== undefined) await hold(kid, deviceOf(kid)(heldDevice));
+        const devices = { ...target, durables: target.durables.map(deviceOf(kid)) };
+        expect(await compare(kid, devices, keep, largeAbove), way).toMatchObject(expected);
       }
     });
 
@@ -182,7 +188,8 @@ export function erasureContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'plan-waits-not');
       await fill(kid);
       const writer = await holdTransaction(db.database, (tx) => lockHead(tx, kid));
-      const target = { ...DEVICES, principal: PAUL, linksOf: PAUL.ref };
+      const durables = DEVICES.durables.map(deviceOf(kid));
+      const target = { ...NOTHING, durables, principal: PAUL, linksOf: PAUL.ref };
       const plan = () => planErasure(other, { kid, target, keep: KEEP_NOTHING });
       const plannedScopes = await Promise.race([plan(), sleep(5000, null, { ref: false })]);
       await writer.commit();
