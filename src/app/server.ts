@@ -22,7 +22,7 @@ import { createWriteWatch } from '../ops/write-faults.ts';
 import { TABLES } from '../rights/person-map.ts';
 import { createServices, type Services } from '../services.ts';
 import { createKeyFinder, createUnknownKeys } from '../tenants/key-finder-service.ts';
-import { readMasterKey } from '../tenants/master-key-files.ts';
+import { masterKeyPath, readMasterKey, requireRandomKey } from '../tenants/master-key-files.ts';
 import { startPolling } from './poll.ts';
 
 /** Stops one thing that was started; the last that was started stops first. */
@@ -120,6 +120,7 @@ export async function openServer(
   });
   const { database, serverSecret, tenants, keyUse, clock } = services;
   stops.push(() => database.close());
+  requireRandomKey(masterKeyPath(config), readMasterKey(config));
   await refuseForeignObjects(database, TABLES);
   stops.push(() => keyUse.flush().catch(logFault('key-use-lost')));
   removeLeftovers(config);
@@ -159,7 +160,7 @@ export async function openServer(
     knowsOrigin: (origin: string): boolean => {
       const isKnownOrigin = tenants.knowsOrigin(origin);
       // The pages of gpd itself name no origin of a tenant.
-      if (!isKnownOrigin && origin !== address.url) noteRefusal('unknown-origin');
+      if (!isKnownOrigin && origin !== address.url) noteRefusal('unknown-origin', origin);
       return isKnownOrigin;
     },
     views: fileURLToPath(new URL('../../views', import.meta.url)),

@@ -1,9 +1,10 @@
 import type { ClockRule } from '../db/clock-rule-store.ts';
+import { BrokenLog } from '../db/line-log.ts';
 import { parseRelay } from '../egress/smtp.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/jobs.ts';
-import { keepCheckpoints } from '../log/checkpoint-service.ts';
+import { explainBrokenBook, keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { createCosigning } from '../log/cosign-service.ts';
 import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher.ts';
@@ -27,6 +28,14 @@ export async function noteEpochs({ services, log, logFault }: OpenServer): Promi
   await noteEpochLength(database, config.epoch_days, clock())
     .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
     .catch(logFault('epoch-days-unread'));
+}
+
+/** The log and the database may come from two installations. The server serves: each checkpoint is 503. */
+export async function noteCheckpoints({ services, log }: OpenServer): Promise<void> {
+  await services.book.last('').catch((error: unknown) => {
+    if (!(error instanceof BrokenLog)) throw error;
+    log.error({ event: 'checkpoints-broken', reason: explainBrokenBook(error) });
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import { ConfigError } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
+import { LinkFound } from '../db/files.ts';
 import { ForeignObjects } from '../db/foreign-objects.ts';
 import { UnknownSchema } from '../db/migrate.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
@@ -32,6 +33,10 @@ const FILE_FAULTS: readonly (readonly [RegExp, ExitName, string])[] = [
   ],
 ];
 
+/** A start that is repeated would not help: `gpd serve` ends with 78. */
+export const isDamaged = (thrown: unknown): boolean =>
+  /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(driverError(thrown)));
+
 function fileFailure(thrown: unknown): CommandFailed | null {
   const code = errorCode(driverError(thrown));
   const [, exit, reason] = FILE_FAULTS.find(([pattern]) => pattern.test(code)) ?? [];
@@ -63,7 +68,7 @@ function failureOfRefusal({ status, message, details }: Refusal): CommandFailed 
   return new CommandFailed(EXIT_OF_STATUS[status], `${message.replace(/\.$/, '')}${detailText}`);
 }
 
-const BAD_CONFIG = [ConfigError, UnknownSchema, ForeignObjects, SqliteUnloadable];
+const BAD_CONFIG = [LinkFound, ConfigError, UnknownSchema, ForeignObjects, SqliteUnloadable];
 
 export function commandFailureOf(error: unknown): CommandFailed {
   if (error instanceof CommandFailed) return error;

@@ -15,7 +15,7 @@ export const READ_ONLY = '25006';
  * idle or at work for too long (PostgreSQL manual, appendix A).
  */
 const TRANSIENT =
-  /^(SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;
+  /^(SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;
 
 /** Messages of the pg driver that come without a code. */
 const LOST_CONNECTION =
@@ -53,6 +53,7 @@ export const isRefusal = (error: unknown): boolean => TRANSIENT.test(errorCode(d
 
 /** In the operator's words, by the driver's code; a driver's message may quote a value. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
+  [/^E(NOTFOUND|AI_AGAIN)$/, 'its host name is unknown'],
   [/^ECONNREFUSED$/, 'it refuses the connection'],
   [/^(ECONN\w+|EPIPE|08\w{3})$/, 'the connection was lost'],
   [/^(ETIMEDOUT|57014)$/, 'it did not answer in time'],

@@ -50,7 +50,7 @@ export function createFolder(path: string): void {
   }
 }
 
-class LinkFound extends Error {
+export class LinkFound extends Error {
   override readonly name = 'LinkFound';
 
   constructor(path: string) {

@@ -16,6 +16,7 @@ import {
   corsHeaders,
   INGEST_CORS,
   type KnowsOrigin,
+  keyPrefix,
   noteRefusal,
   open,
   preflightHeaders,
@@ -189,12 +190,13 @@ export async function authorize(
   const browser = caller !== null && isBrowser(caller);
   if (token === null) await charge(limits.anonymous, limitKey);
   else if (!caller || browser) await charge(clientLimit.charge, limitKey);
-  if (token !== null && !caller) noteRefusal('unknown-key');
+  if (token !== null && !caller) noteRefusal('unknown-key', keyPrefix(token));
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
   const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
+  const keyId = caller.kind === 'key' ? caller.key.id : '';
   if (!browser) await charge(limits.key, isWithdrawal ? `withdraw ${id}` : id);
   if (caller.kind === 'key' && !browser && isFromPage(headers, deps.knowsOrigin)) {
-    noteRefusal('secret-key-in-page');
+    noteRefusal('secret-key-in-page', keyId);
     throw new Refusal('secret-key-in-page');
   }
   if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))

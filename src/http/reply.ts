@@ -191,4 +191,7 @@ export type NotedRefusal = 'unknown-origin' | 'unknown-kid' | 'unknown-key' | 's
 /** Diagnostics channel for these refusals; the log subscribes. */
 export const REFUSED = 'gpd.refused';
 const refused = channel(REFUSED);
-export const noteRefusal = (kind: NotedRefusal): void => refused.publish(kind);
+/** @param value an origin, a kid or the public prefix of a key, as the request had it; never a secret */
+export const noteRefusal = (kind: NotedRefusal, value: string): void => refused.publish({ kind, value });
+/** The kind of a key is public. @returns '' for what is no key of gpd */
+export const keyPrefix = (token: string): string => /^gpd_[a-z]{2}_/.exec(token)?.[0] ?? '';

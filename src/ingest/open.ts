@@ -66,7 +66,7 @@ function parsePlaintext(bytes: Buffer): Plaintext | null {
 /** The tenant is looked up only now: it may have been removed while a thread opened its bundle. */
 export function readPlaintext({ kid, symmetric, plaintext: bytes }: Unsealed, tenants: TenantLookup) {
   const tenant = tenants(kid);
-  if (!tenant) noteRefusal('unknown-kid');
+  if (!tenant) noteRefusal('unknown-kid', kid);
   if (!tenant || (symmetric && !tenant.symmetricOpener))
     return { ok: false, reason: reasonForNoTenant(symmetric) } as const;
   const plaintext = bytes && parsePlaintext(bytes);

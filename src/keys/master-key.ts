@@ -43,6 +43,13 @@ export function parseMasterKey(file: Uint8Array): Buffer | null {
   return bytes?.length === KEY_BYTES ? bytes : null;
 }
 
+/** A repeated pattern, or bytes that count up or down. Of random keys less than one in 2^120 is refused. */
+export function isPredictable(key: Uint8Array): boolean {
+  const repeats = [1, 2, 4, 8, 16].some((period) => key.every((byte, i) => byte === key[i % period]));
+  const step = (i: number): number => ((key[i] ?? 0) - (key[i - 1] ?? 0)) & 0xff;
+  return repeats || key.every((_, i) => i < 2 || step(i) === step(1));
+}
+
 export function formatMasterKey(key: Uint8Array): string {
   return `${Buffer.from(key).toString('base64')}\n`;
 }

@@ -47,8 +47,11 @@ export type JobResult = (typeof JOB_RESULTS)[number];
 
 export type Deadlines = ReturnType<typeof createDeadlines>;
 
-/** Stops waiting for work at its deadline. Work cannot be cancelled, so it goes on in the background. */
-export function createDeadlines() {
+/**
+ * Stops waiting for work at its deadline. Work cannot be cancelled, so it continues in the background.
+ * @param timer `setTimeout`, or a test's timer
+ */
+export function createDeadlines(timer: (tick: () => void, ms: number) => { close(): unknown }) {
   const running = new Set<string>();
   const waiting = new Set<() => void>();
   return {
@@ -61,12 +64,12 @@ export function createDeadlines() {
       const late = new Promise<never>((_resolve, reject) => {
         giveUp = () => reject(new JobLate());
       });
-      const timer = setTimeout(giveUp, ms);
+      const deadline = timer(giveUp, ms);
       waiting.add(giveUp);
       try {
         return await Promise.race([ended, late]);
       } finally {
-        clearTimeout(timer);
+        deadline.close();
         waiting.delete(giveUp);
       }
     },

@@ -99,11 +99,17 @@ const mayLackLine = ({ database }: Pick<CheckpointDeps, 'database'>, noted: Sign
 
 type Base = NonNullable<Awaited<ReturnType<typeof baseOf>>>;
 
+/** The lines carry MACs of the installation: with the first of another one, all of them are. */
+export const explainBrokenBook = ({ message }: BrokenLog): string =>
+  message.endsWith('line 1 was changed')
+    ? `${message}, or this is another installation's log: put back the file, or the database and key, that belong together`
+    : message;
+
 async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Promise<KeptCheckpoint | null> {
   try {
     return await book.last(vkey);
   } catch (error) {
-    if (error instanceof BrokenLog) throw new NotSigned('checkpoint-missing', error.message);
+    if (error instanceof BrokenLog) throw new NotSigned('checkpoint-missing', explainBrokenBook(error));
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import {
   type BackupCipher,
@@ -35,7 +35,9 @@ async function readFully(handle: FileHandle, length: number, at: number): Promis
 
 /** @throws {DamagedBackup} when the file is no backup */
 export async function readHead(file: string) {
-  return withClosing(open(file, 'r'), async (handle) => {
+  // Without O_NONBLOCK the open of a FIFO would wait for a writer, and a signal would not end it.
+  return withClosing(open(file, constants.O_RDONLY | constants.O_NONBLOCK), async (handle) => {
+    if (!(await handle.stat()).isFile()) throw new DamagedBackup(file, 'not a regular file');
     const preamble = await readFully(handle, PREAMBLE_BYTES, 0);
     const length = headerLength(preamble);
     if (length === null) throw new DamagedBackup(file, 'not a backup made by gpd');

@@ -36,7 +36,7 @@ import { RETENTION_JOB, retainTenant } from './retention.ts';
 
 /** Runs the jobs that time makes due, such as deletions, anchors and notices, once a minute or once an hour on every node. */
 
-/** Milliseconds after which a round goes on without a job, or without one tenant of it. */
+/** Milliseconds after which a round continues without a job, or without one tenant of it. */
 const deadlineOf = ({ every }: Pick<Job, 'every'>): number => (every === HOUR ? 10 * MINUTE : MINUTE);
 
 /** A job that was not done for this long makes the node degraded. */
@@ -290,7 +290,7 @@ export function startHousekeeping(deps: HousekeepingDeps) {
     complaints,
     monotonic,
     interval,
-    deadlines: createDeadlines(),
+    deadlines: createDeadlines(setTimeout),
     startedAt: monotonic(),
     ranAt: new Map(),
     doneAt: new Map(),

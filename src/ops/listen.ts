@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { createSecureContext, type TlsOptions } from 'node:tls';
+import type { Logger } from 'pino';
 import { type Config, ConfigError } from '../config.ts';
 import type { RunningServer } from '../http/server.ts';
 import { succeeds, tryOr } from '../lib/errors.ts';
@@ -48,6 +50,13 @@ export function readTls(config: Config): TlsOptions | null {
       'GPD_TLS_CERT and GPD_TLS_KEY are not a PEM certificate and its private key: `gpd doctor` says more',
     );
   return { ...TLS_POLICY, ...pair };
+}
+
+/** Browsers refuse an expired certificate; the server starts, so that its pages can still say so. */
+export function noteCertificate({ cert }: TlsOptions, now: number, log: Pick<Logger, 'error'>): void {
+  const { validTo } = new X509Certificate(cert as Buffer);
+  if (Date.parse(validTo) < now)
+    log.error({ event: 'certificate-expired', expiredAt: validTo, hint: 'gpd tls csr; then restart' });
 }
 
 function explainListenError(error: NodeJS.ErrnoException, config: Config, fd: number | null): string {

@@ -61,15 +61,22 @@ const HINTS: Readonly<Record<NotedRefusal, string>> = {
     'a browser sent a secret key: revoke it, and use a publishable key in pages (docs/api-keys.md)',
 };
 
-/** Logs each kind of refusal once a minute and no value of a request, so that strangers cannot fill the log. @returns stops it */
+/** Names longer than this are cut. */
+const MAX_NAME = 100;
+
+/** Text of a stranger, for one line of the log. */
+const shortName = (text: string): string =>
+  text.slice(0, MAX_NAME).replace(/[^\x21-\x7e]/g, (char) => encodeURIComponent(char.toWellFormed()));
+
+/** Logs each kind of refusal once a minute with the name that was refused, so that strangers cannot fill the log. @returns stops it */
 export function logRefusals(log: Logger, monotonic: () => number): () => void {
   const loggedAt = new Map<NotedRefusal, number>();
   const listener = (message: unknown): void => {
-    const kind = message as NotedRefusal;
+    const { kind, value } = message as { readonly kind: NotedRefusal; readonly value: string };
     const now = monotonic();
     if (now - (loggedAt.get(kind) ?? Number.NEGATIVE_INFINITY) < MINUTE) return;
     loggedAt.set(kind, now);
-    log.warn({ event: `refused-${kind}`, hint: HINTS[kind] });
+    log.warn({ event: `refused-${kind}`, refused: shortName(value), hint: HINTS[kind] });
   };
   subscribe(REFUSED, listener);
   return () => void unsubscribe(REFUSED, listener);

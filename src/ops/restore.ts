@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
-import { removeAbandonedStaging, removeStaging, stagingFile, syncPath } from '../db/files.ts';
+import { refuseLink, removeAbandonedStaging, removeStaging, stagingFile, syncPath } from '../db/files.ts';
 import { openBackup } from '../keys/backup-format.ts';
 import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
 import { textLines } from '../rights/erase/erasure-log.ts';
@@ -40,6 +40,7 @@ export interface RestoreOptions {
 
 function readKeys(config: Config, keyFile: string | undefined): RestoreKeys {
   const path = masterKeyPath(config);
+  if (!existsSync(path)) refuseLink(path);
   const current = existsSync(path) || keyFile === undefined ? readMasterKey(config) : null;
   if (keyFile === undefined) return { backup: readMasterKey(config), current };
   if (current === null && dirname(path) !== config.data_dir) readMasterKeyFile(path);

@@ -10,14 +10,18 @@ import {
   providedKeyPath,
   readMasterKeyFile,
   replaceMasterKeyFile,
+  requireRandomKey,
   writeMasterKeyFile,
 } from '../tenants/master-key-files.ts';
 import { countWrapped, rewrapAll } from './rewrap-store.ts';
 
 /** `inPlace`: the new key replaces the file of the old one; otherwise the operator changes the setting. */
 function chooseNewKey(config: Config, newKeyFile: string | undefined) {
-  if (newKeyFile !== undefined)
-    return { key: readMasterKeyFile(newKeyFile), path: newKeyFile, inPlace: false };
+  if (newKeyFile !== undefined) {
+    const key = readMasterKeyFile(newKeyFile);
+    requireRandomKey(newKeyFile, key);
+    return { key, path: newKeyFile, inPlace: false };
+  }
   const path = masterKeyPath(config);
   if (providedKeyPath(config) !== null) {
     throw new ConfigError(

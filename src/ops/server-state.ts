@@ -6,6 +6,9 @@ import { tryOr } from '../lib/errors.ts';
 
 /** Asks a running server for its health and readiness, for `gpd status` and `gpd doctor`. */
 
+/** Something answers, and it is no gpd. */
+export const NO_GPD = 'no answer of a gpd';
+
 const healthSchema = z.object({ version: z.string() });
 const readySchema = z.object({
   notReady: z.array(z.string()),
@@ -30,7 +33,7 @@ export async function readServerState(config: Config, url?: string) {
   const at = ready?.housekeeping.completeAt ?? null;
   return {
     url: url ?? localUrl(config),
-    problem: health ? null : (problem ?? 'no answer of a gpd'),
+    problem: health ? null : (problem ?? NO_GPD),
     /** Null: no answer. */
     health,
     notReady: ready?.notReady ?? [],

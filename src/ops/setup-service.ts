@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { createApiKey } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
@@ -8,8 +9,15 @@ import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { publicOrigin } from '../schema/settings.ts';
 import { createApiKeyStore } from '../tenants/api-key-store.ts';
-import { initialiseStore } from '../tenants/installation-files.ts';
+import {
+  AlreadyInitialised,
+  createDataDirectory,
+  initialiseStore,
+  openStore,
+  type Store,
+} from '../tenants/installation-files.ts';
 import { isWildcard, originSchema } from '../tenants/settings.ts';
+import { createTenantStore } from '../tenants/tenant-store.ts';
 import { addTenant } from './new-tenant-service.ts';
 
 /** Checks the form of `gpd serve --setup`, and creates the installation and its API key. */
@@ -48,26 +56,55 @@ export interface Installed extends Setup {
   readonly unwritten: string | null;
 }
 
-/** Adds the base URL to the configuration file for the next start. @returns false where it cannot be written */
+/**
+ * Puts the base URL into the configuration file for the next start, in place of that of an earlier try.
+ * @returns false where it cannot be written
+ */
 const writeBaseUrl = (file: string, baseUrl: string): boolean =>
   succeeds(() => {
-    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    const text = (existsSync(file) ? readFileSync(file, 'utf8') : '').replace(/^base_url = .*\n/m, '');
     // An editor may have left the last line without its end.
     const gap = text === '' || text.endsWith('\n') ? '' : '\n';
-    appendFileSync(file, `${gap}base_url = ${JSON.stringify(baseUrl)}\n`, { mode: 0o600 });
+    writeFileSync(file, `${text}${gap}base_url = ${JSON.stringify(baseUrl)}\n`, { mode: 0o600 });
   });
+
+/** It is written before anything else and deleted at the end: between them the setup can be repeated. */
+const unfinishedFile = ({ data_dir }: Config): string => join(data_dir, 'setup.unfinished');
+
+export const isSetupUnfinished = (config: Config): boolean => existsSync(unfinishedFile(config));
+
+/** `gpd init` ends an interrupted setup too. */
+export const finishSetup = (config: Config): void => rmSync(unfinishedFile(config), { force: true });
+
+/** Creates the installation, or opens the one of a setup that was interrupted. @throws {AlreadyInitialised} */
+async function createOrOpen(config: Config, isRepeated: boolean): Promise<Store> {
+  try {
+    return await initialiseStore(config);
+  } catch (error) {
+    if (!(error instanceof AlreadyInitialised)) throw error;
+    if (isRepeated) return openStore(config);
+    finishSetup(config);
+    throw error;
+  }
+}
 
 /** @param file the configuration file @throws {AlreadyInitialised}, {ConfigError} */
 export async function install(config: Config, setup: Setup, file: string): Promise<Installed> {
   const { tenant: kid, origin, baseUrl, controller, contact } = setup;
   const completeConfig = { ...config, base_url: baseUrl };
-  const store = await initialiseStore(completeConfig);
+  const isRepeated = isSetupUnfinished(config);
+  createDataDirectory(config);
+  writeFileSync(unfinishedFile(config), '', { mode: 0o600 });
+  // The log of the tenant takes its name from it, so a repeated setup must find it.
+  const isWritten = config.base_url !== null || writeBaseUrl(file, baseUrl);
+  const store = await createOrOpen(completeConfig, isRepeated);
   try {
     const now = Date.now();
-    await addTenant(store, completeConfig, { kid, origins: [origin], controller, contact, now });
+    if (!(await createTenantStore(store.database).get(kid)))
+      await addTenant(store, completeConfig, { kid, origins: [origin], controller, contact, now });
     const { key, secret } = createApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);
     await createApiKeyStore(store.database).insert(key, { role: 'system', ref: 'setup', at: now });
-    const isWritten = config.base_url !== null || writeBaseUrl(file, baseUrl);
+    finishSetup(config);
     return { ...setup, key: secret, unwritten: isWritten ? null : file };
   } finally {
     await store.database.close();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { baseUrl, type Config, ConfigError } from '../config.ts';
+import { baseUrl, type Config, ConfigError, sqliteFile } from '../config.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { createHttpServer } from '../http/server.ts';
 import { hasDecisions } from '../ingest/decisions-store.ts';
@@ -11,16 +11,22 @@ import { listen, readTls } from './listen.ts';
 import type { AppOptions } from './running.ts';
 import { createSetupLink } from './setup-link.ts';
 import { firstVisitRoutes, setupRoutes } from './setup-routes.ts';
-import { type Installed, install } from './setup-service.ts';
+import { type Installed, install, isSetupUnfinished } from './setup-service.ts';
 
 /** `gpd serve --setup`: serves a page that creates the installation, then the server starts (contract-2 section 21). */
 
 const DRAIN_MS = 2000;
 
-/** @throws {ConfigError} when the data directory is not empty, or other machines could reach the page */
-function requireSetup({ data_dir, host }: Config, socket: number | null): void {
-  if (existsSync(data_dir) && readdirSync(data_dir).length > 0)
-    throw new ConfigError(`${data_dir} is not empty: run \`gpd serve\` without --setup`);
+/** @throws {ConfigError} when the data directory has something else than an interrupted setup, or other machines could reach the page */
+function requireSetup(config: Config, socket: number | null): void {
+  const { data_dir, host } = config;
+  if (!isSetupUnfinished(config) && existsSync(data_dir) && readdirSync(data_dir).length > 0) {
+    const next =
+      config.database_url !== null || existsSync(sqliteFile(config))
+        ? 'run `gpd serve` without --setup, or `gpd init` if an init was interrupted'
+        : 'name an empty directory in GPD_DATA_DIR, or run `gpd init`';
+    throw new ConfigError(`${data_dir} is not empty: ${next}`);
+  }
   if (socket !== null || !isLoopback(host))
     throw new ConfigError('--setup listens on this machine alone: repeat with --host 127.0.0.1');
 }

@@ -7,6 +7,7 @@ import {
   openSync,
   readFileSync,
   readSync,
+  statfsSync,
   statSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -34,6 +35,7 @@ import {
   readMasterKey,
   readMasterKeyFile,
   replaceMasterKeyFile,
+  requireRandomKey,
   writeMasterKeyFile,
 } from './master-key-files.ts';
 
@@ -169,6 +171,38 @@ export function notInitialised(config: Config): ConfigError {
   );
 }
 
+/** A directory of another user hides its files, which looks like an empty one. @throws {ConfigError} */
+export function databaseFileExists(config: Config): boolean {
+  try {
+    statSync(sqliteFile(config));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') return false;
+    throw new ConfigError(
+      `cannot look into ${config.data_dir}: permission denied; run gpd as the user that owns it`,
+    );
+  }
+}
+
+/** SQLite's shared memory needs this much. */
+const MIN_FREE_BYTES = 65_536;
+
+/** SQLite reports a read-only or full disk by several codes; the disk itself says which it is. */
+export function explainFileError(config: Config, error: unknown): unknown {
+  const code = errorCode(driverError(error));
+  if (config.database_url !== null || !/^SQLITE_(FULL|IOERR|CANTOPEN|READONLY)/.test(code)) return error;
+  const { data_dir } = config;
+  try {
+    accessSync(data_dir, constants.W_OK);
+    const { bavail, bsize } = statfsSync(data_dir);
+    if (bavail * bsize >= MIN_FREE_BYTES) return error;
+    return new Unavailable(`the disk of ${data_dir} is full: make room (${code})`, 1, { cause: error });
+  } catch (denied) {
+    if ((denied as NodeJS.ErrnoException).code !== 'EROFS') return error;
+    return new ConfigError(`${data_dir} is on a read-only file system: mount it writable (${code})`);
+  }
+}
+
 /** @returns null before `gpd init` has finished @throws {WrongMasterKey} */
 export async function readServerSecret(database: Database, masterKey: MasterKey): Promise<Buffer | null> {
   const wrapped = await readMeta(database, SERVER_SECRET);
@@ -231,7 +265,7 @@ export async function openStore(
   config: Config,
   options: Pick<DatabaseOptions, 'onUnknownCommit' | 'onWrite'> = {},
 ): Promise<Store> {
-  if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
+  if (config.database_url === null && !databaseFileExists(config)) throw notInitialised(config);
   const database = await openData(config, options);
   try {
     const state = await schemaState(database);
@@ -245,7 +279,7 @@ export async function openStore(
     return { database, ...unlocked };
   } catch (error) {
     await database.close();
-    throw error;
+    throw explainFileError(config, error);
   }
 }
 
@@ -347,5 +381,7 @@ export async function initialiseStore(config: Config): Promise<Store> {
     if (providedKeyPath(config) !== null) readMasterKeyFile(path);
     createMasterKeyFile(path);
   }
-  return initialiseDatabase(config, createMasterKey(readMasterKey(config), randomBytes));
+  const key = readMasterKey(config);
+  requireRandomKey(path, key);
+  return initialiseDatabase(config, createMasterKey(key, randomBytes));
 }

@@ -1,8 +1,8 @@
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
-import { syncPath, writePrivate } from '../db/files.ts';
-import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
+import { refuseLink, syncPath, writePrivate } from '../db/files.ts';
+import { formatMasterKey, isPredictable, parseMasterKey } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
 
 /**
@@ -81,8 +81,17 @@ export function readMasterKeyFile(path: string): Buffer {
   return key;
 }
 
+/** @throws {ConfigError} for a key that anybody guesses: 32 zeros, for instance */
+export function requireRandomKey(path: string, key: Uint8Array): void {
+  if (isPredictable(key))
+    throw new ConfigError(
+      `the master key ${path} is not random: write 32 random bytes, for instance openssl rand -base64 32`,
+    );
+}
+
 /** @throws {Error} if the file already exists */
 export function writeMasterKeyFile(path: string, key: Uint8Array): void {
+  refuseLink(path);
   writePrivate(path, formatMasterKey(key), (temporary) => linkSync(temporary, path));
 }
 

@@ -15,7 +15,7 @@ export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): read
       if (typeof kid !== 'string' || kid === '') throw new Refusal('missing-kid');
       const found = find(kid);
       if (!found) {
-        noteRefusal('unknown-kid');
+        noteRefusal('unknown-kid', kid);
         throw new Refusal('unknown-kid');
       }
       response.set({

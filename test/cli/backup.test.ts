@@ -1,8 +1,18 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { gpdJson, tempDir } from '../support/command.ts';
+import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
@@ -79,7 +89,9 @@ describe.concurrent('gpd backup', () => {
     // The clock has been ahead once.
     const older = ['2026-01-01', '2026-01-02', '2099-01-01'].map(nameOf);
     const otherFiles = ['gpd-2020-01-01-before-upgrade.backup', 'gpd-2020-01-01-031700.backup.part', 'mine'];
-    for (const name of [...older, ...otherFiles]) writeFileSync(join(folder, name), '');
+    const first = target();
+    await json('backup', first);
+    for (const name of [...older, ...otherFiles]) cpSync(first, join(folder, name));
     const { file } = await json<{ file: string }>('backup', folder);
     expect(basename(file)).toMatch(/^gpd-\d{4}-\d\d-\d\d-\d{6}\.backup$/);
     expect(readdirSync(folder)).toHaveLength(7);
@@ -90,6 +102,44 @@ describe.concurrent('gpd backup', () => {
     for (const line of [`${join(folder, 'b')} --keep 3`, `${folder} --keep 0`, `${folder} --keep x`])
       expect(await gpd(`backup ${line}`)).toMatchObject({ code: 2, stdout: '' });
     expect(readdirSync(folder).sort()).toEqual([...keptBackups, ...otherFiles].sort());
+  });
+
+  it('--keep counts and deletes no file of another installation, and says how many it found', async () => {
+    const b = await createOwn();
+    const env = { GPD_DATA_DIR: join(tempDir('data'), 'gpd-data') };
+    await gpdJson(['init', '--tenant', 'other', '--origin', 'https://other.example'], { env });
+    const folder = tempDir('backups');
+    const theirs = ['gpd-2026-01-01-000000.backup', 'gpd-9999-12-31-000000.backup'];
+    const first = await gpdJson<{ file: string }>(['backup', join(folder, theirs[0] ?? '')], { env });
+    writeFileSync(join(folder, theirs[1] ?? ''), 'a file that only has the name');
+    const ours = ['gpd-2026-02-01-000000.backup', 'gpd-2026-02-02-000000.backup'];
+    for (const name of ours) await b.json('backup', join(folder, name));
+    const kept = await b.gpd(`backup ${folder} --keep 2`);
+    expect(kept).toMatchObject({ code: 0, stdout: expect.stringMatching(/kept +2 files that do not open/) });
+    const left = readdirSync(folder);
+    expect(left).toHaveLength(4);
+    expect(left).toEqual(expect.arrayContaining([...theirs, ours[1]]));
+    await gpdJson(['restore', first.file, '--dry-run'], { env });
+  });
+
+  it('a restore refuses a FIFO, a directory and a link without its file by name', async () => {
+    const { gpd, json } = await createOwn();
+    const file = target();
+    await json('backup', file);
+    const fifo = `${file}.fifo`;
+    execFileSync('mkfifo', [fifo]);
+    for (const path of [fifo, tempDir('folder'), '/dev/null'])
+      expect(await gpd('restore', path, '--dry-run')).toMatchObject({
+        code: 1,
+        stderr: `gpd: ${path}: not a regular file\n`,
+      });
+    const dataDir = tempDir('data');
+    symlinkSync(join(dataDir, 'victim'), join(dataDir, 'master.key'));
+    const ran = await runGpd(['restore', file, '--key-file', `${file}.no`, '--yes'], {
+      env: { GPD_DATA_DIR: dataDir },
+    });
+    expect(ran).toMatchObject({ code: 78, stderr: expect.stringContaining('master.key is a symbolic link') });
+    expect(readdirSync(dataDir)).toEqual(['master.key']);
   });
 
   it('overwrites nothing, and one that fails is told to the webhooks that asked for it', async () => {

@@ -12,7 +12,7 @@ import { runWithCleanup } from '../progress.ts';
 export function define(backup: Command): void {
   backup
     .argument('<file>', 'the file, or a directory in which gpd names it by the time')
-    .option('--keep <n>', 'in a directory: then delete all but the newest n backups that gpd named')
+    .option('--keep <n>', 'in a directory: then delete all but the newest n backups of this installation')
     .addHelpText('after', example('gpd backup /var/lib/gpd/backups --keep 14'))
     .action(command(backUp));
 }
@@ -55,12 +55,18 @@ async function backUp(
       throw error;
     }),
   );
-  const deleted = keep === null ? [] : deleteOldBackups(file, keep);
-  print({ ...created, deleted }, () => [
+  const { deleted, foreign } =
+    keep === null ? { deleted: [], foreign: 0 } : await deleteOldBackups(file, keep, store.masterKey);
+  print({ ...created, deleted, foreign }, () => [
     `backup    ${created.file}`,
     `size      ${created.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,
     `as of     ${created.createdAt}`,
     ...(deleted.length > 0 ? [`deleted   ${deleted.length} older backups`] : []),
+    ...(foreign > 0
+      ? [
+          `kept      ${foreign} files that do not open with this master key: give each installation its own directory`,
+        ]
+      : []),
     'It opens only with the master key, which is not in it.',
   ]);
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
+import { finishSetup } from '../../ops/setup-service.ts';
 import { AlreadyInitialised, initialiseStore } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example, startCommand } from '../command.ts';
 import { checkKid, collect } from '../input.ts';
@@ -22,6 +23,7 @@ async function createInstallation(config: Config, tenant: TenantRequest) {
   const store = await initialiseStore(config);
   try {
     const key = await addTenant(store, config, { ...tenant, now: Date.now() });
+    finishSetup(config);
     for (const warning of warningsOf(config, tenant)) say(warning);
     return key;
   } finally {

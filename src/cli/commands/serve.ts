@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
-import { readServiceManager } from '../../config.ts';
+import { ConfigError, readServiceManager } from '../../config.ts';
 import { createLogger, describeFault } from '../../ops/log.ts';
 import type { AppOptions } from '../../ops/running.ts';
 import { createSupervisor } from '../../ops/systemd/supervisor.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
-import { endWithError } from '../failure.ts';
+import { commandFailureOf, endWithError, isDamaged } from '../failure.ts';
 import type { Flags } from '../input.ts';
 import { io, print, printLine, say, wantsJson } from '../io.ts';
 
@@ -52,6 +52,9 @@ async function prepare(
   { log, sockets }: Pick<AppOptions, 'log' | 'sockets'>,
 ) {
   const config = configFor(flags);
+  const { isSetupUnfinished } = await import('../../ops/setup-service.ts');
+  if (setup !== true && isSetupUnfinished(config))
+    throw new ConfigError(`the setup of ${config.data_dir} was interrupted: repeat \`gpd serve --setup\``);
   if (setup !== true) return { config };
   const { runSetup } = await import('../../ops/setup.ts');
   return runSetup(config, {
@@ -97,7 +100,7 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
     log.info({ event: 'stopped' });
     await supervisor.close();
   } catch (error) {
-    endWithError(error);
+    endWithError(isDamaged(error) ? new ConfigError(commandFailureOf(error).message) : error);
     await supervisor.close();
     io().leave();
   }

@@ -31,6 +31,12 @@ export async function* ofTenants({ tenants }: DoctorContext, complaint: Finding,
       unread.push(`${tenant.kid} (${reasonOf(error)})`);
     }
   }
-  yield* about(names, complaint);
+  // The command can be copied where one tenant alone is meant.
+  const [kid = 'KID'] = names.length === 1 ? (names[0]?.split(' ') ?? []) : [];
+  const { remedy } = complaint;
+  yield* about(
+    names,
+    remedy === undefined ? complaint : { ...complaint, remedy: remedy.replaceAll('KID', kid) },
+  );
   yield* about(unread, fail('what this check reads is damaged', 'Restore a backup.'));
 }

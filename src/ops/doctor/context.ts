@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Config, parseDescriptor, readSecretFile, sqliteFile } from '../../config.ts';
+import { type Config, ConfigError, parseDescriptor, readSecretFile } from '../../config.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { listPolicies, type TermsOf } from '../../consent/terms-store.ts';
 import { driverError, errorCode } from '../../db/availability.ts';
@@ -15,7 +15,12 @@ import { createMasterKey, parseMasterKey } from '../../keys/master-key.ts';
 import { succeeds, tryOr, Unavailable } from '../../lib/errors.ts';
 import { createCheckpointBook } from '../../log/checkpoint-files.ts';
 import { createApiKeyStore } from '../../tenants/api-key-store.ts';
-import { openData, readServerSecret } from '../../tenants/installation-files.ts';
+import {
+  databaseFileExists,
+  explainFileError,
+  openData,
+  readServerSecret,
+} from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { listSealKeys } from '../../tenants/secrets.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
@@ -67,14 +72,28 @@ function readKey(config: Config) {
 }
 
 /** Uses the driver's code, because its message may quote a URL with a password. */
-function readFailure(error: unknown): string {
-  if (error instanceof Unavailable) return error.message;
+function describeFailure(config: Config, thrown: unknown) {
+  const error = explainFileError(config, thrown);
   const code = errorCode(driverError(error));
-  return code === '' ? 'the database cannot be read' : `the database cannot be read (${code})`;
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code))
+    return {
+      failure: `the database cannot be read: it is damaged (${code})`,
+      remedy: 'Keep a copy of the data directory, then run gpd restore BACKUP.',
+    };
+  if (error instanceof ConfigError)
+    return { failure: error.message, remedy: 'Do that, then run gpd doctor again.' };
+  const remedy =
+    config.database_url !== null
+      ? 'Start PostgreSQL, and check GPD_DATABASE_URL.'
+      : /^SQLITE_(FULL|IOERR)/.test(code)
+        ? 'Make room, or look at the disk: host.space, docs/operate/disk-full.md.'
+        : 'Run gpd as the user that owns the data directory.';
+  if (error instanceof Unavailable) return { failure: error.message, remedy };
+  return { failure: `the database cannot be read${code === '' ? '' : ` (${code})`}`, remedy };
 }
 
 /** Reads facts about a database that need none of its tables. */
-async function inspectDatabase(database: Database) {
+async function inspectDatabase(config: Config, database: Database) {
   try {
     const startedAt = performance.now();
     const version = await databaseVersion(database);
@@ -83,7 +102,7 @@ async function inspectDatabase(database: Database) {
     const missing = await missingTables(database);
     return { database, version, answerMs, pending, unknown, missing, pooling: await readPooling(database) };
   } catch (error) {
-    return { failure: readFailure(error) };
+    return describeFailure(config, error);
   }
 }
 
@@ -152,9 +171,17 @@ interface ContextOptions {
 
 /** @throws {Error} of openData if this user or this machine cannot open the database */
 export async function openContext(config: Config, options: ContextOptions) {
-  const isMissing = config.database_url === null && !existsSync(sqliteFile(config));
-  const database = isMissing ? null : await openData(config);
-  const context = createContext(config, options, database);
+  let absence: ReturnType<typeof describeFailure> | undefined;
+  const isThere = (): boolean => {
+    try {
+      return config.database_url !== null || databaseFileExists(config);
+    } catch (error) {
+      absence = describeFailure(config, error);
+      return false;
+    }
+  };
+  const database = isThere() ? await openData(config) : null;
+  const context = createContext(config, options, database, absence);
   // Measured first, because the checks run at the same time and would slow the answer down.
   await context.seen();
   return {
@@ -171,11 +198,13 @@ export function createContext(
   config: Config,
   { version, now, url }: ContextOptions,
   opened: Database | null,
+  absence = {
+    failure: `there is no database in ${config.data_dir}`,
+    remedy: 'Run gpd init, gpd serve --setup or gpd restore BACKUP.',
+  },
 ) {
   const masterKey = once(() => readKey(config));
-  const inspect = once(async () =>
-    opened ? inspectDatabase(opened) : { failure: `there is no database in ${config.data_dir}` },
-  );
+  const inspect = once(async () => (opened ? inspectDatabase(config, opened) : absence));
   const reachable = once(async () => {
     const found = await inspect();
     if ('failure' in found) throw new Skipped('the database cannot be read');

@@ -26,16 +26,10 @@ import {
 
 /** Checks of the database, and of the jobs that a server should have run by now. */
 
-async function* checkReachable({ seen: inspect, config }: DoctorContext): Findings {
+async function* checkReachable({ seen: inspect }: DoctorContext): Findings {
   const found = await inspect();
   if ('failure' in found) {
-    const isFile = config.database_url === null;
-    yield fail(
-      found.failure,
-      isFile
-        ? 'Run gpd init or gpd restore, as the user that owns the data directory.'
-        : 'Start PostgreSQL, and check GPD_DATABASE_URL.',
-    );
+    yield fail(found.failure, found.remedy);
     return;
   }
   const { database, missing, version, answerMs } = found;
@@ -70,7 +64,7 @@ async function* checkIntegrity({ reachable }: DoctorContext): Findings {
   if (database.kind !== 'sqlite') throw new Skipped('the data are in PostgreSQL');
   const remedy = 'Stop the server, copy the data directory, and restore the last backup.';
   const [fault] = await quickCheck(database);
-  if (fault !== undefined) yield fail(`SQLite finds: ${fault}`, remedy);
+  if (fault !== undefined) yield fail(`SQLite finds: ${fault.replace(/[\p{Cc}\p{Cf}]+/gu, ' ')}`, remedy);
   const orphans = await countOrphans(database);
   if (orphans > 0) yield fail(`${orphans} rows refer to missing rows, deleted by hand`, remedy);
 }

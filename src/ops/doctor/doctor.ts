@@ -1,3 +1,4 @@
+import { driverError, errorCode } from '../../db/availability.ts';
 import { reasonOf } from '../../lib/jobs.ts';
 import type { Check } from './check.ts';
 import type { DoctorContext } from './context.ts';
@@ -18,10 +19,16 @@ export const CHECKS: readonly Check[] = [
 const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
 
 /** A check that throws does not hide the others. Its message is left out, because it may quote a URL with a password. */
-const findingOf = (error: unknown): Finding =>
-  error instanceof Skipped
-    ? { status: 'skipped', detail: error.message }
-    : fail(`this check broke off (${reasonOf(error)})`, 'Run gpd doctor again, and report it if it stays.');
+function findingOf(error: unknown): Finding {
+  if (error instanceof Skipped) return { status: 'skipped', detail: error.message };
+  // One damaged file is one finding: database.reachable or database.integrity has it.
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(driverError(error))))
+    return { status: 'skipped', detail: 'the database is damaged: see database.integrity' };
+  return fail(
+    `this check broke off (${reasonOf(error)})`,
+    'Run gpd doctor again, and report it if it stays.',
+  );
+}
 
 /** @returns all failures and warnings of the check, or else its first other finding */
 async function runCheck({ id, title, run }: Check, context: DoctorContext) {

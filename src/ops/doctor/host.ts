@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sqliteFile } from '../../config.ts';
 import { readForgottenTo, readNewestTime } from '../../db/clock-rule-store.ts';
 import { readMeta } from '../../db/meta-store.ts';
-import { archiveSignerContext, SERVER_SECRET } from '../../keys/master-key.ts';
+import { archiveSignerContext, isPredictable, SERVER_SECRET } from '../../keys/master-key.ts';
 import { DAY, isoTime, SECOND } from '../../lib/clock.ts';
 import { tryOr } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
@@ -217,6 +217,8 @@ async function* checkKeyPresent(context: DoctorContext): Findings {
     const remedy = 'Put back the file that this data was created with; without it nothing can be decrypted.';
     yield fail(`${path} ${fault}`, remedy);
   }
+  if (key && isPredictable(key))
+    yield fail('the master key is not random', 'Run gpd keys rewrap: gpd serve refuses such a key.');
   yield pass(credentialPath === path ? `held by the unit (${path})` : path);
 }
 

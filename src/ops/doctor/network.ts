@@ -13,6 +13,7 @@ import { hostReach, isLoopback } from '../../lib/ip.ts';
 import { countOutbox } from '../../notify/outbox.ts';
 import { listWebhooks } from '../../notify/webhooks.ts';
 import { missingOidcSettings } from '../../rights/oidc.ts';
+import { NO_GPD } from '../server-state.ts';
 import { readForwardedNote } from '../untrusted-forwarded.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context.ts';
@@ -131,6 +132,11 @@ async function* checkServer({ server, version }: DoctorContext): Findings {
   const { url, problem, health, notReady } = await server();
   if (problem?.includes('certificate'))
     yield fail(problem, 'Restart gpd serve, with a valid certificate: tls.certificate says more.');
+  if (!health && problem === NO_GPD)
+    yield fail(
+      `another program answers at ${url}`,
+      'Stop it, or choose another port with GPD_PORT: gpd serve cannot listen there.',
+    );
   if (!health) throw new Skipped(`no server answers at ${url}`);
   yield* about(notReady, fail('not ready', 'Look at its log for reload-failed.'));
   if (health.version !== version)
@@ -142,10 +148,15 @@ async function* checkDegraded({ server }: DoctorContext): Findings {
   const { url, health, degraded } = await server();
   if (!health) throw new Skipped(`no server answers at ${url}`);
   for (const detail of degraded) {
-    yield warn(
-      detail,
-      'Look for decryptor-thread-ended in its log. Restart gpd serve if this stays for minutes, and report it.',
-    );
+    if (detail === 'writes')
+      yield fail('the database takes no writes', 'Look for disk-full in its log: docs/operate/disk-full.md.');
+    else if (detail === 'housekeeping')
+      yield warn('a job was not done for long', 'Look at jobs.failing, and for sweep-failed in its log.');
+    else
+      yield warn(
+        detail,
+        'Look for decryptor-thread-ended in its log. Restart gpd serve if this stays for minutes, and report it.',
+      );
   }
 }
 

@@ -206,6 +206,26 @@ export function registerStock(registry: Registry, deps: StockDeps): void {
   }
 }
 
+/** What GET /readyz answers, for alerts. */
+export function registerReadiness(
+  registry: Registry,
+  state: { readonly notReady: () => readonly string[]; readonly degraded: () => readonly string[] },
+): void {
+  const gauges: readonly (readonly [string, string, () => number])[] = [
+    ['gpd_ready', '1 if GET /readyz answers 200.', () => (state.notReady().length === 0 ? 1 : 0)],
+    ['gpd_degraded', 'Parts that GET /readyz names as degraded.', () => state.degraded().length],
+  ];
+  for (const [name, help, value] of gauges)
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value());
+      },
+    });
+}
+
 /** The gauges that need no database. */
 export function registerNode(registry: Registry, dataDir: string, version: string): void {
   const registers = [registry];
@@ -223,6 +243,15 @@ export function registerNode(registry: Registry, dataDir: string, version: strin
     collect() {
       const { bavail, bsize } = statfsSync(dataDir);
       this.set(bavail * bsize);
+    },
+  });
+  new Gauge({
+    name: 'gpd_disk_size_bytes',
+    help: 'Size of the disk with the data directory.',
+    registers,
+    collect() {
+      const { blocks, bsize } = statfsSync(dataDir);
+      this.set(blocks * bsize);
     },
   });
   new Gauge({

@@ -11,7 +11,7 @@ import type { IngestAnswer } from '../../ingest/ingest.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
 import { VERSION } from '../../version.ts';
-import { createMeters, registerNode, registerStock } from './meters.ts';
+import { createMeters, registerNode, registerReadiness, registerStock } from './meters.ts';
 import { createRouteLabel } from './route-label.ts';
 import { readStock } from './stock-store.ts';
 
@@ -91,6 +91,8 @@ export async function startMetrics(
     countCosigning: meters.cosigning,
     countAttestation: meters.attestation,
     countJob: meters.job,
+    showReadiness: (state: Parameters<typeof registerReadiness>[1]) =>
+      registerReadiness(meters.registry, state),
     countWriteFault: meters.writeFault,
     async stop() {
       unsubscribe(BATCHES, onBatch);

@@ -75,7 +75,7 @@ export function myDataRoutes(sites: Sites): readonly ServedRoute[] {
         showPage(response, { kid, notice, publishableKey });
         return;
       }
-      if (named !== '') noteRefusal('unknown-kid');
+      if (named !== '') noteRefusal('unknown-kid', String(named));
       const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
       if (headers.accept?.includes('text/html') !== true) throw refusal;
       showPage(response, { tenants: here }, named === '' ? 200 : refusal.status);

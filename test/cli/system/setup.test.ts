@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runProgram, type Spawned, spawnGpd, tempDir } from '../../support/command.ts';
+import { execute } from '../../support/database.ts';
 import { ask } from '../../support/http.ts';
 
 /** `gpd serve --setup`: when it refuses to start, and who can use its page. */
@@ -29,10 +30,9 @@ const FORM = {
   contact: 'a@b.c',
 };
 
-/** @param options before the command */
-async function startSetup(...options: string[]) {
-  const data = join(tempDir('data'), 'new');
-  mkdirSync(data);
+/** @param data the data directory @param options before the command */
+async function startSetup(data: string, ...options: string[]) {
+  mkdirSync(data, { recursive: true });
   const args = [...options, 'serve', '--setup', '--port', '0', '--json'];
   const gpd = spawnGpd(args, { env: { GPD_DATA_DIR: data } });
   await vi.waitFor(() => expect(gpd.output.stdout).toContain('\n'), { timeout: 60_000, interval: 50 });
@@ -58,7 +58,7 @@ describe('the page', () => {
   let token: string;
 
   beforeAll(async () => {
-    ({ gpd, url, token } = await startSetup());
+    ({ gpd, url, token } = await startSetup(join(tempDir('data'), 'new')));
   });
   afterAll(async () => {
     gpd.child.kill('SIGTERM');
@@ -110,14 +110,52 @@ describe('the page', () => {
   });
 });
 
-it('adds the base URL to a configuration file whose last line has no end', async () => {
-  const file = join(tempDir('config'), 'gpd.toml');
-  writeFileSync(file, 'log_level = "warn"');
-  const { gpd, url, token } = await startSetup('--config', file);
+/** The link's session, and the form's own token. */
+async function openForm(url: string, token: string) {
   const [header = ''] = [(await postTo(url, '/setup/begin', { token })).headers['set-cookie']].flat();
   const cookie = header.split(';')[0] ?? '';
   const page = (await ask(url, '/setup', { headers: { cookie } })).text;
-  const csrf = /name="csrf" value="([\w-]+)"/.exec(page)?.[1] ?? '';
+  return { cookie, csrf: /name="csrf" value="([\w-]+)"/.exec(page)?.[1] ?? '' };
+}
+
+it('can be repeated after it was killed at any moment, and each message names the command', async () => {
+  for (const appears of ['setup.unfinished', 'master.key', 'gpd.db', 'checkpoints.log']) {
+    const data = join(tempDir('data'), 'new');
+    const file = join(tempDir('config'), 'gpd.toml');
+    writeFileSync(file, '');
+    const first = await startSetup(data, '--config', file);
+    const { cookie, csrf } = await openForm(first.url, first.token);
+    void postTo(first.url, '/setup', { ...FORM, csrf }, { cookie }).catch(() => {});
+    await vi.waitFor(() => expect(readdirSync(data)).toContain(appears), { timeout: 60_000, interval: 1 });
+    first.gpd.child.kill('SIGKILL');
+    await first.gpd.exited;
+    if (existsSync(join(data, 'setup.unfinished'))) {
+      const serve = await runProgram(['--config', file, 'serve', '--port', '0'], {
+        env: { GPD_DATA_DIR: data },
+      });
+      expect(serve).toMatchObject({ code: 78, stderr: expect.stringContaining('gpd serve --setup') });
+      const again = await startSetup(data, '--config', file);
+      const form = await openForm(again.url, again.token);
+      const reply = await postTo(again.url, '/setup', { ...FORM, csrf: form.csrf }, { cookie: form.cookie });
+      expect(reply.status).toBe(200);
+      again.gpd.child.kill('SIGTERM');
+      await again.gpd.exited;
+    }
+    const { stdout } = await runProgram(['--config', file, 'tenants', 'list', '--json'], {
+      env: { GPD_DATA_DIR: data },
+    });
+    expect(stdout).toContain('"shop"');
+    expect(readdirSync(data)).not.toContain('setup.unfinished');
+    const heads = await execute(data, 'SELECT origin FROM ledger_heads');
+    expect(heads).toEqual([{ origin: 'id.shop.example/ledger/shop' }]);
+  }
+});
+
+it('adds the base URL to a configuration file whose last line has no end', async () => {
+  const file = join(tempDir('config'), 'gpd.toml');
+  writeFileSync(file, 'log_level = "warn"');
+  const { gpd, url, token } = await startSetup(join(tempDir('data'), 'new'), '--config', file);
+  const { cookie, csrf } = await openForm(url, token);
   expect((await postTo(url, '/setup', { ...FORM, csrf }, { cookie })).status).toBe(200);
   gpd.child.kill('SIGTERM');
   await gpd.exited;

@@ -142,7 +142,9 @@ describeWithTool('the alerts, by promtool', missing, () => {
     const hoursAgo = (hours: number): string => `${-hours * 3600}${CONSTANT}`;
     const reasons: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       GpdFails: { 'gpd_requests_total{route="/x",status="503"}': '0+60x180' },
-      GpdDiskFull: { gpd_disk_free_bytes: `5e8${CONSTANT}` },
+      GpdDiskFull: { gpd_disk_free_bytes: `5e8${CONSTANT}`, gpd_disk_size_bytes: `1e11${CONSTANT}` },
+      GpdNotReady: { gpd_ready: `0${CONSTANT}` },
+      GpdDegraded: { gpd_degraded: `1${CONSTANT}` },
       GpdStateInvalid: { gpd_consent_state_invalid_total: '0x170 1x10' },
       GpdLogFork: { 'gpd_cosignatures_total{result="fork"}': '0x170 1x10' },
       GpdBackupOld: { gpd_last_backup_timestamp_seconds: hoursAgo(31) },
@@ -166,6 +168,31 @@ describeWithTool('the alerts, by promtool', missing, () => {
       return { series: new Map([...well.series, ...changes]), firing: [name] };
     });
     expectFiring([...cases, { series: new Map(), firing: ['GpdDown'] }]);
-    expect([...Object.keys(reasons), 'GpdDown'].sort()).toEqual([...ALERTS].sort());
+    expect([...Object.keys(reasons), 'GpdDown', 'GpdDatabaseAway'].sort()).toEqual([...ALERTS].sort());
+  });
+
+  it('a small volume with room is well', () => {
+    const small = new Map(well.series)
+      .set('gpd_disk_free_bytes{instance="node"}', `4e8${CONSTANT}`)
+      .set('gpd_disk_size_bytes{instance="node"}', `8e8${CONSTANT}`);
+    expectFiring([{ series: small, firing: [] }]);
+  });
+
+  it('fire for one of two nodes that is gone, and for a database that is away without ending another alert', () => {
+    const until = (values: string) => `${values.replace(/[+-]0x180$/, '')}+0x60 _x120`;
+    const both = new Map(well.series);
+    for (const [name, values] of well.series)
+      both.set(name.replace('instance="node"', 'instance="two"'), until(values));
+    const away = new Map(neglected.series);
+    const stock =
+      /^gpd_(tenants|ledger|webhooks|database|contests|erasures|last_backup|last_sweep|newest|oldest)/;
+    for (const [name, values] of neglected.series) if (stock.test(name)) away.set(name, until(values));
+    expectFiring([
+      { series: both, firing: ['GpdDown'] },
+      {
+        series: away,
+        firing: ['GpdBackupOld', 'GpdContestsOverdue', 'GpdDatabaseAway', 'GpdDoctorFails'],
+      },
+    ]);
   });
 });
