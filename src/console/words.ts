@@ -73,7 +73,7 @@ export const WORDS = {
     'transparency.viewed': 'Transparency view shown',
     'dsar.exported': 'Own data exported',
     'dsar.staff-exported': 'Data exported by staff',
-    'subject.erased': 'Subject erased',
+    'subject.erased': 'Erasure of a subject',
     'subject.searched': 'Subject searched',
     'hold.placed': 'Legal hold placed',
     'hold.released': 'Legal hold released',

@@ -170,16 +170,22 @@ describe('erasing', () => {
     expect(placed.headers.location).toBe('/console/holds?done=placed');
     const plan = await dora.post('/console/subjects/plan', key);
     expect(plan.text).toContain(basis);
+    expect(plan.text).toMatch(/Nothing can be erased now: a legal hold keeps all [1-9]\d* rows\./);
+    expect(plan.text).toContain('<button>Record the request</button>');
+    expect(plan.text).not.toMatch(/Erase it now|cannot be brought back/);
+    const dryRun = await site.gpd.cli(['erase', '--tenant', KID, '--request', requestId, '--dry-run']);
+    expect(dryRun.stdout).toMatch(/^would erase nothing: a legal hold keeps all [1-9]\d* rows\n/);
     const handle = handleOf(plan.text);
     const erased = await dora.post('/console/subjects/erase', { ...key, confirm: handle });
     const receipt = (await dora.get(erased.headers.location!)).text;
     expect(receipt).toContain('retained');
     // No text may claim that the erasure is complete: the request stays open until the hold is released.
-    expect(receipt).toMatch(/Partly erased: a legal hold kept [1-9]\d* rows?\./);
-    expect(receipt).not.toMatch(/The erasure is complete|The subject is erased/);
+    expect(receipt).toMatch(/Nothing was erased: a legal hold keeps all [1-9]\d* rows\./);
+    expect(receipt).toContain('The request is recorded.');
+    expect(receipt).not.toMatch(/[Pp]artly|is erased\.|The erasure is complete/);
     const receiptId = /era_\w{26}/.exec(erased.headers.location!)![0];
     expect((await dora.get('/console/receipts')).text).toMatch(
-      new RegExp(`${receiptId}</code></a>.*?data-label="State">partly<`, 's'),
+      new RegExp(`${receiptId}</code></a>.*?data-label="State">waiting for a hold<`, 's'),
     );
     const registered = async () => {
       const page = (await dora.get('/console/register')).text;
@@ -189,14 +195,14 @@ describe('erasing', () => {
       return { row, csv: csv.split('\r\n').find((line) => line.includes(receiptId)) ?? '' };
     };
     const open = await registered();
-    expect(open.row).toMatch(/due in \d+ days.*data-label="State">Partly/);
+    expect(open.row).toMatch(/due in \d+ days.*data-label="State">Waiting: a legal hold/);
     expect(open.csv).toMatch(/,partly,,dpo$/);
     const listed = await site.gpd.cli(['erase', 'list', KID]);
-    expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* partly`));
+    expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* held`));
     expect((await site.gpd.cli(['rights', 'register', KID])).stdout).toMatch(
       new RegExp(`${receiptId} .* partly`),
     );
-    expect((await site.gpd.cli(['erase', 'status', receiptId])).stdout).toMatch(/^Partly erased: /m);
+    expect((await site.gpd.cli(['erase', 'status', receiptId])).stdout).toMatch(/^Nothing was erased: /m);
     expect(receipt).toContain(basis);
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).toContain(requestId);
 
@@ -323,7 +329,7 @@ describe('the audit log', () => {
     const confirm = handleOf((await dora.post('/console/subjects/plan', key)).text);
     expect((await dora.post('/console/subjects/erase', { ...key, confirm })).status).toBe(303);
     const { text } = await dora.get('/console/audit?action=subject.erased&role=dpo');
-    expect(text).toContain('Subject erased');
+    expect(text).toContain('Erasure of a subject');
     expect(text).not.toContain('Signed in</td>');
     const junk = 'action=x&role=%00&from=yesterday&to=2026-99-99&actor=%3Cb%3E&before=-1';
     expect((await dora.get(`/console/audit?${junk}`)).status).toBe(200);

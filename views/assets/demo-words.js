@@ -102,8 +102,12 @@ export function forgottenSentence({ shared, scopes, receiptId }) {
   const gone = shared
     ? 'Only the last visit was erased. Similar devices share an id, so the rest may be other people’s.'
     : 'The decisions and the hash of this device were erased.';
-  const what = isKept
-    ? 'Not all of it was erased: an open case, a review in your favour or a legal hold keeps the rest.'
-    : gone;
+  const rows = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
+  const isAllKept = rows.length > 0 && rows.every(({ action }) => action === 'retained');
+  const what = isAllKept
+    ? 'Nothing was erased: an open case or a legal hold keeps all of it.'
+    : isKept
+      ? 'Not all of it was erased: an open case, a review in your favour or a legal hold keeps the rest.'
+      : gone;
   return `${what} Receipt: ${receiptId}.`;
 }

@@ -2,11 +2,20 @@ import type { Command } from 'commander';
 import { databaseLocation } from '../../config.ts';
 import { dueIn } from '../../console/words.ts';
 import { type Database, openDatabase } from '../../db/engine.ts';
+import { holdsOn } from '../../ingest/devices-store.ts';
 import { withClosing } from '../../lib/collections.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
 import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase.ts';
-import { type ErasureTarget, erasureState, heldRows } from '../../rights/erase/erasure.ts';
+import {
+  type ErasureTarget,
+  erasedNothing,
+  erasesAny,
+  erasureState,
+  heldRows,
+  type ScopeCounts,
+  scopeResults,
+} from '../../rights/erase/erasure.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts.ts';
 import { NotTheOwner } from '../../rights/erase/scrub.ts';
 import { isPrincipalKnown } from '../../rights/erase/shred.ts';
@@ -86,16 +95,19 @@ const NEEDS_SCRUB =
 function legalHoldText({ scopes }: ErasureReceipt): readonly string[] {
   const n = heldRows(scopes);
   if (n === 0) return [];
-  return [
-    '',
-    `Partly erased: a legal hold kept ${n} row${n === 1 ? '' : 's'}. The request stays open until they are erased.`,
-  ];
+  const sentence = erasedNothing(scopes)
+    ? `Nothing was erased: ${keepsAll(n)}.`
+    : `Partly erased: a legal hold kept ${rowsOf(n)}.`;
+  return ['', `${sentence} The request stays open until they are erased.`];
 }
+
+const rowsOf = (n: number): string => `${n} row${n === 1 ? '' : 's'}`;
+const keepsAll = (n: number): string => `a legal hold keeps ${n === 1 ? 'the only row' : `all ${n} rows`}`;
 
 function printReceipt(receipt: ErasureReceipt): void {
   print(receipt, () => [
     `receipt  ${receipt.receiptId}`,
-    `erased   ${receipt.erasedAt}`,
+    `${erasedNothing(receipt.scopes) ? 'asked ' : 'erased'}   ${receipt.erasedAt}`,
     '',
     ...alignColumns([
       ['SCOPE', 'ACTION', 'COUNT', 'WHY'],
@@ -125,22 +137,36 @@ async function requireData(
   throw notFound(`tenant ${kid} holds nothing under that id; nothing was changed`);
 }
 
-async function printPlan(database: Database, kid: string, target: ErasureTarget): Promise<void> {
-  const planned = await planErasure(database, { kid, target, keep: KEEP_NOTHING });
+/** True if legal holds keep everything that was named. */
+const isAllHeld = (planned: ScopeCounts): boolean =>
+  heldRows(scopeResults(planned)) > 0 && !erasesAny(planned);
+
+async function printPlan(
+  database: Database,
+  kid: string,
+  target: ErasureTarget,
+  planned: ScopeCounts,
+): Promise<void> {
   const { count, dueAt } = await openContests(database, kid, target);
+  const heldDevices = await holdsOn(database.read, kid, target.durables);
+  const heldCount = heldRows(scopeResults(planned));
   // A legal hold keeps contests together with their decisions.
   const openCount = (planned.contests?.erased ?? 0) > 0 ? count : 0;
   const plan = {
     tenant: kid,
     dryRun: true,
-    devices: target.durables.length,
+    devices: target.durables.length - heldDevices.size,
     decisions: planned.decisions?.erased ?? 0,
     consent: target.principal !== null,
     openContests: openCount,
+    held: heldCount,
   };
+  if (isAllHeld(planned))
+    return print(plan, () => [`would erase nothing: ${keepsAll(heldCount)}`, 'Nothing was changed.']);
   print(plan, () => [
     `would erase ${plan.devices} device(s) with ${plan.decisions} decision(s)${plan.consent ? ' and shred the consent record' : ''}`,
     ...(openCount > 0 ? [openText(openCount, dueIn(dueAt, Date.now()).text)] : []),
+    ...(heldCount > 0 ? [`a legal hold keeps ${rowsOf(heldCount)}`] : []),
     'Nothing was changed.',
   ]);
 }
@@ -161,8 +187,15 @@ async function erasePerson(
   const { api } = (await context.services()).rights;
   const target = await api.findTarget(kid, body);
   await requireData(context, kid, target);
-  if (options.dryRun === true) return printPlan((await context.open()).database, kid, target);
-  await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
+  const { database } = await context.open();
+  const planned = await planErasure(database, { kid, target, keep: KEEP_NOTHING });
+  if (options.dryRun === true) return printPlan(database, kid, target, planned);
+  await confirm(
+    options,
+    isAllHeld(planned)
+      ? 'a legal hold keeps everything, so this records the request and erases nothing'
+      : `this erases what tenant ${kid} holds about this person, and cannot be undone`,
+  );
   printReceipt(await api.eraseFor(by, body));
 }
 

@@ -87,6 +87,8 @@ function forgottenText({ shared, scopes }: Forgotten): string {
   const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
   if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
   const isKept = acts.some(({ action }) => action === 'retained');
+  if (acts.every(({ action }) => action === 'retained'))
+    return 'Nothing was erased. The list below says what is kept and why.';
   if (isKept) return 'Not all of it was erased. The list below says what is kept and why.';
   const isDone = acts.every(({ action }) => action === 'erased');
   if (shared)
@@ -106,7 +108,8 @@ async function readHeldData(me: MeService, presented: Presented) {
     if (error instanceof Refusal && error.code === 'no-retained-data') return null;
     throw error;
   });
-  return { ...head, total, view, told: '', token: presented.token, decisions: shown };
+  const onHold = await me.isHeld(presented);
+  return { ...head, total, view, onHold, told: '', token: presented.token, decisions: shown };
 }
 
 export interface FormDeps {

@@ -2,6 +2,7 @@ import type { Presented } from '../../attest/ceremony.ts';
 import { displayHandle, recordAudit, rightsRef, writeAudit } from '../../audit/audit.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { decisionKey, findDecision, type StoredDecision, withLater } from '../../ingest/decisions-store.ts';
+import { holdsOn } from '../../ingest/devices-store.ts';
 import { findSummary } from '../../ingest/summary-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
@@ -69,6 +70,12 @@ async function forgetDevice({ database, eraser, clock }: MeDeps, opened: Opened)
   // When nothing was left to erase, the receipt of the first request says whether the id was shared.
   const wasShared = subject === actor.ref && scopes.some(({ action }) => action !== 'none');
   return { forgotten: true, shared: decision === null ? wasShared : isShared(decision), scopes, receiptId };
+}
+
+/** True if a legal hold keeps everything about the device of the visit, so that nothing can be erased now. */
+async function isHeld({ database }: MeDeps, { tenant, requestId }: Opened): Promise<boolean> {
+  const durable = (await findDecision(database, tenant.kid, requestId))?.verdict.durable ?? null;
+  return durable !== null && (await holdsOn(database.read, tenant.kid, [durable])).size > 0;
 }
 
 /** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
@@ -140,6 +147,7 @@ export function createMeService(deps: MeDeps) {
     },
     notice: async (presented: Presented) =>
       readNotice(deps.database, openPresentedToken(deps, presented).tenant),
+    isHeld: async (presented: Presented) => isHeld(deps, openPresentedToken(deps, presented)),
     forget: async (presented: Presented) => forgetDevice(deps, openPresentedToken(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, openPresentedToken(deps, presented)),
     view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),

@@ -109,6 +109,22 @@ describe('what a token reaches, without JavaScript', () => {
     expect(text).toContain('privacy@shop.example');
   });
 
+  it('a legal hold: nothing can be erased, the button records the request, and nothing says erased', async () => {
+    const visit = await rights.visit();
+    const [row] = await rights.sql(`SELECT durable FROM decisions WHERE request_id = '${visit.requestId}'`);
+    await rights.sql(
+      `INSERT INTO legal_holds (kid, durable, basis, created_at) VALUES ('${KID}', '${row?.['durable']}', 'Proceedings 12/26', 1)`,
+    );
+    const shown = textOf(await form(visit));
+    expect(shown).toContain('nothing can be erased now');
+    expect(shown).toContain('Record my request');
+    expect(shown).not.toMatch(/This erases|Erase it now|cannot be undone/);
+    const text = textOf(await form(visit, { action: 'forget' }));
+    expect(text).toContain('Nothing was erased. The list below says what is kept and why.');
+    expect(text).toMatch(/decisions kept \(1\)\s+Proceedings 12\/26/);
+    expect(text).not.toMatch(/What was erased|Forgotten/);
+  });
+
   it('says that it is being erased while a part of it waits', async () => {
     const visit = await rights.visit();
     const reader = new sqlite3.Database(join(rights.gpd.dataDir, 'gpd.db'));
