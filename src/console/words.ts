@@ -50,7 +50,7 @@ export const WORDS = {
     automation: 'undeclared automation',
   } satisfies Record<'agent' | 'automation', string>,
   caseDone: {
-    claimed: 'The case is yours for an hour.',
+    claimed: 'The case is yours.',
     released: 'Others can claim the case now.',
     asked: 'Your question was recorded. The due date does not change.',
     extended: 'The due date is extended. The person can read why.',

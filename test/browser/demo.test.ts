@@ -249,6 +249,9 @@ describeInChromium('browser/demo', () => {
     await page.getByText('It still counts as a bot').waitFor();
 
     const remy = await openCase('as-remy', 'Remy Reviewer');
+    await remy
+      .getByLabel('Your reason, for the person')
+      .fill('I read the statement too, and I agree with it.');
     await remy.getByRole('button', { name: /Confirm/ }).click();
     await remy.getByText('the person can read the outcome').waitFor();
     await remy.goto(new URL('/console/overview', demo.shop).href);
