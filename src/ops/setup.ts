@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
 import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { createHttpServer } from '../http/server.ts';
@@ -17,11 +18,13 @@ import { type Installed, install } from './setup-service.ts';
 const DRAIN_MS = 2000;
 
 /** @throws {ConfigError} when the data directory is not empty, or other machines could reach the page */
-function requireSetup({ data_dir, host }: Config, socket: number | null): void {
+function requireSetup({ data_dir, host, base_url }: Config, socket: number | null): void {
   if (existsSync(data_dir) && readdirSync(data_dir).length > 0)
     throw new ConfigError(`${data_dir} is not empty: run \`gpd serve\` without --setup`);
   if (socket !== null || !isLoopback(host))
     throw new ConfigError('--setup listens on this machine alone: repeat with --host 127.0.0.1');
+  if (base_url !== null && relyingPartyOf(base_url, '') === null)
+    throw new ConfigError(`GPD_BASE_URL is ${base_url}: ${NEEDS_NAME}`);
 }
 
 export interface SetupOptions {
@@ -70,7 +73,9 @@ export async function runSetup(config: Config, options: SetupOptions) {
     tls: readTls(config),
   });
   const port = await listen(http, config, null);
-  options.onLink(`${baseUrl({ ...config, base_url: null }, port)}/setup?token=${token}`);
+  // The form proposes what the browser shows, and a passkey needs a name.
+  const local = baseUrl({ ...config, host: 'localhost', base_url: null }, port);
+  options.onLink(`${local}/setup?token=${token}`);
   const installed = await installation;
   await http.drain(DRAIN_MS);
   const routers: AppOptions['routers'] = ({ database }) =>

@@ -148,6 +148,26 @@ describe('gpd staff', () => {
     expect((await mine.gpd("staff remove 'Rosa R' --yes")).code).toBe(3);
   });
 
+  it('a link to an address of digits cannot be used: the default warns, and a public one is refused', async () => {
+    const mine = await createOwn();
+    const words = /browsers make passkeys for a name such as localhost, not for an address of digits/;
+    const warned = await mine.gpd('staff invite Rosa --role dpo');
+    expect(warned).toMatchObject({ code: 0 });
+    expect(warned.stderr).toMatch(words);
+    for (const GPD_BASE_URL of ['http://127.0.0.1:8080', 'https://192.0.2.7', 'https://[2001:db8::1]']) {
+      const refused = await runGpd(['staff', 'invite', 'Remy', '--role', 'dpo'], {
+        env: { ...mine.env, GPD_BASE_URL },
+      });
+      expect(refused).toMatchObject({ code: 78, stdout: '' });
+      expect(refused.stderr).toMatch(words);
+    }
+    const named = await runGpd(['staff', 'invite', 'Remy', '--role', 'dpo'], {
+      env: { ...mine.env, GPD_BASE_URL: 'http://localhost:8080' },
+    });
+    expect(named).toMatchObject({ code: 0, stderr: '' });
+    expect(named.stdout).toMatch(/^http:\/\/localhost:8080\/console\/join#/);
+  });
+
   it('a restore brings back no invitation, which may have been used or replaced since the backup', async () => {
     const mine = await createOwn();
     const file = join(tempDir('backup'), 'gpd.backup');
