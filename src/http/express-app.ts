@@ -41,7 +41,9 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
     response.status(reply.status).set(reply.headers);
     // A browser that opens an address asks for HTML; programs and scripts ask for JSON or anything.
     if (request.accepts(['json', 'html']) === 'html')
-      response.type('html').render('error', { code, message: ERRORS[code][1] });
+      response
+        .type('html')
+        .render('error', { code, message: ERRORS[code][1], details: refusal?.details ?? [] });
     else response.send(reply.body);
   };
 }

@@ -111,3 +111,9 @@ export function forgottenSentence({ shared, scopes, receiptId }) {
       : gone;
   return `${what} Receipt: ${receiptId}.`;
 }
+
+/** Says why an objection was refused, and what else to do. */
+export function refusalSentence({ error, message, details = [] }) {
+  const isAboutField = error === 'invalid-request' && details.length > 0;
+  return isAboutField ? `${details.join('; ')}.` : [message, ...details].join(' ');
+}

@@ -14,7 +14,13 @@ import {
   showVerified,
   showWithoutVerdict,
 } from './demo-view.js';
-import { earlierSentence, forgottenSentence, heldSentence, unsentSentence } from './demo-words.js';
+import {
+  earlierSentence,
+  forgottenSentence,
+  heldSentence,
+  refusalSentence,
+  unsentSentence,
+} from './demo-words.js';
 
 const PURPOSE = 'device-identification';
 
@@ -180,7 +186,7 @@ async function contest() {
       ? 'A person will review it. Keep the case key.'
       : answer.status === 401
         ? 'Not sent: the last visit is too long ago. Check again, then ask for the review.'
-        : `Not sent: ${body.message}`,
+        : `Not sent: ${refusalSentence(body)}`,
   );
 }
 

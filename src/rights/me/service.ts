@@ -10,6 +10,7 @@ import { Refusal } from '../../lib/errors.ts';
 import { lockHead } from '../../log/entries.ts';
 import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
+import { UNNAMED } from '../dsar/dsar.ts';
 import { type Dsar, type DsarDeps, exportDsar, readNotice } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase.ts';
 import { NOTHING } from '../erase/erasure.ts';
@@ -137,6 +138,12 @@ async function linkToPrincipal(
   return { principalId, requestId, linkedAt: isoTime(storedLink.linkedAt) };
 }
 
+/** A library or a school is one network: whoever it stops can still object, and the number names the decision. */
+const wayByMail = (contact: string, requestId: string): string =>
+  contact === UNNAMED.contact
+    ? `This site has not named a contact. Write to the site, and give the number ${requestId}.`
+    : `Write to ${contact}, and give the number ${requestId}.`;
+
 /** Each throws 401 for an invalid token. */
 export function createMeService(deps: MeDeps) {
   return {
@@ -153,7 +160,16 @@ export function createMeService(deps: MeDeps) {
     view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),
     async contest(presented: Presented, network: string, filing: CaseFiling) {
       const { tenant, requestId } = openPresentedToken(deps, presented);
-      return deps.cases.file({ kid: tenant.kid, requestId, network }, filing);
+      return deps.cases
+        .file({ kid: tenant.kid, requestId, network }, filing)
+        .catch(async (error: unknown): Promise<never> => {
+          if (!(error instanceof Refusal) || error.code !== 'too-many-cases') throw error;
+          const { contact } = await readNotice(deps.database, tenant);
+          throw new Refusal(error.code, {
+            headers: error.headers,
+            details: [wayByMail(contact, requestId)],
+          });
+        });
     },
     link: async (session: PrincipalSession, presented: Presented) =>
       linkToPrincipal(deps, openPresentedToken(deps, presented), session),

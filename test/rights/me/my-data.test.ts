@@ -109,6 +109,22 @@ describe('what a token reaches, without JavaScript', () => {
     expect(text).toContain('privacy@shop.example');
   });
 
+  it('the limit of cases per network is told with an address and a number, and a text that is too long by its limit', async () => {
+    const objection = { action: 'contest', statement: 'I am a person.' };
+    for (let i = 0; i < 3; i += 1)
+      await rights.me(await rights.visit({ bot: true }), 'contest', { body: { statement: 'A person.' } });
+    const visit = await rights.visit({ bot: true });
+    const refused = await form(visit, objection);
+    expect([refused.status, Number(refused.headers['retry-after']) > 0]).toEqual([429, true]);
+    const text = textOf(refused);
+    expect(text).toContain('Several objections came from your network today, so this one was not filed.');
+    expect(text).toContain(`Write to privacy@shop.example, and give the number ${visit.requestId}.`);
+    const long = await form(visit, { ...objection, statement: 'x'.repeat(4001) });
+    expect(long.status).toBe(400);
+    expect(textOf(long)).toContain('the text is too long: at most 4,000 characters');
+    await rights.sql('UPDATE contests SET case_network = NULL');
+  });
+
   it('a legal hold: nothing can be erased, the button records the request, and nothing says erased', async () => {
     const visit = await rights.visit();
     const [row] = await rights.sql(`SELECT durable FROM decisions WHERE request_id = '${visit.requestId}'`);
