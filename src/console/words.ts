@@ -24,7 +24,7 @@ export const WORDS = {
   classMeans: {
     human: 'Nothing that counts spoke against a person at this browser.',
     declared_agent: 'A program that signed its request and proved who it is.',
-    undeclared_automation: 'A browser driven by a program that did not declare itself.',
+    undeclared_automation: 'It looked as if a program that did not declare itself drove this browser.',
     unknown: 'There was too little evidence, or only weak signs.',
   } satisfies Record<VisitorClass, string>,
   outcome: {

@@ -104,7 +104,7 @@ describeInChromium('browser/case', () => {
     await reviewers.resolve(RITA, { ...ruling, reason: 'A screen reader explains every sign.' });
     await reviewers.resolve({ ...RITA, ref: 'remy' }, { ...ruling, reason: 'I read it, and I agree.' });
     await page.reload();
-    await shown('Overturned: the decision does not stand.');
+    await shown('We were wrong: this visit counts as a person’s.');
     const reasons = await page.locator('#reasons').textContent();
     expect(reasons).toMatch(/first reviewer.*explains every sign.*second reviewer.*I agree/);
     expect(await violations()).toEqual([]);

@@ -131,6 +131,34 @@ describe.concurrent('gpd consent purposes', () => {
   });
 });
 
+it('an empty list says that it is empty', async () => {
+  const mine = await createOwn();
+  const lists = [
+    [`erase list ${KID}`, 'no receipts; `gpd erase` makes the first\n'],
+    [`webhooks list`, 'no webhooks; `gpd webhooks add` adds one\n'],
+    [`contests list ${KID}`, 'no contests\n'],
+    [`agents list ${KID}`, 'no agents; `gpd agents add` adds one\n'],
+    [`staff list`, 'no staff; `gpd staff invite` adds somebody\n'],
+  ] as const;
+  for (const [line, stdout] of lists) {
+    expect(await mine.gpd(line)).toMatchObject({ code: 0, stdout });
+    expect(await mine.json(line)).toEqual([]);
+  }
+});
+
+it('a setting of a missing tenant names the tenant, and a name is proposed only if it is near', async () => {
+  const mine = await createOwn();
+  const missing = await mine.gpd('tenants set nope a=b');
+  expect(missing).toMatchObject({ code: 3, stdout: '' });
+  expect(missing.stderr).toContain('no tenant nope; `gpd tenants list` shows them');
+  expect((await mine.gpd(`tenants set ${KID} a=b`)).stderr).toContain(
+    'no setting a; `gpd tenants show` lists',
+  );
+  expect((await mine.gpd(`tenants set ${KID} retention.day=30`)).stderr).toContain(
+    'did you mean retention.days?',
+  );
+});
+
 describe('gpd staff', () => {
   it('prints one link with the name, keeps nothing that opens it, and removes a name once', async () => {
     const mine = await createOwn();

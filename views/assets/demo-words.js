@@ -62,9 +62,10 @@ const GPC_SOURCES = {
   both: 'Global Privacy Control by header and bundle',
 };
 
-export function consentWords({ purposes, gpcSource }) {
+export function consentWords({ purposes, gpcSource }, withdrawn) {
   const agreed = purposes.includes('device-identification');
-  const choice = agreed ? 'You agreed to device recognition.' : 'You did not agree to device recognition.';
+  const refusal = withdrawn ? 'You withdrew your consent.' : 'You did not agree to device recognition.';
+  const choice = agreed ? 'You agreed to device recognition.' : refusal;
   return gpcSource === 'none' ? choice : `${choice} ${GPC_SOURCES[gpcSource] ?? gpcSource}.`;
 }
 

@@ -218,7 +218,7 @@ async function list({ resolveKid, operator, services }: CommandContext, kidArgum
   await operator(kid);
   const { eraser } = (await services()).rights;
   const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
-  printTable(receipts, receipts, {
+  printTable(receipts, receipts, 'no receipts; `gpd erase` makes the first', {
     RECEIPT: 'receiptId',
     ERASED: 'erasedAt',
     BY: 'requestedBy',

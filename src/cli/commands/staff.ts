@@ -101,7 +101,7 @@ const describe = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMe
 async function list({ open }: CommandContext): Promise<void> {
   const { database } = await open();
   const members = (await listStaff(database)).map(describe);
-  printTable(members, members, {
+  printTable(members, members, 'no staff; `gpd staff invite` adds somebody', {
     NAME: 'name',
     KID: 'kid',
     ROLE: 'role',

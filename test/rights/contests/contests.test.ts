@@ -117,7 +117,8 @@ describe('a contest', () => {
       decisions: readonly { readonly requestId: string }[];
     };
     // No rule made a person of them, so none is named.
-    const text = 'A review decided. The rules alone would have said “an automated visit”.';
+    const text =
+      'A reviewer decided that this device, or one that looks the same, is a person’s. The rules alone would have said “an automated visit”.';
     expect(dsar.decisions.find(({ requestId }) => requestId === later.requestId)).toMatchObject({
       overridden: true,
       whatWouldHaveChanged: { text, decisive: [], withoutAll: null },
