@@ -97,7 +97,7 @@ async function grant(context: Context, terms: Terms, write: Write): Promise<Choi
   update(context, kid, (now) => remember(now, granted, { ...terms, now: time(context) }, answer));
   if (refused.length === 0) return RECORDED;
   const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
-  const { overGpc: _over, ...plainWrite } = write;
+  const { overGpc: _over, definitions: _shown, ...plainWrite } = write;
   const back = { ...plainWrite, action: 'withdraw', purposes, key: createKey() } as const;
   if (purposes.length > 0) await refuse(context, terms, back);
   return { outcome: 'failed', problem: 'refused' };

@@ -136,8 +136,6 @@ it('an empty list says that it is empty', async () => {
   const lists = [
     [`erase list ${KID}`, 'no receipts; `gpd erase` makes the first\n'],
     [`webhooks list`, 'no webhooks; `gpd webhooks add` adds one\n'],
-    [`contests list ${KID}`, 'no contests\n'],
-    [`agents list ${KID}`, 'no agents; `gpd agents add` adds one\n'],
     [`staff list`, 'no staff; `gpd staff invite` adds somebody\n'],
   ] as const;
   for (const [line, stdout] of lists) {

@@ -119,9 +119,9 @@ describe('what a token reaches, without JavaScript', () => {
     const text = textOf(refused);
     expect(text).toContain('Several objections came from your network today, so this one was not filed.');
     expect(text).toContain(`Write to privacy@shop.example, and give the number ${visit.requestId}.`);
-    const long = await form(visit, { ...objection, statement: 'x'.repeat(4001) });
-    expect(long.status).toBe(400);
-    expect(textOf(long)).toContain('the text is too long: at most 4,000 characters');
+    const refusedLength = await form(visit, { ...objection, statement: 'x'.repeat(4001) });
+    expect(refusedLength.status).toBe(400);
+    expect(textOf(refusedLength)).toContain('the text is too long: at most 4,000 characters');
     await rights.sql('UPDATE contests SET case_network = NULL');
   });
 
