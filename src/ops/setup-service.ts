@@ -21,7 +21,7 @@ const TENANT_RULE = 'Enter a short name: 1 to 64 of A-Z a-z 0-9 . _ -, and not .
 const NO_NAME = `Enter a name, not an address of digits: ${NEEDS_NAME}.`;
 const hasName = (origin: string): boolean => relyingPartyOf(origin, '') !== null;
 
-/** What the form asks for where a field is empty or no address. */
+/** The form shows these where a field is empty or no address. */
 const ENTER = {
   origin: 'Enter the address of the website, e.g. https://shop.example',
   baseUrl: 'Enter the address people will use, e.g. https://id.shop.example',
