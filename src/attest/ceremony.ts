@@ -206,6 +206,9 @@ export function publicKeyOf(
   };
 }
 
+/** Browsers refuse passkeys for an IP address. Setup, `gpd staff invite` and the sign-in say it in these words. */
+export const NEEDS_NAME = 'browsers make passkeys for a name such as localhost, not for an address of digits';
+
 /**
  * The host of the page, or the tenant's `attest.rpId` where that is a parent of it. Null for an address: a relying party is a
  * domain (WebAuthn section 5.1.3). That it is registrable is the browser's to say, which has the list.

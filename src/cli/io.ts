@@ -124,12 +124,14 @@ export function print(value: unknown, lines: () => readonly string[]): void {
 export function printTable<Row>(
   value: unknown,
   rows: readonly Row[],
+  emptyText: string,
   columns: Readonly<Record<string, keyof Row | ((row: Row) => string | number)>>,
 ): void {
   const cells = Object.values(columns);
   const textOf = (row: Row) => (cell: (typeof cells)[number]) =>
     String(typeof cell === 'function' ? cell(row) : (row[cell] ?? ''));
-  print(value, () => alignColumns([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]));
+  const table = () => alignColumns([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]);
+  print(value, () => (rows.length === 0 ? [emptyText] : table()));
 }
 
 /** Pads each cell to the width of its column, so that the lines form a table. */

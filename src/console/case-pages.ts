@@ -3,50 +3,36 @@ import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
 import { askSubject, type CaseView, extendCase, readCase, resolveCase, saveTyped } from './cases-service.ts';
+import { redirectDone, takeFlash } from './flash.ts';
 import { appendTemplate, matchParameter, readField, readTypedTexts, type TypedByKind } from './form.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
 import type { Draft } from './session-store.ts';
 
 /** The page of one case: its evidence, and the forms of a reviewer. */
 
-/** Beginnings of a reason. A reviewer must complete them: an unchanged template is refused. */
+/** Beginnings of a reason. A reviewer must complete them and choose the ruling. */
 const TEMPLATES = [
   {
     id: 'shared',
     name: 'identical devices',
     text: 'The rules that fired describe many identical devices. What you say about your own use matches the other decisions: ',
-    outcome: 'overturned',
   },
   {
     id: 'tool',
     name: 'an assistive tool',
     text: 'The sign that weighed most comes from a tool that a person uses, not from a program in a person’s place: ',
-    outcome: 'overturned',
   },
   {
     id: 'agreed',
     name: 'explained by the person',
     text: 'Your statement explains what the rules took for automation, and the other decisions agree: ',
-    outcome: 'overturned',
   },
   {
     id: 'driven',
     name: 'driven by a script',
     text: 'Several strong signs agree that a program drove this browser, and nothing in the statement explains them: ',
-    outcome: 'upheld',
   },
 ] as const;
-const DONE_KEYS = [
-  'claimed',
-  'released',
-  'asked',
-  'extended',
-  'resolved',
-  'proposed',
-  'changed',
-  'unchanged',
-  'started',
-];
 const CONFLICTS = ['claimed-by-another', 'stale-version', 'already-resolved', 'self-review-denied'];
 const CONTEST_ID = /^con_[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -58,12 +44,9 @@ function findColleaguesProposal({ contest, fourEyes }: CaseView, myRef: string):
   return status === 'open' && fourEyes && proposal !== null && proposal.by !== myRef ? proposal : null;
 }
 
-/**
- * The form of the ruling starts with the proposal, so that
- * a colleague can confirm it and its author can change it.
- */
-function createDraftFromProposal({ contest: { proposal, status } }: CaseView): Draft | null {
-  if (status !== 'open' || proposal === null) return null;
+/** The form of the ruling starts with one's own proposal, which can be changed. A colleague writes a separate reason. */
+function createDraftFromProposal({ contest: { proposal, status } }: CaseView, myRef: string): Draft | null {
+  if (status !== 'open' || proposal?.by !== myRef) return null;
   return { kind: 'resolve', text: proposal.reason, outcome: proposal.outcome };
 }
 
@@ -113,13 +96,22 @@ function startFromTemplate(typed: Draft | null, id: unknown): Draft | null {
   const template = TEMPLATES.find((one) => one.id === id);
   if (!template) return typed;
   const text = appendTemplate(typed?.text ?? '', template.text, TEMPLATE_TEXTS);
-  return { kind: 'resolve', text, outcome: typed?.outcome ?? template.outcome };
+  return { kind: 'resolve', text, outcome: typed?.outcome ?? null };
 }
 
-/** @returns the key of a problem; null if the text may be stored */
-function findTextProblem(text: string): string | null {
-  if (!reasonSchema.safeParse(text).success) return 'reason';
-  return TEMPLATE_TEXTS.some((one) => one.trim() === text.trim()) ? 'template' : null;
+const isReason = (text: string): boolean => reasonSchema.safeParse(text).success;
+
+/**
+ * A reason needs 20 characters that its author wrote: those of a template or of the colleague's reason do not count.
+ * @param colleaguesReason null if no colleague has proposed
+ * @returns the key of a problem; null if the text may be stored
+ */
+function findReasonProblem(text: string, colleaguesReason: string | null): string | null {
+  if (!isReason(text)) return 'reason';
+  const ownText = colleaguesReason === null ? text : text.replaceAll(colleaguesReason.trim(), '');
+  if (!isReason(ownText)) return 'copied';
+  const withoutTemplates = TEMPLATE_TEXTS.reduce((rest, one) => rest.replaceAll(one.trim(), ''), ownText);
+  return isReason(withoutTemplates) ? null : 'template';
 }
 
 const readTyped = ({ form, request }: FormVisit): TypedByKind => readTypedTexts(form, request.path);
@@ -171,9 +163,9 @@ function handleAct(act: CaseAct): (visit: FormVisit) => Promise<void> {
         await refuse(visit, view, result);
         return;
       }
-      const { done, keep: drafts = [], to = `${linkTo(view)}?done=${done}` } = result;
+      const { done, keep: drafts = [], to = linkTo(view) } = result;
       await saveDrafts(visit, view, drafts);
-      visit.response.redirect(303, to);
+      redirectDone(visit, to, done);
     } catch (error) {
       if (!(error instanceof Refusal) || !CONFLICTS.includes(error.code)) throw error;
       const current = await requireCase(visit);
@@ -185,12 +177,15 @@ function handleAct(act: CaseAct): (visit: FormVisit) => Promise<void> {
 async function showCase(visit: ConsoleVisit): Promise<void> {
   const view = await requireCase(visit);
   const { query } = visit.request;
-  const word = DONE_KEYS.find((name) => name === query['done']) ?? null;
+  const done = takeFlash(visit)?.done ?? null;
   const draft = (kind: Draft['kind']) => view.drafts.find((one) => one.kind === kind) ?? null;
-  const resolve = startFromTemplate(draft('resolve') ?? createDraftFromProposal(view), query['template']);
+  const resolve = startFromTemplate(
+    draft('resolve') ?? createDraftFromProposal(view, visit.staff.ref),
+    query['template'],
+  );
   const typed: TypedByKind = { resolve, ask: draft('ask'), extend: draft('extend') };
-  const hasDrafts = view.drafts.length > 0 && view.contest.status === 'open' && word !== 'started';
-  renderCase(visit, view, { done: word, typed, hasDrafts });
+  const hasDrafts = view.drafts.length > 0 && view.contest.status === 'open' && done !== 'started';
+  renderCase(visit, view, { done, typed, hasDrafts });
 }
 
 const claimCase: CaseAct = async ({ context, staff }, { contest }, typed) => {
@@ -201,18 +196,18 @@ const claimCase: CaseAct = async ({ context, staff }, { contest }, typed) => {
 const releaseCase: CaseAct = async ({ context, staff, form }, { contest }, typed) => {
   await context.rights.contests.release(staff, contest.contestId);
   const result = { done: 'released', keep: Object.values(typed) };
-  return form.get('from') === 'queue' ? { ...result, to: '/console/queue?done=released' } : result;
+  return form.get('from') === 'queue' ? { ...result, to: '/console/queue' } : result;
 };
 
 const startTemplate: CaseAct = ({ form }, view, { resolve, ...otherTexts }) => {
   const draft = startFromTemplate(resolve, form.get('template'));
-  const to = `${linkTo(view)}?done=started#resolve`;
+  const to = `${linkTo(view)}#resolve`;
   return { done: 'started', keep: [draft, ...Object.values(otherTexts)], to };
 };
 
 const askQuestion: CaseAct = async ({ context, staff }, { contest }, typed) => {
   const text = typed.ask?.text ?? '';
-  if (findTextProblem(text) !== null) return { problem: 'question' };
+  if (!isReason(text)) return { problem: 'question' };
   await askSubject(context, staff, contest.contestId, text.trim());
   return { done: 'asked', keep: [typed.resolve, typed.extend] };
 };
@@ -226,14 +221,12 @@ const extendDueDate: CaseAct = async ({ context, staff, form, now }, { contest, 
 };
 
 const ruleOnCase: CaseAct = async ({ context, form, staff }, view) => {
-  const text = form.get('text') ?? '';
-  const reason = text.trim();
+  const reason = (form.get('text') ?? '').trim();
   const outcome = OUTCOMES.find((name) => name === readField(form, 'outcome')) ?? null;
   const [version] = matchParameter(readField(form, 'version'), /^\d{1,9}$/);
-  const proposal = findColleaguesProposal(view, staff.ref);
-  const outcomeChangedReasonKept =
-    proposal !== null && proposal.outcome !== outcome && proposal.reason === reason;
-  const problem = outcome === null ? 'outcome' : outcomeChangedReasonKept ? 'turned' : findTextProblem(text);
+  const { proposal } = view.contest;
+  const colleaguesReason = proposal !== null && proposal.by !== staff.ref ? proposal.reason : null;
+  const problem = outcome === null ? 'outcome' : findReasonProblem(reason, colleaguesReason);
   if (outcome === null || problem !== null || version === undefined)
     return { problem: problem ?? 'stale-version' };
   const { contestId } = view.contest;

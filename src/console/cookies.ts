@@ -19,6 +19,7 @@ export function cookieNames(origin: string) {
   // Each pending sign-in has a separate cookie, so that two tabs do not overwrite each other's.
   return {
     session: `${prefix}gpd_console`,
+    flash: `${prefix}gpd_flash`,
     login: (state: string) => `${prefix}gpd_login_${state.replace(/[^\w-]/g, '').slice(0, 8)}`,
     secure,
   };

@@ -6,7 +6,7 @@ import { Refusal } from '../lib/errors.ts';
 import { wilson } from '../lib/wilson.ts';
 import { languageSchema } from '../schema/banner.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
-import { cellOf, layOutBars, listLastSlots } from './charts.ts';
+import { layOutBars, listLastSlots, roughOf, shareOf } from './charts.ts';
 import type { Context } from './context.ts';
 import {
   type GenerationView,
@@ -64,15 +64,14 @@ async function showOverview({ context, response, staff, now }: ConsoleVisit): Pr
   const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
   const view = await readOverview(context, staff, from);
   const { floor } = view;
-  const sum = view.verdicts.reduce((total, { n }) => total + n, 0);
+  const verdicts = layOutBars(view.verdicts, CLASSES, { slots: hours, step: HOUR, floor });
   context.render(response, 'overview', {
     here: 'overview',
     view,
-    total: cellOf(sum, floor),
-    verdicts: layOutBars(view.verdicts, CLASSES, { slots: hours, step: HOUR, floor }),
+    total: verdicts.total,
+    verdicts,
     consent: layOutBars(view.consent, CHOICES, { slots: days, step: DAY, floor }),
     rules: sortByReliability(view.rules),
-    advice: (key: GenerationView) => adviseDestruction(key, now),
     live: view.keys.filter((key) => key.state !== 'destroyed'),
   });
 }
@@ -100,17 +99,19 @@ async function verify(posted: FormVisit): Promise<void> {
 async function showKeys({ context, response, staff, now }: ConsoleVisit): Promise<void> {
   const keys = await readKeys(context, staff);
   const advice = (key: GenerationView): string => adviseDestruction(key, now);
-  context.render(response, 'keys', { here: 'keys', keys: [...keys].reverse(), advice });
+  const rough = (count: number): string => roughOf(count, context.config.k_anonymity_floor);
+  context.render(response, 'keys', { here: 'keys', keys: [...keys].reverse(), advice, rough });
 }
 
 async function showTerms({ context, request, response, staff }: ConsoleVisit): Promise<void> {
-  const terms = await readTerms(context, staff);
+  const { visits, ...terms } = await readTerms(context, staff);
   const requestedLanguage = readLanguage(request.query['lang']);
   const language = terms.languages.includes(requestedLanguage) ? requestedLanguage : 'en';
   const previewPolicy = (nonce: string): string => allowPreviewFrame(usualPolicy(nonce));
   context.render(response, 'terms', {
     here: 'terms',
     ...terms,
+    visits: visits.all === 0 ? null : shareOf(visits.gpc, visits.all, visits.floor, visits.days),
     language,
     languageName,
     policy: previewPolicy,

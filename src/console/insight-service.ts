@@ -125,7 +125,7 @@ export async function readTerms({ database, embed, clock, config }: Context, { k
     purposes,
     policies: [...policies].reverse(),
     languages,
-    visits: { ...visits, floor: config.k_anonymity_floor },
+    visits: { ...visits, floor: config.k_anonymity_floor, days: TRAFFIC_DAYS },
   };
 }
 

@@ -14,6 +14,7 @@ import {
   sanitiseBack,
 } from './cookies.ts';
 import { showUnconfigured, startSession, takesPasskeys } from './entry-pages.ts';
+import { redirectDone, takeFlash } from './flash.ts';
 import { registerPasskeyPages, showPasskey } from './passkey-pages.ts';
 import { type ConsoleVisit, type FormVisit, isSignedIn, type PageTable } from './session-guard.ts';
 import { endSession, listSessions, revokeSession } from './sessions-service.ts';
@@ -152,15 +153,18 @@ async function signOut({ context, response, session }: FormVisit): Promise<void>
   context.render(response, 'signed-out', { provider: await signOutAddress(context, session) });
 }
 
-async function showSessions({ context, response, staff, session, request }: ConsoleVisit): Promise<void> {
+async function showSessions(visit: ConsoleVisit): Promise<void> {
+  const { context, response, staff, session } = visit;
   const sessions = await listSessions(context, staff, session);
-  const done = request.query['done'] === 'revoked';
+  const done = takeFlash(visit)?.done === 'revoked';
   context.render(response, 'sessions', { here: 'sessions', sessions, done });
 }
 
-async function revokeFromForm({ context, response, staff, form }: FormVisit): Promise<void> {
+async function revokeFromForm(posted: FormVisit): Promise<void> {
+  const { context, response, staff, form } = posted;
   const isEnded = await revokeSession(context, staff, form.get('id') ?? '');
-  response.redirect(303, `/console/sessions${isEnded ? '?done=revoked' : ''}`);
+  if (isEnded) redirectDone(posted, '/console/sessions', 'revoked');
+  else response.redirect(303, '/console/sessions');
 }
 
 function goHome({ response, staff }: ConsoleVisit): void {

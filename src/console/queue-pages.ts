@@ -9,6 +9,7 @@ import {
 } from '../rights/contests/record.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { findCase, readQueue } from './cases-service.ts';
+import { takeFlash } from './flash.ts';
 import { buildAddress, matchParameter } from './form.ts';
 import type { ConsoleVisit, PageTable } from './session-guard.ts';
 
@@ -74,7 +75,8 @@ function findNextCursor(rows: readonly QueueRow[]): QueueCursor | null {
   return { group: last.group, at: resolvedAt ?? dueAt, contestId };
 }
 
-async function showQueue({ context, request, response, staff, now }: ConsoleVisit): Promise<void> {
+async function showQueue(visit: ConsoleVisit): Promise<void> {
+  const { context, request, response, staff, now } = visit;
   const { q } = request.query;
   const search = typeof q === 'string' ? q.trim().slice(0, 128) : '';
   const found = search === '' ? null : await findCase(context, staff, search);
@@ -83,6 +85,7 @@ async function showQueue({ context, request, response, staff, now }: ConsoleVisi
     return;
   }
   const choice = readChoice(request);
+  const done = takeFlash(visit)?.done ?? null;
   const { state, after } = choice;
   const query = { filter: toFilter(choice, now), after, limit: PAGE + 1 };
   const { rows, ...view } = await readQueue(context, staff, state, query);
@@ -100,7 +103,7 @@ async function showQueue({ context, request, response, staff, now }: ConsoleVisi
     ages: AGES,
     dues: DUES,
     classes: CLASSES,
-    done: oneOf(request.query['done'], ['resolved', 'proposed', 'released']),
+    done,
   });
 }
 

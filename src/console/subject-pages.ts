@@ -1,6 +1,7 @@
 import { Refusal } from '../lib/errors.ts';
 import { erasureState, heldRows } from '../rights/erase/erasure.ts';
 import { type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
+import { redirectDone, takeFlash } from './flash.ts';
 import { type Form, matchParameter, readField } from './form.ts';
 import { readHolds, releaseHoldOn } from './holds-service.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
@@ -73,7 +74,7 @@ async function showPlan(posted: FormVisit, key: SubjectKey, problem: string | nu
 }
 
 async function eraseFromForm(posted: FormVisit): Promise<void> {
-  const { context, form, staff, response } = posted;
+  const { context, form, staff } = posted;
   const key = requireKey(form);
   const plan = await planErase(context, staff, key);
   if (!plan || normaliseHandle(form.get('confirm') ?? '') !== normaliseHandle(plan.handle)) {
@@ -81,7 +82,7 @@ async function eraseFromForm(posted: FormVisit): Promise<void> {
     return;
   }
   const { receiptId } = await eraseSubject(context, staff, key);
-  response.redirect(303, `/console/receipts/${receiptId}?done=erased`);
+  redirectDone(posted, `/console/receipts/${receiptId}`, 'erased');
 }
 
 async function exportData(posted: FormVisit): Promise<void> {
@@ -106,7 +107,7 @@ async function exportData(posted: FormVisit): Promise<void> {
 }
 
 async function placeFromForm(posted: FormVisit): Promise<void> {
-  const { context, form, staff, response } = posted;
+  const { context, form, staff } = posted;
   const key = requireKey(form);
   const basis = (form.get('basis') ?? '').trim();
   if (!reasonSchema.safeParse(basis).success) {
@@ -114,16 +115,16 @@ async function placeFromForm(posted: FormVisit): Promise<void> {
     return;
   }
   if (!(await holdSubject(context, staff, key, basis))) throw new Refusal('not-found');
-  response.redirect(303, '/console/holds?done=placed');
+  redirectDone(posted, '/console/holds', 'placed');
 }
 
 /** The keyed reference of a device. */
 const DEVICE = /^([\w-]{43})$/;
 
-async function showHolds({ context, request, response, staff }: ConsoleVisit): Promise<void> {
-  const done = ['placed', 'released'].find((name) => name === request.query['done']) ?? null;
+async function showHolds(visit: ConsoleVisit): Promise<void> {
+  const { context, request, response, staff } = visit;
+  const { done = null, limited = [] } = takeFlash(visit) ?? {};
   const [after = null] = matchParameter(request.query['after'], DEVICE);
-  const limited = matchParameter(request.query['limited'], /^(era_\w+(?:,era_\w+)*)$/)[0]?.split(',') ?? [];
   const { holds, more: hasMore } = await readHolds(context, staff, after);
   const last = holds.at(-1);
   const next = hasMore && last ? `/console/holds?after=${last.device}` : null;
@@ -131,14 +132,14 @@ async function showHolds({ context, request, response, staff }: ConsoleVisit): P
   context.render(response, 'holds', { here: 'holds', holds, first, next, done, limited });
 }
 
-/** The number of receipt ids that fit into an address. */
+/** The number of receipt ids that fit into a cookie. */
 const MAX_NAMED = 20;
 
-async function releaseFromForm({ context, response, staff, form }: FormVisit): Promise<void> {
+async function releaseFromForm(posted: FormVisit): Promise<void> {
+  const { context, staff, form } = posted;
   const limited = await releaseHoldOn(context, staff, form.get('device') ?? '');
   if (!limited) throw new Refusal('not-found');
-  const named = limited.length > 0 ? `&limited=${limited.slice(0, MAX_NAMED).join(',')}` : '';
-  response.redirect(303, `/console/holds?done=released${named}`);
+  redirectDone(posted, '/console/holds', 'released', limited.slice(0, MAX_NAMED));
 }
 
 const describeReceipt = (receipt: ErasureReceipt) => ({
@@ -159,11 +160,12 @@ async function showReceipts({ context, response, staff }: ConsoleVisit): Promise
   });
 }
 
-async function showReceipt({ context, request, response, staff }: ConsoleVisit): Promise<void> {
+async function showReceipt(visit: ConsoleVisit): Promise<void> {
+  const { context, request, response, staff } = visit;
   const [id] = matchParameter(request.params['id'], RECEIPT_ID);
   const receipt = id === undefined ? null : await context.eraser.status(id);
   if (receipt?.tenant !== staff.kid) throw new Refusal('not-found');
-  const done = request.query['done'] === 'erased';
+  const done = takeFlash(visit)?.done === 'erased';
   context.render(response, 'receipt', { here: 'receipts', receipt: describeReceipt(receipt), done });
 }
 

@@ -10,7 +10,7 @@ import { unnamedSettings } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
 import { readDeviceTrail } from '../rights/dsar/store.ts';
 import { KEEP_NOTHING } from '../rights/erase/erase.ts';
-import { type ErasureTarget, scopeResults } from '../rights/erase/erasure.ts';
+import { type ErasureTarget, erasesAny, heldRows, scopeResults } from '../rights/erase/erasure.ts';
 import { planErasure } from '../rights/erase/plan.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
@@ -113,7 +113,8 @@ export async function planErase(context: Context, staff: Staff, key: SubjectKey)
   const shared = await isShared(database, kid, target.durables[0]);
   const erasesContests = scopes.some(({ scope, action }) => scope === 'contests' && action === 'erased');
   const open = erasesContests ? await openContests(database, kid, target) : { count: 0, dueAt: 0 };
-  return { key, handle: handleOf(tenant, target), scopes, shared, open };
+  const deletes = erasesAny(counts ?? {});
+  return { key, handle: handleOf(tenant, target), scopes, shared, open, deletes, held: heldRows(scopes) };
 }
 
 export function eraseSubject({ rights }: Context, { kid, ref }: Staff, key: SubjectKey) {

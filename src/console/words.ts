@@ -24,7 +24,7 @@ export const WORDS = {
   classMeans: {
     human: 'Nothing that counts spoke against a person at this browser.',
     declared_agent: 'A program that signed its request and proved who it is.',
-    undeclared_automation: 'A browser driven by a program that did not declare itself.',
+    undeclared_automation: 'It looked as if a program that did not declare itself drove this browser.',
     unknown: 'There was too little evidence, or only weak signs.',
   } satisfies Record<VisitorClass, string>,
   outcome: {
@@ -50,7 +50,7 @@ export const WORDS = {
     automation: 'undeclared automation',
   } satisfies Record<'agent' | 'automation', string>,
   caseDone: {
-    claimed: 'The case is yours for an hour.',
+    claimed: 'The case is yours.',
     released: 'Others can claim the case now.',
     asked: 'Your question was recorded. The due date does not change.',
     extended: 'The due date is extended. The person can read why.',
@@ -73,7 +73,7 @@ export const WORDS = {
     'transparency.viewed': 'Transparency view shown',
     'dsar.exported': 'Own data exported',
     'dsar.staff-exported': 'Data exported by staff',
-    'subject.erased': 'Subject erased',
+    'subject.erased': 'Erasure of a subject',
     'subject.searched': 'Subject searched',
     'hold.placed': 'Legal hold placed',
     'hold.released': 'Legal hold released',

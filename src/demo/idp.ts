@@ -15,14 +15,14 @@ import { readBody } from '../http/request.ts';
  */
 
 export const DEMO_USERS = [
-  { account: 'rosa', name: 'Rosa Reviewer', role: 'reviewer', about: 'reviews and resolves contests' },
+  { account: 'rosa', name: 'Rosa Reviewer', role: 'reviewer', about: 'answers objections' },
   {
     account: 'remy',
     name: 'Remy Reviewer',
     role: 'reviewer',
     about: 'confirms rulings as the second reviewer',
   },
-  { account: 'dora', name: 'Dora Privacy', role: 'dpo', about: 'finds, exports and erases subjects' },
+  { account: 'dora', name: 'Dora Privacy', role: 'dpo', about: 'finds, exports and erases people’s data' },
   {
     account: 'sam',
     name: 'Sam Shopper',

@@ -34,7 +34,7 @@ const notFound: RequestHandler = () => {
 
 function errorHandler(onFault: (requestId: string, error: unknown) => void): ErrorRequestHandler {
   const errorPage = builtOnce((code, response: Response) =>
-    renderText(response, 'error', { code, message: ERRORS[code as ErrorCode][1] }),
+    renderText(response, 'error', { code, message: ERRORS[code as ErrorCode][1], details: [] }),
   );
   // Express recognises an error handler by its four parameters. Its default handler would print the whole
   // error.
@@ -50,7 +50,17 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
     response.status(reply.status).set(reply.headers);
     // A browser that opens an address asks for HTML; programs and scripts ask for JSON or anything.
     if (request.accepts(['json', 'html']) === 'html')
-      response.type('html').send((await errorPage(code, response)).body);
+      response
+        .type('html')
+        .send(
+          refusal?.details?.length
+            ? await renderText(response, 'error', {
+                code,
+                message: ERRORS[code][1],
+                details: refusal.details,
+              })
+            : (await errorPage(code, response)).body,
+        );
     else response.send(reply.body);
   };
 }

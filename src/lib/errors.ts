@@ -55,7 +55,7 @@ export const ERRORS = {
   'rate-limited': [429, 'Too many requests; retry after the seconds in Retry-After.'],
   'too-many-cases': [
     429,
-    'Your network has filed three cases today that are still open; retry after the seconds in Retry-After.',
+    'Several objections came from your network today, so this one was not filed. Try again tomorrow, or write to the site: that counts as your objection.',
   ],
   'headers-too-large': [431, 'The headers are larger than 16,384 bytes; the site’s cookies are among them.'],
   'consent-missing': [451, 'The person has not agreed to this purpose, or no longer does.'],

@@ -88,7 +88,7 @@ function addForm(router: Router, needs: SetupNeeds, csrf: string): void {
       render(response, { step: 'form', csrf, baseUrl: needs.baseUrl, values, wrong: errors }, 422);
     const { data, errors } = readSetup(values);
     if (!data) return showForm(errors);
-    if (isBusy) return showForm({ form: 'the installation is being made' });
+    if (isBusy) return showForm({ form: 'The installation is being made.' });
     isBusy = true;
     try {
       const installed = await needs.install(data);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
 import { createApiKey } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
 import { succeeds } from '../lib/errors.ts';
@@ -24,20 +25,37 @@ import { addTenant } from './new-tenant-service.ts';
 
 const MAX_NOTICE = 4000;
 
-const TENANT_RULE = 'a short name has 1 to 64 of A-Z a-z 0-9 . _ -, and is not . or ..';
+const TENANT_RULE = 'Enter a short name: 1 to 64 of A-Z a-z 0-9 . _ -, and not . or ..';
+const NO_NAME = `Enter a name, not an address of digits: ${NEEDS_NAME}.`;
+const hasName = (origin: string): boolean => relyingPartyOf(origin, '') !== null;
+
+/** The form shows these where a field is empty or no address. */
+const ENTER = {
+  origin: 'Enter the address of the website, e.g. https://shop.example',
+  baseUrl: 'Enter the address people will use, e.g. https://id.shop.example',
+  contact: 'Enter a contact.',
+};
 
 const setupSchema = z.object({
   // The form does not say “kid”, so its message does not either.
-  tenant: z.string().refine((text) => kidSchema.safeParse(text).success, TENANT_RULE),
-  origin: originSchema.refine((origin) => !isWildcard(origin), 'a wildcard matches no page: name one origin'),
-  baseUrl: publicOrigin,
+  tenant: z.string(TENANT_RULE).refine((text) => kidSchema.safeParse(text).success, TENANT_RULE),
+  origin: z
+    .string(ENTER.origin)
+    .min(1, ENTER.origin)
+    .pipe(originSchema)
+    .refine((origin) => !isWildcard(origin), 'A wildcard matches no page: enter one origin.')
+    .refine(hasName, NO_NAME),
+  baseUrl: z
+    .string(ENTER.baseUrl)
+    .refine((text) => publicOrigin.safeParse(text).success, { error: ENTER.baseUrl, abort: true })
+    .refine(hasName, NO_NAME),
   controller: z
     .string()
     .trim()
     .max(MAX_NOTICE)
     .transform((text) => text || undefined)
     .optional(),
-  contact: z.string().trim().min(1, 'is missing').max(MAX_NOTICE),
+  contact: z.string(ENTER.contact).trim().min(1, ENTER.contact).max(MAX_NOTICE),
 });
 
 export type Setup = z.output<typeof setupSchema>;

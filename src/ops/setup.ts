@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
 import { baseUrl, type Config, ConfigError, sqliteFile } from '../config.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { createHttpServer } from '../http/server.ts';
@@ -19,7 +20,7 @@ const DRAIN_MS = 2000;
 
 /** @throws {ConfigError} when the data directory has something else than an interrupted setup, or other machines could reach the page */
 function requireSetup(config: Config, socket: number | null): void {
-  const { data_dir, host } = config;
+  const { data_dir, host, base_url } = config;
   if (!isSetupUnfinished(config) && existsSync(data_dir) && readdirSync(data_dir).length > 0) {
     const next =
       config.database_url !== null || existsSync(sqliteFile(config))
@@ -29,6 +30,8 @@ function requireSetup(config: Config, socket: number | null): void {
   }
   if (socket !== null || !isLoopback(host))
     throw new ConfigError('--setup listens on this machine alone: repeat with --host 127.0.0.1');
+  if (base_url !== null && relyingPartyOf(base_url, '') === null)
+    throw new ConfigError(`GPD_BASE_URL is ${base_url}: ${NEEDS_NAME}`);
 }
 
 export interface SetupOptions {
@@ -79,7 +82,9 @@ export async function runSetup(config: Config, options: SetupOptions) {
     answerTimeoutMs: config.answer_timeout * SECOND,
   });
   const port = await listen(http, config, null);
-  options.onLink(`${baseUrl({ ...config, base_url: null }, port)}/setup?token=${token}`);
+  // The form proposes what the browser shows, and a passkey needs a name.
+  const local = baseUrl({ ...config, host: 'localhost', base_url: null }, port);
+  options.onLink(`${local}/setup?token=${token}`);
   const installed = await installation;
   await http.drain(DRAIN_MS);
   const routers: AppOptions['routers'] = ({ database }) =>

@@ -16,10 +16,10 @@ const prose = (min: number, max: number) =>
   z
     .string()
     .refine((text) => text.isWellFormed() && !CONTROL.test(text), 'text without control characters')
-    .refine(
-      (text) => codePoints(text.trim()) >= min && codePoints(text) <= max,
-      `${min} to ${max} characters`,
-    );
+    .refine((text) => codePoints(text.trim()) >= min, `the text is too short: at least ${numberOf(min)}`)
+    .refine((text) => codePoints(text) <= max, `the text is too long: at most ${numberOf(max)}`);
+
+const numberOf = (n: number): string => `${n.toLocaleString('en')} character${n === 1 ? '' : 's'}`;
 
 export const contestIdSchema = z
   .string()

@@ -8,7 +8,7 @@ import { contestTextsOf } from '../../src/rights/contests/contest.ts';
 import { createContestService } from '../../src/rights/contests/service.ts';
 import { open as openStore } from '../rights/support/eraser.ts';
 import { type Rights, startRights } from '../rights/support/rights.ts';
-import { KID } from '../support/constants.ts';
+import { KID, REASON } from '../support/constants.ts';
 import { describeInChromium, useTabs } from './support/chromium.ts';
 
 /** A person without an account at the page of their case. */
@@ -71,6 +71,16 @@ describeInChromium('browser/case', () => {
   const expectFits = async (width: number): Promise<void> =>
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
 
+  it('two reviewers with one reason: the person reads it once', async () => {
+    const { caseKey, contestId } = await file();
+    const ruling = { contestId, outcome: 'upheld', version: null, reason: REASON } as const;
+    await reviewers.resolve(RITA, ruling);
+    await reviewers.resolve({ ...RITA, ref: 'remy' }, ruling);
+    await open(`/case#${caseKey}`);
+    await page.locator('#ruling').waitFor();
+    expect(await page.locator('#reasons').textContent()).toBe(REASON);
+  });
+
   it('tells the case of a link, takes an answer, and tells both reasons', async () => {
     const { caseKey, contestId } = await file();
     const screen = { viewport: { width: 390, height: 844 } };
@@ -94,7 +104,7 @@ describeInChromium('browser/case', () => {
     await reviewers.resolve(RITA, { ...ruling, reason: 'A screen reader explains every sign.' });
     await reviewers.resolve({ ...RITA, ref: 'remy' }, { ...ruling, reason: 'I read it, and I agree.' });
     await page.reload();
-    await shown('Overturned: the decision does not stand.');
+    await shown('We were wrong: this visit counts as a person’s.');
     const reasons = await page.locator('#reasons').textContent();
     expect(reasons).toMatch(/first reviewer.*explains every sign.*second reviewer.*I agree/);
     expect(await violations()).toEqual([]);

@@ -75,6 +75,11 @@ describeInChromium('browser/demo', () => {
     expect(await page.getByTestId('forget').textContent()).toBe('Erase the last visit');
     const resultText = await page.locator('[data-part="result"]').textContent();
     expect(resultText).not.toMatch(/did not agree|The server refused/);
+    expect(resultText).toContain('Nothing was sent.');
+    // A refused bundle says that the consent was withdrawn, and leaves the visit erasable.
+    await pressAndWait('ask-anyway');
+    expect(await page.locator('[data-field="consent"]').textContent()).toBe('You withdrew your consent.');
+    expect(await page.getByTestId('forget').isVisible()).toBe(true);
     await press('forget');
     await expect.poll(() => status.textContent()).toMatch(/erased.* Receipt: era_/);
     await idle();
@@ -249,6 +254,9 @@ describeInChromium('browser/demo', () => {
     await page.getByText('It still counts as a bot').waitFor();
 
     const remy = await openCase('as-remy', 'Remy Reviewer');
+    await remy
+      .getByLabel('Your reason, for the person')
+      .fill('I read the statement too, and I agree with it.');
     await remy.getByRole('button', { name: /Confirm/ }).click();
     await remy.getByText('the person can read the outcome').waitFor();
     await remy.goto(new URL('/console/overview', demo.shop).href);

@@ -20,7 +20,7 @@ describeInChromium('browser/my-data', () => {
     expect(await text('verdict')).toMatch(/req_[0-9A-Z]{26}/);
     // Said before the press and after it: what a look-up is, and what a shared id hides.
     expect(await at.page.locator('main').textContent()).toMatch(
-      /its id may be shared.*itself one more visit/s,
+      /its id may be shared.*kept as long as any other/s,
     );
     await says(/only this look-up is shown, and no earlier visit/);
     const [cookie] = await at.page.context().cookies();
@@ -59,7 +59,9 @@ describeInChromium('browser/my-data', () => {
     expect(await rows('decisions')).toBe(before);
     // The page names the remedies without the check, and the site's contact or its absence.
     const ways = await text('ways');
-    expect(ways).toMatch(/token of that visit.*open your case.*This site has not named a contact\..*req_/s);
+    expect(ways).toMatch(
+      /Use the link on the site.*open your case.*This site has not named a contact\..*req_/s,
+    );
     expect(await at.page.getByTestId('ways').locator('a').getAttribute('href')).toBe(`${at.base}/case`);
   });
 

@@ -49,10 +49,10 @@ describeInChromium('serve --setup', () => {
     await page.getByLabel('Controller').fill('Shop Ltd, 1 High Street, Dublin');
     await page.getByLabel('Contact').fill('privacy@shop.example');
     await page.getByRole('button', { name: 'Make the keys' }).click();
-    await page.getByRole('alert').getByText('a kid is').waitFor();
+    await page.getByRole('alert').getByText('Enter a short name').waitFor();
     await page.getByLabel('Tenant').fill('shop');
     await page.getByRole('button', { name: 'Make the keys' }).click();
-    await page.getByText('No visit has arrived yet').waitFor();
+    await page.getByText('Waiting for the first visit').waitFor();
     snippet = (await page.getByTestId('snippet').textContent()) ?? '';
     expect(readFileSync(join(cwd, 'gpd.toml'), 'utf8')).toContain(new URL(setup).origin);
 

@@ -131,6 +131,32 @@ describe.concurrent('gpd consent purposes', () => {
   });
 });
 
+it('an empty list says that it is empty', async () => {
+  const mine = await createOwn();
+  const lists = [
+    [`erase list ${KID}`, 'no receipts; `gpd erase` makes the first\n'],
+    [`webhooks list`, 'no webhooks; `gpd webhooks add` adds one\n'],
+    [`staff list`, 'no staff; `gpd staff invite` adds somebody\n'],
+  ] as const;
+  for (const [line, stdout] of lists) {
+    expect(await mine.gpd(line)).toMatchObject({ code: 0, stdout });
+    expect(await mine.json(line)).toEqual([]);
+  }
+});
+
+it('a setting of a missing tenant names the tenant, and a name is proposed only if it is near', async () => {
+  const mine = await createOwn();
+  const missing = await mine.gpd('tenants set nope a=b');
+  expect(missing).toMatchObject({ code: 3, stdout: '' });
+  expect(missing.stderr).toContain('no tenant nope; `gpd tenants list` shows them');
+  expect((await mine.gpd(`tenants set ${KID} a=b`)).stderr).toContain(
+    'no setting a; `gpd tenants show` lists',
+  );
+  expect((await mine.gpd(`tenants set ${KID} retention.day=30`)).stderr).toContain(
+    'did you mean retention.days?',
+  );
+});
+
 describe('gpd staff', () => {
   it('prints one link with the name, keeps nothing that opens it, and removes a name once', async () => {
     const mine = await createOwn();
@@ -165,6 +191,26 @@ describe('gpd staff', () => {
     const removed = await mine.gpd('staff remove Rosa --yes');
     expect([removed.code, removed.stderr]).toEqual([0, expect.stringContaining('the last dpo')]);
     expect(await mine.json('staff list')).toMatchObject([{ name: 'Dora' }]);
+  });
+
+  it('a link to an address of digits cannot be used: the default warns, and a public one is refused', async () => {
+    const mine = await createOwn();
+    const words = /browsers make passkeys for a name such as localhost, not for an address of digits/;
+    const warned = await mine.gpd('staff invite Rosa --role dpo');
+    expect(warned).toMatchObject({ code: 0 });
+    expect(warned.stderr).toMatch(words);
+    for (const GPD_BASE_URL of ['http://127.0.0.1:8080', 'https://192.0.2.7', 'https://[2001:db8::1]']) {
+      const refused = await runGpd(['staff', 'invite', 'Remy', '--role', 'dpo'], {
+        env: { ...mine.env, GPD_BASE_URL },
+      });
+      expect(refused).toMatchObject({ code: 78, stdout: '' });
+      expect(refused.stderr).toMatch(words);
+    }
+    const named = await runGpd(['staff', 'invite', 'Remy', '--role', 'dpo'], {
+      env: { ...mine.env, GPD_BASE_URL: 'http://localhost:8080' },
+    });
+    expect(named).toMatchObject({ code: 0, stderr: '' });
+    expect(named.stdout).toMatch(/^http:\/\/localhost:8080\/console\/join#/);
   });
 
   it('a restore brings back no invitation, which may have been used or replaced since the backup', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WORDS } from '../../src/console/words.ts';
 import { KID, REASON } from '../support/constants.ts';
 import { postJson } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
@@ -6,6 +7,8 @@ import { type Console, signIn, startConsole, type Visitor } from './support/cons
 import { change, idle, rows } from './support/data.ts';
 
 /** Two reviewers and a dpo work on one queue. */
+
+const DONE = WORDS.caseDone;
 
 let site: Console;
 let ada: Visitor;
@@ -63,8 +66,9 @@ it('a contest of a decision that said human: the form and the ruling say that it
   expect(page).toContain('Agree with the objection.');
   expect(page).toContain('This decision stays “Human” for the site: there is nothing to overturn in it.');
   expect(page).not.toMatch(/no longer counts as|this was a person/);
-  expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=resolved`);
+  expect((await resolve('ada', path)).headers.location).toBe(path);
   const after = (await ada.get(path)).text;
+  expect(after).toContain(DONE.resolved);
   expect(after).toContain('The objection was right. The decision said “Human”, and it stays that.');
   expect(after).not.toContain('The decision was wrong');
 });
@@ -106,10 +110,12 @@ describe('claiming', () => {
     expect(at.every((place) => place !== -1)).toBe(true);
     expect([...at].sort((a, b) => a - b)).toEqual(at);
     const released = await ada.post(`${mine.path}/release`, { csrf: csrf.ada, from: 'queue' });
-    expect(released.headers.location).toBe('/console/queue?done=released');
+    expect(released.headers.location).toBe('/console/queue');
     expect((await grace.post(`${mine.path}/claim`, { csrf: csrf.grace })).status).toBe(303);
   });
 });
+
+const AGREED = 'Your statement explains what the rules took for automation, and the other decisions agree: ';
 
 describe('resolving', () => {
   it.each([
@@ -118,11 +124,9 @@ describe('resolving', () => {
     ['too long', { text: 'x'.repeat(4001) }, '20 to 4,000 characters'],
     ['no outcome', { outcome: '' }, 'Choose whether'],
     ['an outcome of one’s own', { outcome: 'erase' }, 'Choose whether'],
-    [
-      'a template as it is',
-      { text: 'Your statement explains what the rules took for automation, and the other decisions agree: ' },
-      'only a beginning',
-    ],
+    ['a template as it is', { text: AGREED }, 'only a beginning'],
+    ['a template and a letter', { text: `${AGREED}x` }, 'at least 20 characters of your own'],
+    ['two templates', { text: `${AGREED}\n\n${AGREED}and no more` }, 'at least 20 characters of your own'],
   ] as const)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
     const { path } = await createCase();
     const typed = { text: 'A reason that is long enough to be one.', ...fields };
@@ -199,36 +203,40 @@ describe('resolving', () => {
     expect((await grace.post(`${path}/claim`, { csrf: csrf.grace })).status).toBe(303);
   });
 
-  it('four eyes: one proposes, another confirms with the form filled, nobody does both, and no reason is lost', async () => {
+  it('four eyes: one proposes, another confirms with a reason of their own, nobody does both, and no reason is lost', async () => {
     await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
     try {
       await emptyQueue();
       const { path, contestId } = await createCase();
       await expect.poll(async () => (await ada.get(path)).text).toContain('requires two reviewers');
-      expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
+      expect((await resolve('ada', path)).headers.location).toBe(path);
       const waiting = (await ada.get(path)).text;
+      expect(waiting).toContain(DONE.proposed);
       expect(waiting).toContain('It is waiting for a second reviewer.');
       expect(waiting).toContain('>Change my proposal</button>');
       expect(waiting).not.toMatch(/>(?:Resolve the case|Propose this ruling|Claim this case)<\/button>/);
       expect(waiting).toMatch(new RegExp(`id="reason"[^>]*>${REASON}<`));
       expect((await ada.get('/console/queue')).text).toContain('proposed by you');
       // A second ruling by the same person is still a proposal, and the page says so.
-      expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=unchanged`);
+      expect((await resolve('ada', path)).headers.location).toBe(path);
+      expect((await ada.get(path)).text).toContain(DONE.unchanged);
       const better = 'The trail shows a person who reads slowly, pays, and returns.';
-      expect((await resolve('ada', path, { text: better })).headers.location).toBe(`${path}?done=changed`);
+      expect((await resolve('ada', path, { text: better })).headers.location).toBe(path);
+      expect((await ada.get(path)).text).toContain(DONE.changed);
 
       const second = (await grace.get(path)).text;
       expect(second).toContain('Ada Lovelace proposes: Overturned');
       expect(second).toContain('name="outcome" value="overturned">Confirm: Overturned</button>');
       expect(second).toContain('name="outcome" value="upheld">Propose instead: Upheld</button>');
-      expect(second).toMatch(new RegExp(`id="reason"[^>]*>${better}<`));
-      const outcomeChanged = await resolve('grace', path, { text: better, outcome: 'upheld' });
-      expect(outcomeChanged.status).toBe(400);
-      expect(outcomeChanged.text).toContain('your colleague’s reason for the other outcome');
+      expect(second).toMatch(/id="reason"[^>]*><\/textarea>/);
+      for (const outcome of ['upheld', 'overturned'])
+        for (const text of [better, `${better} I agree.`]) {
+          const copied = await resolve('grace', path, { text, outcome });
+          expect(copied.status).toBe(400);
+          expect(copied.text).toContain('This is your colleague’s reason.');
+        }
       const ownReason = 'I saw the same trail, and a payment that fits it.';
-      expect((await resolve('grace', path, { text: ownReason })).headers.location).toBe(
-        `${path}?done=resolved`,
-      );
+      expect((await resolve('grace', path, { text: ownReason })).headers.location).toBe(path);
 
       const { text } = await ada.get(path);
       for (const words of [ownReason, better, 'Grace Hopper']) expect(text).toContain(words);
@@ -279,8 +287,9 @@ describe('what is typed', () => {
   it('a template goes below it; one that nobody went on from makes room for another', async () => {
     const { path } = await createCase();
     const started = await press(path, 'template', { template: 'driven', outcome: 'overturned' });
-    expect(started.headers.location).toBe(`${path}?done=started#resolve`);
+    expect(started.headers.location).toBe(`${path}#resolve`);
     const page = (await ada.get(path)).text;
+    expect(page).toContain(DONE.started);
     expect(reasonOf(page)).toMatch(new RegExp(`^${HALF}\n\nSeveral strong signs[^]*${TEMPLATE}$`));
     expect(questionOf(page)).toBe(QUESTION);
     expect(page).toMatch(/value="overturned" id="outcome-overturned" required checked/);
@@ -288,6 +297,13 @@ describe('what is typed', () => {
     const other = reasonOf((await ada.get(path)).text);
     expect(other).toMatch(new RegExp(`^${HALF}\n\nThe sign that weighed most`));
     expect(other).not.toContain('Several strong signs');
+    // A template chooses no ruling: that is the reviewer's.
+    const { path: otherCase } = await createCase();
+    for (const id of ['shared', 'tool', 'agreed', 'driven']) {
+      await press(otherCase, 'template', { template: id });
+      expect((await ada.get(otherCase)).text).not.toMatch(/name="outcome"[^>]* checked/);
+      expect((await ada.get(`${otherCase}?template=${id}`)).text).not.toMatch(/name="outcome"[^>]* checked/);
+    }
     // A template can also be chosen in the address, which keeps the draft.
     const linked = reasonOf((await ada.get(`${path}?template=agreed`)).text);
     expect(linked).toMatch(new RegExp(`^${HALF}\n\nYour statement explains`));
@@ -315,7 +331,8 @@ describe('what is typed', () => {
     for (const words of [extension, HALF, QUESTION, 'An extension needs a number of days'])
       expect(refused.text).toContain(words);
     const reply = await press(path, 'extend', { extension, days: '61' });
-    expect(reply.headers.location).toBe(`${path}?done=extended`);
+    expect(reply.headers.location).toBe(path);
+    expect((await ada.get(path)).text).toContain(DONE.extended);
     const page = (await ada.get(path)).text;
     expect(page).toMatch(/due in 9[012] days/);
     expect(page).toContain(extension);

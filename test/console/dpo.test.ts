@@ -139,13 +139,13 @@ describe('erasing', () => {
     expect((await find('request', requestId)).status).toBe(200);
     const done = await dora.post('/console/subjects/erase', { ...key, confirm: ` ${handle.toUpperCase()} ` });
     expect(done.status).toBe(303);
-    expect(done.headers.location).toMatch(/^\/console\/receipts\/era_\w{26}\?done=erased$/);
+    expect(done.headers.location).toMatch(/^\/console\/receipts\/era_\w{26}$/);
     const receipt = await dora.get(done.headers.location!);
     expect(receipt.text).toContain('The subject is erased');
     expect(receipt.text).not.toContain(requestId);
     expect(receipt.text).not.toContain(visitorId);
     expect((await find('request', requestId)).status).toBe(404);
-    expect((await dora.get('/console/receipts')).text).toContain(done.headers.location!.split('?')[0]);
+    expect((await dora.get('/console/receipts')).text).toContain(done.headers.location!);
     expect((await olaf.get(done.headers.location!)).status).toBe(404);
     expect((await olaf.get('/console/receipts')).text).toContain('No erasures yet');
     await change(site, (tx) =>
@@ -167,19 +167,26 @@ describe('erasing', () => {
     expect(bad.status).toBe(400);
     expect(bad.text).toContain('too short');
     const placed = await dora.post('/console/subjects/hold', { ...key, basis });
-    expect(placed.headers.location).toBe('/console/holds?done=placed');
+    expect(placed.headers.location).toBe('/console/holds');
+    expect((await dora.get('/console/holds')).text).toContain('The hold is in place.');
     const plan = await dora.post('/console/subjects/plan', key);
     expect(plan.text).toContain(basis);
+    expect(plan.text).toMatch(/Nothing can be erased now: a legal hold keeps all [1-9]\d* rows\./);
+    expect(plan.text).toContain('<button>Record the request</button>');
+    expect(plan.text).not.toMatch(/Erase it now|cannot be brought back/);
+    const dryRun = await site.gpd.cli(['erase', '--tenant', KID, '--request', requestId, '--dry-run']);
+    expect(dryRun.stdout).toMatch(/^would erase nothing: a legal hold keeps all [1-9]\d* rows\n/);
     const handle = handleOf(plan.text);
     const erased = await dora.post('/console/subjects/erase', { ...key, confirm: handle });
     const receipt = (await dora.get(erased.headers.location!)).text;
     expect(receipt).toContain('retained');
     // No text may claim that the erasure is complete: the request stays open until the hold is released.
-    expect(receipt).toMatch(/Partly erased: a legal hold kept [1-9]\d* rows?\./);
-    expect(receipt).not.toMatch(/The erasure is complete|The subject is erased/);
+    expect(receipt).toMatch(/Nothing was erased: a legal hold keeps all [1-9]\d* rows\./);
+    expect(receipt).toContain('The request is recorded.');
+    expect(receipt).not.toMatch(/[Pp]artly|is erased\.|The erasure is complete/);
     const receiptId = /era_\w{26}/.exec(erased.headers.location!)![0];
     expect((await dora.get('/console/receipts')).text).toMatch(
-      new RegExp(`${receiptId}</code></a>.*?data-label="State">partly<`, 's'),
+      new RegExp(`${receiptId}</code></a>.*?data-label="State">waiting for a hold<`, 's'),
     );
     const registered = async () => {
       const page = (await dora.get('/console/register')).text;
@@ -189,14 +196,14 @@ describe('erasing', () => {
       return { row, csv: csv.split('\r\n').find((line) => line.includes(receiptId)) ?? '' };
     };
     const open = await registered();
-    expect(open.row).toMatch(/due in \d+ days.*data-label="State">Partly/);
+    expect(open.row).toMatch(/due in \d+ days.*data-label="State">Waiting: a legal hold/);
     expect(open.csv).toMatch(/,partly,,dpo$/);
     const listed = await site.gpd.cli(['erase', 'list', KID]);
-    expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* partly`));
+    expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* held`));
     expect((await site.gpd.cli(['rights', 'register', KID])).stdout).toMatch(
       new RegExp(`${receiptId} .* partly`),
     );
-    expect((await site.gpd.cli(['erase', 'status', receiptId])).stdout).toMatch(/^Partly erased: /m);
+    expect((await site.gpd.cli(['erase', 'status', receiptId])).stdout).toMatch(/^Nothing was erased: /m);
     expect(receipt).toContain(basis);
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).toContain(requestId);
 
@@ -207,8 +214,10 @@ describe('erasing', () => {
     const release = { csrf, device };
     expect((await olaf.post('/console/holds/release', { ...release, csrf: olafsCsrf })).status).toBe(404);
     const released = await dora.post('/console/holds/release', release);
-    expect(released.headers.location).toBe(`/console/holds?done=released&limited=${receiptId}`);
-    expect((await dora.get(released.headers.location!)).text).toContain('Run them again');
+    expect(released.headers.location).toBe('/console/holds');
+    const named = (await dora.get('/console/holds')).text;
+    expect(named).toContain('Run them again');
+    expect(named).toContain(`<a href="/console/receipts/${receiptId}">`);
     await dora.post('/console/subjects/erase', { ...key, confirm: handle });
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
     const after = await registered();
@@ -243,9 +252,7 @@ describe('more holds than a page shows', () => {
     expect(listedDevices).toHaveLength(230);
     expect(new Set(listedDevices).size).toBe(230);
     const release = { csrf, device: listedDevices.at(-1) ?? '' };
-    expect((await dora.post('/console/holds/release', release)).headers.location).toBe(
-      '/console/holds?done=released',
-    );
+    expect((await dora.post('/console/holds/release', release)).headers.location).toBe('/console/holds');
     expect(await rows(site, 'legal_holds')).toHaveLength(229);
     for (const after of ['', 'x', 'A'.repeat(43), "a'~b"]) {
       const page = await dora.get(`/console/holds?after=${encodeURIComponent(after)}`);
@@ -323,7 +330,7 @@ describe('the audit log', () => {
     const confirm = handleOf((await dora.post('/console/subjects/plan', key)).text);
     expect((await dora.post('/console/subjects/erase', { ...key, confirm })).status).toBe(303);
     const { text } = await dora.get('/console/audit?action=subject.erased&role=dpo');
-    expect(text).toContain('Subject erased');
+    expect(text).toContain('Erasure of a subject');
     expect(text).not.toContain('Signed in</td>');
     const junk = 'action=x&role=%00&from=yesterday&to=2026-99-99&actor=%3Cb%3E&before=-1';
     expect((await dora.get(`/console/audit?${junk}`)).status).toBe(200);

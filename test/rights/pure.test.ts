@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { actorRef, rightsRef } from '../../src/audit/audit.ts';
 import { changeText, classText, createNotice } from '../../src/rights/dsar/dsar.ts';
+import { erasureState, scopeResults, withCopies } from '../../src/rights/erase/erasure.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
 import { reaches, reachOfRequests } from '../../src/rights/subject.ts';
 
@@ -56,4 +57,12 @@ it('the notice says something on every point, the tenant’s words first', () =>
   expect(notice).toMatchObject({ purposes: 'Device identification' });
   expect(notice.retention).toContain('12 days');
   for (const text of Object.values(notice)) expect(text.length).toBeGreaterThan(3);
+});
+
+it('an erasure that a legal hold limits is partly done only if something was deleted', () => {
+  const heldRows = { retained: 2, basis: 'Proceedings 12/26' };
+  const stateOf = (erased: number) =>
+    erasureState(scopeResults(withCopies({ decisions: { erased, ...heldRows } }, erased > 0, 3)));
+  expect(stateOf(0)).toBe('held');
+  expect(stateOf(1)).toBe('partly');
 });

@@ -30,8 +30,10 @@ function stateOf({ status, outcome, dueAt, extendedTo, decision }) {
   return `${new Date(due) < new Date() ? dataset.late : dataset.open} ${when(due)}`;
 }
 
-function reasonsOf({ reasons }) {
+function reasonsOf(found) {
   const { dataset } = byId('reasons');
+  // Both reviewers may have given the same reason: it is one reason, so it is shown once.
+  const reasons = [...new Set(found.reasons)];
   return reasons.flatMap((reason, i) => {
     const text = element('p', reason);
     text.className = 'prose';

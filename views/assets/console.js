@@ -48,14 +48,40 @@ const keys = {
   '?': toggleHelp,
 };
 
+/* WCAG 2.1.4: speech input sends letters too, so single-character shortcuts can be turned off in this browser. */
+const KEYS_OFF = 'gpd-keys-off';
+function areKeysOff() {
+  try {
+    return localStorage.getItem(KEYS_OFF) !== null;
+  } catch {
+    return false;
+  }
+}
+
+for (const toggle of document.querySelectorAll('[data-keys]')) {
+  const describe = () => {
+    toggle.textContent = areKeysOff() ? 'Turn the shortcuts on' : 'Turn the shortcuts off';
+  };
+  describe();
+  toggle.hidden = false;
+  toggle.addEventListener('click', () => {
+    try {
+      if (areKeysOff()) localStorage.removeItem(KEYS_OFF);
+      else localStorage.setItem(KEYS_OFF, 'yes');
+    } catch {
+      // A browser without storage keeps the shortcuts on.
+    }
+    describe();
+  });
+}
+
 document.addEventListener('keydown', (event) => {
   const { target, key } = event;
   if (key === 'Escape' && help && !help.hidden) toggleHelp();
   const typing = target instanceof Element && target.closest('input, select, textarea');
   if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  // WCAG 2.1.4: a single-character shortcut only works while the list has the focus.
   const row = rows.find((one) => one.contains(document.activeElement));
-  if (!row || !Object.hasOwn(keys, key)) return;
+  if (areKeysOff() || !Object.hasOwn(keys, key) || (keys[key].length > 0 && !row)) return;
   event.preventDefault();
   keys[key](row);
 });

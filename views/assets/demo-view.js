@@ -48,7 +48,7 @@ function setScore(score) {
 }
 
 /** Shows an answer of the server. */
-export function showResponse(status, response) {
+export function showResponse(status, response, withdrawn) {
   const ok = response.reason === 'ok';
   if (ok) setVerdict(response.class, CLASSES[response.class] ?? CLASSES.unknown);
   else setVerdict('refused', REFUSED);
@@ -65,7 +65,7 @@ export function showResponse(status, response) {
   setText('confidence-means', confidenceWords(response.confidence));
   setScore(response.suspectScore);
   setText('smart', smartWords(response.smartSignals));
-  setText('consent', consentWords(response.consentState));
+  setText('consent', consentWords(response.consentState, withdrawn));
   setText('request', response.requestId);
   show('answered', true);
   show('judged', ok);
@@ -78,7 +78,7 @@ export function showWithoutVerdict(result) {
   const local = result.reason !== 'unavailable';
   setVerdict('refused', local ? NOT_ASKED : NO_ANSWER);
   setAnswer(result.reason, result.status ? `HTTP ${result.status}` : 'not sent', result);
-  setText('reason-means', local ? '' : result.message);
+  setText('reason-means', local ? 'Nothing was sent.' : result.message);
   show('answered', false);
   show('judged', false);
   show('attestation', false);
@@ -148,7 +148,7 @@ export function showHealed(isHealed) {
   setText(
     'healed',
     isHealed
-      ? 'It counts as a person’s now.'
+      ? 'The same device with the same signs now counts as a person’s.'
       : 'It still counts as a bot: no review of it has been confirmed yet.',
   );
 }
@@ -169,7 +169,7 @@ export function showLast(last) {
 /** Shows the answer to a contest. The server sends the case key only once. */
 export function showFiled({ contestId, caseKey, dueAt, extendedTo }) {
   const due = moment.format(new Date(extendedTo ?? dueAt));
-  setText('filed', `A person will review it by ${due}.`);
+  setText('filed', `A person will review it by ${due}. Case number: ${contestId}.`);
   show('filed', true);
   showContest(false, true);
   for (const link of document.querySelectorAll('[data-as]'))
@@ -191,7 +191,7 @@ export const now = () => clock.format(Date.now());
 
 function choiceWords({ phase, problem, granted, gpc, purposes, proof, issuedAt }) {
   if (phase === 'unavailable')
-    return `You could not be asked${problem ? ` (${problem})` : ''}, so nothing is collected.`;
+    return `You could not be asked${problem ? ` (${problem})` : ''}, so nothing is read.`;
   if (phase !== 'decided') return 'You have not chosen. The shop works either way.';
   if (gpc && !granted)
     return 'Your browser sends Global Privacy Control. The shop honours it and does not ask you.';

@@ -62,9 +62,10 @@ const GPC_SOURCES = {
   both: 'Global Privacy Control by header and bundle',
 };
 
-export function consentWords({ purposes, gpcSource }) {
+export function consentWords({ purposes, gpcSource }, withdrawn) {
   const agreed = purposes.includes('device-identification');
-  const choice = agreed ? 'You agreed to device recognition.' : 'You did not agree to device recognition.';
+  const refusal = withdrawn ? 'You withdrew your consent.' : 'You did not agree to device recognition.';
+  const choice = agreed ? 'You agreed to device recognition.' : refusal;
   return gpcSource === 'none' ? choice : `${choice} ${GPC_SOURCES[gpcSource] ?? gpcSource}.`;
 }
 
@@ -102,8 +103,18 @@ export function forgottenSentence({ shared, scopes, receiptId }) {
   const gone = shared
     ? 'Only the last visit was erased. Similar devices share an id, so the rest may be other people’s.'
     : 'The decisions and the hash of this device were erased.';
-  const what = isKept
-    ? 'Not all of it was erased: an open case, a review in your favour or a legal hold keeps the rest.'
-    : gone;
+  const rows = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
+  const isAllKept = rows.length > 0 && rows.every(({ action }) => action === 'retained');
+  const what = isAllKept
+    ? 'Nothing was erased: an open case or a legal hold keeps all of it.'
+    : isKept
+      ? 'Not all of it was erased: an open case, a review in your favour or a legal hold keeps the rest.'
+      : gone;
   return `${what} Receipt: ${receiptId}.`;
+}
+
+/** Says why an objection was refused, and what else to do. */
+export function refusalSentence({ error, message, details = [] }) {
+  const isAboutField = error === 'invalid-request' && details.length > 0;
+  return isAboutField ? `${details.join('; ')}.` : [message, ...details].join(' ');
 }

@@ -14,7 +14,13 @@ import {
   showVerified,
   showWithoutVerdict,
 } from './demo-view.js';
-import { earlierSentence, forgottenSentence, heldSentence, unsentSentence } from './demo-words.js';
+import {
+  earlierSentence,
+  forgottenSentence,
+  heldSentence,
+  refusalSentence,
+  unsentSentence,
+} from './demo-words.js';
 
 const PURPOSE = 'device-identification';
 
@@ -73,7 +79,7 @@ async function showResult(result) {
   }
   const { status, response } = result;
   const ok = response.reason === 'ok';
-  showResponse(status, response);
+  showResponse(status, response, withdrawn);
   if (ok)
     last = {
       requestId: response.requestId,
@@ -88,7 +94,8 @@ async function showResult(result) {
   const asked = own?.decisions.find(({ requestId }) => requestId === response.requestId);
   showDecision(decision, asked?.overridden === true);
   showReview(response, own);
-  show('held', false);
+  // What is held stays erasable: a refused bundle changes nothing about the last visit.
+  show('held', withdrawn && last !== null);
   showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was stored about this visit.`);
 }
 
@@ -155,7 +162,8 @@ async function askAnyway() {
   const answer = await fetch('/_fp/i/v1', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    credentials: 'include',
+    // Each answer brings a new session cookie, and with the old one the last visit could no longer be erased.
+    credentials: 'omit',
     body: JSON.stringify(await agent.sealBundle(key, plaintext)),
   });
   await showResult({ sent: true, status: answer.status, response: await answer.json() });
@@ -180,7 +188,7 @@ async function contest() {
       ? 'A person will review it. Keep the case key.'
       : answer.status === 401
         ? 'Not sent: the last visit is too long ago. Check again, then ask for the review.'
-        : `Not sent: ${body.message}`,
+        : `Not sent: ${refusalSentence(body)}`,
   );
 }
 

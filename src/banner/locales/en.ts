@@ -1,6 +1,6 @@
 export const words = {
   title: 'Your choice',
-  body: 'Nothing is collected before you choose. You can change your mind at any time.',
+  body: 'Nothing is read before you choose. You can change your mind at any time.',
   accept: 'Accept',
   reject: 'Reject',
   settings: 'Settings',

@@ -101,7 +101,7 @@ async function add(
 async function list({ open }: CommandContext): Promise<void> {
   const { database } = await open();
   const directories = await listDirectories(database);
-  printTable(directories.map(describe), directories, {
+  printTable(directories.map(describe), directories, 'no agents; `gpd agents add` adds one', {
     AGENT: ({ url }) => agentOrigin(url),
     SOURCE: 'source',
     KEYS: ({ keys }) => keys.length,

@@ -76,7 +76,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   const { database } = await open();
   if (kid !== undefined) await requireTenant(database, kid);
   const keys = (await createApiKeyStore(database).list(kid)).map(describe);
-  printTable(keys, keys, {
+  printTable(keys, keys, 'no API keys; `gpd apikeys create` makes one', {
     ID: 'id',
     KID: 'kid',
     SCOPE: 'scope',

@@ -51,7 +51,7 @@ async function listRows(
     ...row,
     at: isoTime(row.at),
   }));
-  printTable(rows, rows, {
+  printTable(rows, rows, 'no rows', {
     AT: 'at',
     ROLE: 'role',
     ACTION: 'action',

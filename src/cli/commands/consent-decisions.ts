@@ -127,7 +127,7 @@ async function history(context: CommandContext, kid: string, principalText: stri
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
   const columns = { ENTRY: 'seq', TIME: 'time', PURPOSE: 'purpose', EVENT: 'type' } as const;
-  printTable({ principalId, events }, events, columns);
+  printTable({ principalId, events }, events, 'no events', columns);
 }
 
 async function policies(
@@ -153,7 +153,7 @@ async function policies(
     material,
     publishedAt: isoTime(publishedAt),
   }));
-  printTable(list, list, {
+  printTable(list, list, 'no policies', {
     VERSION: 'version',
     PUBLISHED: 'publishedAt',
     MATERIAL: ({ material }) => (material ? 'yes' : 'no'),

@@ -113,7 +113,12 @@ async function listPurposes({ open, resolveKid }: CommandContext, kidArgument?: 
   const kid = await resolveKid(kidArgument);
   await requireTenant(database, kid);
   const purposes = await createTenantStore(database).purposes(kid);
-  printTable(purposes, purposes, { PURPOSE: 'id', TITLE: 'title', GPC: 'gpc', DAYS: 'ttlDays' });
+  printTable(purposes, purposes, 'no purposes', {
+    PURPOSE: 'id',
+    TITLE: 'title',
+    GPC: 'gpc',
+    DAYS: 'ttlDays',
+  });
 }
 
 async function removePurpose(
@@ -150,7 +155,7 @@ async function listBanners({ open, resolveKid }: CommandContext, kidArgument?: s
     ...banner,
     publishedAt: isoTime(publishedAt),
   }));
-  printTable(shown, shown, {
+  printTable(shown, shown, 'no banner was shown yet', {
     ENTRY: 'seq',
     SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
     TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),

@@ -89,7 +89,7 @@ async function list(
   const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
   const now = Date.now();
   if (shown.length === 0) return print(shown, () => ['no open contests']);
-  printTable(shown, contests, {
+  printTable(shown, contests, 'no contests', {
     CONTEST: 'contestId',
     TENANT: 'kid',
     STATUS: 'status',

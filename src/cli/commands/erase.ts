@@ -2,11 +2,21 @@ import type { Command } from 'commander';
 import { databaseLocation } from '../../config.ts';
 import { dueIn } from '../../console/words.ts';
 import { type Database, openDatabase } from '../../db/engine.ts';
+import { holdsOn } from '../../ingest/devices-store.ts';
 import { withClosing } from '../../lib/collections.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
 import { KEEP_NOTHING } from '../../rights/erase/erase.ts';
-import { type ErasureTarget, erasureState, hasFailed, heldRows } from '../../rights/erase/erasure.ts';
+import {
+  type ErasureTarget,
+  erasedNothing,
+  erasesAny,
+  erasureState,
+  hasFailed,
+  heldRows,
+  type ScopeCounts,
+  scopeResults,
+} from '../../rights/erase/erasure.ts';
 import { planErasure } from '../../rights/erase/plan.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts.ts';
 import { NotTheOwner } from '../../rights/erase/scrub.ts';
@@ -90,16 +100,19 @@ const NEEDS_SCRUB =
 function legalHoldText({ scopes }: ErasureReceipt): readonly string[] {
   const n = heldRows(scopes);
   if (n === 0) return [];
-  return [
-    '',
-    `Partly erased: a legal hold kept ${n} row${n === 1 ? '' : 's'}. The request stays open until they are erased.`,
-  ];
+  const sentence = erasedNothing(scopes)
+    ? `Nothing was erased: ${keepsAll(n)}.`
+    : `Partly erased: a legal hold kept ${rowsOf(n)}.`;
+  return ['', `${sentence} The request stays open until they are erased.`];
 }
+
+const rowsOf = (n: number): string => `${n} row${n === 1 ? '' : 's'}`;
+const keepsAll = (n: number): string => `a legal hold keeps ${n === 1 ? 'the only row' : `all ${n} rows`}`;
 
 function printReceipt(receipt: ErasureReceipt): void {
   print(receipt, () => [
     `receipt  ${receipt.receiptId}`,
-    `erased   ${receipt.erasedAt}`,
+    `${erasedNothing(receipt.scopes) ? 'asked ' : 'erased'}   ${receipt.erasedAt}`,
     '',
     ...alignColumns([
       ['SCOPE', 'ACTION', 'COUNT', 'WHY'],
@@ -131,22 +144,36 @@ async function requireData(
   throw notFound(`tenant ${kid} holds nothing under that id; nothing was changed`);
 }
 
-async function printPlan(database: Database, kid: string, target: ErasureTarget): Promise<void> {
-  const planned = await planErasure(database, { kid, target, keep: KEEP_NOTHING });
+/** True if legal holds keep everything that was named. */
+const isAllHeld = (planned: ScopeCounts): boolean =>
+  heldRows(scopeResults(planned)) > 0 && !erasesAny(planned);
+
+async function printPlan(
+  database: Database,
+  kid: string,
+  target: ErasureTarget,
+  planned: ScopeCounts,
+): Promise<void> {
   const { count, dueAt } = await openContests(database, kid, target);
+  const heldDevices = await holdsOn(database.read, kid, target.durables);
+  const heldCount = heldRows(scopeResults(planned));
   // A legal hold keeps contests together with their decisions.
   const openCount = (planned.contests?.erased ?? 0) > 0 ? count : 0;
   const plan = {
     tenant: kid,
     dryRun: true,
-    devices: target.durables.length,
+    devices: target.durables.length - heldDevices.size,
     decisions: planned.decisions?.erased ?? 0,
     consent: target.principal !== null,
     openContests: openCount,
+    held: heldCount,
   };
+  if (isAllHeld(planned))
+    return print(plan, () => [`would erase nothing: ${keepsAll(heldCount)}`, 'Nothing was changed.']);
   print(plan, () => [
     `would erase ${plan.devices} device(s) with ${plan.decisions} decision(s)${plan.consent ? ' and shred the consent record' : ''}`,
     ...(openCount > 0 ? [openText(openCount, dueIn(dueAt, Date.now()).text)] : []),
+    ...(heldCount > 0 ? [`a legal hold keeps ${rowsOf(heldCount)}`] : []),
     'Nothing was changed.',
   ]);
 }
@@ -166,8 +193,15 @@ async function erasePerson(
   const { api } = (await context.services()).rights;
   const target = await api.findTarget(kid, body);
   await requireData(context, kid, target);
-  if (options.dryRun === true) return printPlan((await context.open()).database, kid, target);
-  await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
+  const { database } = await context.open();
+  const planned = await planErasure(database, { kid, target, keep: KEEP_NOTHING });
+  if (options.dryRun === true) return printPlan(database, kid, target, planned);
+  await confirm(
+    options,
+    isAllHeld(planned)
+      ? 'a legal hold keeps everything, so this records the request and erases nothing'
+      : `this erases what tenant ${kid} holds about this person, and cannot be undone`,
+  );
   printReceipt(await api.eraseFor(by, body));
 }
 
@@ -190,7 +224,7 @@ async function list({ resolveKid, operator, services }: CommandContext, kidArgum
   await operator(kid);
   const { eraser } = (await services()).rights;
   const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
-  printTable(receipts, receipts, {
+  printTable(receipts, receipts, 'no receipts; `gpd erase` makes the first', {
     RECEIPT: 'receiptId',
     ERASED: 'erasedAt',
     BY: 'requestedBy',

@@ -171,7 +171,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   const kids = all.filter((name) => kid === undefined || name === kid);
   if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
   const keys = (await Promise.all(kids.map((name) => listSealKeys(database.read, name)))).flat();
-  printTable(keys.map(describe), keys, {
+  printTable(keys.map(describe), keys, 'no keys', {
     KID: 'kid',
     GEN: 'generation',
     STATE: 'state',

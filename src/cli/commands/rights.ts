@@ -53,8 +53,7 @@ async function register(
     io().stdout.write([csvRecord(REGISTER_COLUMNS), ...rows].join(''));
     return;
   }
-  if (all.length === 0) return print(all, () => ['no requests']);
-  printTable(all, all, {
+  printTable(all, all, 'no requests', {
     KIND: 'kind',
     NUMBER: 'number',
     RECEIVED: ({ receivedAt }) => receivedAt.slice(0, 10),

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
+import { NEEDS_NAME, relyingPartyOf } from '../../attest/ceremony.ts';
 import { STAFF_ROLES } from '../../auth/credentials.ts';
-import { baseUrl } from '../../config.ts';
+import { baseUrl, ConfigError } from '../../config.ts';
 import { createInvitation, staffRef } from '../../console/passkey-service.ts';
 import {
   findByName,
@@ -46,12 +47,18 @@ export function define(staff: Command): void {
     .action(command(remove));
 }
 
+/** A link to an address of digits leads to a page that can make no passkey. @throws {ConfigError} */
+function requireName(origin: string): void {
+  if (relyingPartyOf(origin, '') === null) throw new ConfigError(`GPD_BASE_URL is ${origin}: ${NEEDS_NAME}`);
+}
+
 async function invite(
   { open, config, by, resolveKid }: CommandContext,
   name: string,
   { role: roleText, tenant }: { readonly role: string; readonly tenant?: string },
 ): Promise<void> {
   if (!NAME.test(name)) throw misused("a name is 1 to 60 letters, digits, blanks and . _ - '");
+  if (config.base_url !== null) requireName(config.base_url);
   const role = checkOneOf(STAFF_ROLES, roleText, `--role ${roleText}: must be one of ${ROLES}`);
   const { database } = await open();
   const kid = await resolveKid(tenant, 'option --tenant');
@@ -75,7 +82,10 @@ async function invite(
     throw conflict(`${name} is already staff; \`gpd staff list\` shows who is`);
   if (config.oidc_issuer !== null)
     say('gpd: warning: GPD_OIDC_ISSUER is set, so nobody signs in with a passkey');
-  const link = `${baseUrl(config)}/console/join#${encodeURIComponent(name)}.${secret}`;
+  const origin = baseUrl(config);
+  if (relyingPartyOf(origin, '') === null)
+    say(`gpd: warning: nobody can join at ${origin}: ${NEEDS_NAME}; set GPD_BASE_URL`);
+  const link = `${origin}/console/join#${encodeURIComponent(name)}.${secret}`;
   print({ name, role, kid, link, until: isoTime(member.inviteUntil) }, () => [link]);
 }
 
@@ -91,7 +101,7 @@ const describe = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMe
 async function list({ open }: CommandContext): Promise<void> {
   const { database } = await open();
   const members = (await listStaff(database)).map(describe);
-  printTable(members, members, {
+  printTable(members, members, 'no staff; `gpd staff invite` adds somebody', {
     NAME: 'name',
     KID: 'kid',
     ROLE: 'role',

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { closest } from 'fastest-levenshtein';
+import { closest, distance } from 'fastest-levenshtein';
 import { baseUrl, type Config } from '../../config.ts';
 import { listKids } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
@@ -130,7 +130,7 @@ async function list({ open }: CommandContext): Promise<void> {
     createdAt: isoTime(createdAt),
     settings,
   }));
-  printTable(rows, rows, {
+  printTable(rows, rows, 'no tenants; `gpd tenants add` adds one', {
     KID: 'kid',
     SINCE: ({ createdAt }) => createdAt.slice(0, 10),
     ORIGINS: ({ settings }) => settings.origins.join(' ') || '(none)',
@@ -169,11 +169,17 @@ async function show({ open, resolveKid }: CommandContext, kidArgument?: string):
   );
 }
 
+/** A name that differs more is no slip of the finger: proposing one would mislead. */
+const MAX_TYPOS = 4;
+
 function parseAssignment(text: string): readonly [string, string] {
   const at = text.indexOf('=');
   const name = at === -1 ? text : text.slice(0, at);
   if (!(TENANT_SETTING_NAMES as readonly string[]).includes(name)) {
-    throw misused(`no setting ${name}; did you mean ${closest(name, TENANT_SETTING_NAMES)}?`);
+    const near = closest(name, TENANT_SETTING_NAMES);
+    const hint =
+      distance(name, near) <= MAX_TYPOS ? `did you mean ${near}?` : '`gpd tenants show` lists them';
+    throw misused(`no setting ${name}; ${hint}`);
   }
   if (at === -1) throw misused(`${name}: write ${name}=VALUE`);
   return [name, text.slice(at + 1)];
@@ -201,9 +207,10 @@ async function setSettings(
   kid: string,
   assignments: readonly string[],
 ): Promise<void> {
+  const store = await open();
+  await requireTenant(store.database, kid);
   const values = Object.fromEntries(assignments.map(parseAssignment));
   if (values['origins'] !== undefined) checkOrigins(checkedSettings(values).origins, 'origins=');
-  const store = await open();
   const settings = await createTenantStore(store.database).saveSettings(
     kid,
     (before) => checkedSettings({ ...before, ...values }),

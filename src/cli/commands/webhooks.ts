@@ -120,7 +120,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
     const [outbox, lastFailure] = [counts.get(id) ?? {}, failures.get(id) ?? null];
     return { id, kid: webhookKid, url, events, createdAt: isoTime(createdAt), outbox, lastFailure };
   });
-  printTable(rows, rows, {
+  printTable(rows, rows, 'no webhooks; `gpd webhooks add` adds one', {
     ID: 'id',
     KID: 'kid',
     URL: 'url',

@@ -37,14 +37,14 @@ export function createNotice(
     contact: textOr(settings['notice.contact'], UNNAMED.contact),
     purposes: textOr(settings['notice.purposes'], purposeTitles.join('; ')),
     categories:
-      'Decisions about visits with the rules that fired; a keyed hash that recognises the device; when and how often it was seen; ' +
+      'Decisions about visits with the rules that fired; a scrambled number by which the device is recognised; when and how often it was seen; ' +
       'how many networks it came from in a day; the public key of a passkey, where one was made for this device; consent given, ' +
-      'refused and withdrawn; contests. No raw signal values are stored.',
+      'refused and withdrawn; objections. No raw signal values are stored.',
     recipients: textOr(
       settings['notice.recipients'],
       hosts === ''
-        ? 'Only the operator of this site; gpd runs on its own machines.'
-        : `The operator of this site, and ${hosts}, where this system sends notices of what happens.`,
+        ? 'The site has not said who else gets it.'
+        : `This system sends notices of what happens to ${hosts}. The site has not said who else gets it.`,
     ),
     transfers: textOr(
       settings['notice.transfers'],
@@ -52,12 +52,15 @@ export function createNotice(
         ? 'None that this system makes.'
         : `Ask the contact above where ${hosts} processes the notices.`,
     ),
-    retention: `Decisions are kept for ${settings['retention.days']} days, a scrambled form of your network address for one day, counts of networks for a week; the record of your consent until it is erased.`,
+    retention: `Decisions are kept for ${settings['retention.days']} days, a scrambled form of your network address for one day, and for a week from how many networks this device came; the record of your consent until it is erased.`,
     source: 'The visitor’s browser, with consent, and the network that the request came from.',
     rights:
-      'Access, erasure, restriction while a contest is open, review of any automated decision by a person, withdrawal of ' +
-      'consent at any time, and a complaint to the authority.',
-    authority: textOr(settings['notice.authority'], 'The data-protection authority of your country.'),
+      'Access, correction, erasure, restriction while an objection is open, a copy to take along, review of any automated ' +
+      'decision by a person, withdrawal of consent at any time, and a complaint to the authority.',
+    authority: textOr(
+      settings['notice.authority'],
+      'The site has not named an authority. In the European Union, find yours at edpb.europa.eu.',
+    ),
     automatedDecisions:
       'A fixed table of rules weighs what the browser reports. Each decision lists the rules that fired, in plain words, and what ' +
       'would have changed it. It may lead the site to ask for a check or to refuse a request.',

@@ -63,7 +63,9 @@ function describeDevice(device: HeldDevice) {
 function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
-    const decider = overridden ? 'A review decided.' : 'The agent’s signature decided.';
+    const decider = overridden
+      ? 'A reviewer decided that this device, or one that looks the same, is a person’s.'
+      : 'The agent’s signature decided.';
     const text = `${decider} The rules alone would have said ${quotedClass(classByRules(verdict))}.`;
     return { text, decisive: [], withoutAll: null };
   }

@@ -183,10 +183,15 @@ const isHeld = ({ action, basis = DEFENCE_BASIS }: ScopeResult): boolean =>
 export const heldRows = (scopes: readonly ScopeResult[]): number =>
   scopes.reduce((sum, result) => sum + (isHeld(result) ? result.count : 0), 0);
 
-export type ErasureState = 'complete' | 'partly' | 'incomplete';
+/** True if a legal hold kept everything: gpd then had no bytes in the files of the database to remove either. */
+export const erasedNothing = (scopes: readonly ScopeResult[]): boolean =>
+  heldRows(scopes) > 0 && scopes.every(({ scope, action }) => scope !== 'storage' || action === 'none');
+
+export type ErasureState = 'complete' | 'partly' | 'held' | 'incomplete';
 
 /** @returns the progress of an erasure, as the console shows it to staff */
 export function erasureState(scopes: readonly ScopeResult[]): ErasureState {
   if (isIncomplete(scopes)) return 'incomplete';
-  return heldRows(scopes) > 0 ? 'partly' : 'complete';
+  if (heldRows(scopes) === 0) return 'complete';
+  return erasedNothing(scopes) ? 'held' : 'partly';
 }

@@ -6,6 +6,7 @@ import { noteRefusal } from '../../http/reply.ts';
 import { requestFacts } from '../../http/server.ts';
 import { isReconciled } from '../../ingest/decisions-service.ts';
 import { toldOnce } from '../../ingest/verdict/classify.ts';
+import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
@@ -13,6 +14,7 @@ import { ROUTES } from '../../schema/routes.ts';
 import { classText, type createNotice, UNNAMED } from '../dsar/dsar.ts';
 import type { SendExport, TakePlace } from '../export-routes.ts';
 import type { MeService } from './service.ts';
+import { TOKEN_TTL_MS } from './transparency.ts';
 
 /** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
 
@@ -87,6 +89,8 @@ function forgottenText({ shared, scopes }: Forgotten): string {
   const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
   if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
   const isKept = acts.some(({ action }) => action === 'retained');
+  if (acts.every(({ action }) => action === 'retained'))
+    return 'Nothing was erased. The list below says what is kept and why.';
   if (isKept) return 'Not all of it was erased. The list below says what is kept and why.';
   const isDone = acts.every(({ action }) => action === 'erased');
   if (shared)
@@ -107,7 +111,11 @@ async function readHeldData(me: MeService, presented: Presented, saved: boolean)
     if (error instanceof Refusal && error.code === 'no-retained-data') return null;
     throw error;
   });
-  return { ...head, total, view, told: '', token: presented.token, decisions: shown };
+  // The token of a visit lives as long, and the page may show the visit a while after it.
+  const visit = shown.find(({ requestId }) => requestId === me.check(presented).requestId);
+  const until = visit && isoTime(Date.parse(visit.decidedAt) + TOKEN_TTL_MS);
+  const onHold = await me.isHeld(presented);
+  return { ...head, total, view, onHold, until, told: '', token: presented.token, decisions: shown };
 }
 
 export interface FormDeps {

@@ -2,6 +2,7 @@ import type { Presented } from '../../attest/ceremony.ts';
 import { displayHandle, recordAudit, rightsRef, writeAudit } from '../../audit/audit.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { decisionKey, findDecision, type StoredDecision, withLater } from '../../ingest/decisions-store.ts';
+import { holdsOn } from '../../ingest/devices-store.ts';
 import { findSummary } from '../../ingest/summary-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
@@ -9,6 +10,7 @@ import { Refusal } from '../../lib/errors.ts';
 import { withHead } from '../../log/head-queue.ts';
 import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
+import { UNNAMED } from '../dsar/dsar.ts';
 import { type Dsar, type DsarDeps, exportDsar, readNotice, requireDsar } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase.ts';
 import { NOTHING } from '../erase/erasure.ts';
@@ -71,6 +73,12 @@ async function forgetDevice({ database, eraser, clock }: MeDeps, opened: Opened)
   return { forgotten: true, shared: decision === null ? wasShared : isShared(decision), scopes, receiptId };
 }
 
+/** True if a legal hold keeps everything about the device of the visit, so that nothing can be erased now. */
+async function isHeld({ database }: MeDeps, { tenant, requestId }: Opened): Promise<boolean> {
+  const durable = (await findDecision(database, tenant.kid, requestId))?.verdict.durable ?? null;
+  return durable !== null && (await holdsOn(database.read, tenant.kid, [durable])).size > 0;
+}
+
 /** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
 async function findReach({ database }: MeDeps, { tenant, requestId }: Opened): Promise<Reach> {
   const { kid } = tenant;
@@ -131,6 +139,12 @@ async function linkToPrincipal(
   return { principalId, requestId, linkedAt: isoTime(storedLink.linkedAt) };
 }
 
+/** A library or a school is one network: a person whom it stops can still object, and the number names the decision. */
+const wayByMail = (contact: string, requestId: string): string =>
+  contact === UNNAMED.contact
+    ? `This site has not named a contact. Write to the site, and give the number ${requestId}.`
+    : `Write to ${contact}, and give the number ${requestId}.`;
+
 /** Each throws 401 for an invalid token. */
 export function createMeService(deps: MeDeps) {
   return {
@@ -141,6 +155,7 @@ export function createMeService(deps: MeDeps) {
     },
     notice: async (presented: Presented) =>
       readNotice(deps.database, openPresentedToken(deps, presented).tenant),
+    isHeld: async (presented: Presented) => isHeld(deps, openPresentedToken(deps, presented)),
     forget: async (presented: Presented) => forgetDevice(deps, openPresentedToken(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, openPresentedToken(deps, presented)),
     /** Reads what an export has, without the audit row of one. */
@@ -149,7 +164,16 @@ export function createMeService(deps: MeDeps) {
     view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),
     async contest(presented: Presented, network: string, filing: CaseFiling) {
       const { tenant, requestId } = openPresentedToken(deps, presented);
-      return deps.cases.file({ kid: tenant.kid, requestId, network }, filing);
+      return deps.cases
+        .file({ kid: tenant.kid, requestId, network }, filing)
+        .catch(async (error: unknown): Promise<never> => {
+          if (!(error instanceof Refusal) || error.code !== 'too-many-cases') throw error;
+          const { contact } = await readNotice(deps.database, tenant);
+          throw new Refusal(error.code, {
+            headers: error.headers,
+            details: [wayByMail(contact, requestId)],
+          });
+        });
     },
     link: async (session: PrincipalSession, presented: Presented) =>
       linkToPrincipal(deps, openPresentedToken(deps, presented), session),

@@ -151,6 +151,39 @@ it('can be repeated after it was killed at any moment, and each message names th
   }
 });
 
+it('an address of digits is refused in the form, with the words of the sign-in, and the link has a name', async () => {
+  const { gpd, url, token } = await startSetup(join(tempDir('data'), 'new'));
+  expect(new URL(url).hostname).toBe('localhost');
+  const { cookie, csrf } = await openForm(url, token);
+  const errorAt = async (field: string, value: string) => {
+    const form = { ...FORM, csrf, [field]: value };
+    const { status, text } = await postTo(url, '/setup', form, { cookie });
+    expect(status).toBe(422);
+    return new RegExp(`id="${field}-hint">.*?role="alert">([^<]*)<`, 's').exec(text)?.[1];
+  };
+  for (const field of ['baseUrl', 'origin'])
+    for (const value of [url.replace('localhost', '127.0.0.1'), 'https://192.0.2.7', 'https://[2001:db8::1]'])
+      expect(await errorAt(field, value)).toBe(
+        'Enter a name, not an address of digits: browsers make passkeys for a name such as localhost, not for an address of digits.',
+      );
+  for (const value of ['', 'id.shop.example', 'https://id.shop.example/a'])
+    expect(await errorAt('baseUrl', value)).toBe(
+      'Enter the address people will use, e.g. https://id.shop.example',
+    );
+  expect(await errorAt('origin', '')).toBe('Enter the address of the website, e.g. https://shop.example');
+  expect(await errorAt('contact', ' ')).toBe('Enter a contact.');
+  expect(await errorAt('tenant', 'a|b')).toMatch(/^Enter a short name: /);
+  gpd.child.kill('SIGTERM');
+  await gpd.exited;
+});
+
+it('refuses to start with a base URL of digits', async () => {
+  const env = { GPD_DATA_DIR: tempDir('data'), GPD_BASE_URL: 'http://127.0.0.1:8080' };
+  const refused = await runProgram(['serve', '--setup', '--port', '0'], { env });
+  expect(refused).toMatchObject({ code: 78, stdout: '' });
+  expect(refused.stderr).toContain('not for an address of digits');
+});
+
 it('adds the base URL to a configuration file whose last line has no end', async () => {
   const file = join(tempDir('config'), 'gpd.toml');
   writeFileSync(file, 'log_level = "warn"');

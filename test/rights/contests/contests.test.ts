@@ -117,7 +117,8 @@ describe('a contest', () => {
       decisions: readonly { readonly requestId: string }[];
     };
     // No rule made a person of them, so none is named.
-    const text = 'A review decided. The rules alone would have said “an automated visit”.';
+    const text =
+      'A reviewer decided that this device, or one that looks the same, is a person’s. The rules alone would have said “an automated visit”.';
     expect(dsar.decisions.find(({ requestId }) => requestId === later.requestId)).toMatchObject({
       overridden: true,
       whatWouldHaveChanged: { text, decisive: [], withoutAll: null },
@@ -243,11 +244,16 @@ describe('filing a case', () => {
   });
 
   it('is refused for the fourth open case of a day and network', async () => {
+    await rights.gpd.json(['tenants', 'set', KID, 'notice.contact=privacy@shop.example']);
     const from = async (client: string) =>
       contest(await visitBot(), { headers: { 'x-forwarded-for': client } });
     for (let i = 0; i < 3; i += 1) expect((await from('192.0.2.7')).status).toBe(202);
     const near = await from('192.0.2.99');
-    expectError(near, 'too-many-cases');
+    const { message, details } = expectError(near, 'too-many-cases');
+    expect(`${message} ${details}`).not.toContain('Retry-After');
+    // Whoever is refused has another way, with an address and a number that names the decision.
+    expect(String(message)).toContain('that counts as your objection');
+    expect(String(details)).toMatch(/^Write to privacy@shop\.example, and give the number req_\w+\.$/);
     expect(Number(near.headers['retry-after'])).toBeGreaterThan(0);
     expect(Number(near.headers['retry-after'])).toBeLessThanOrEqual(86_400);
   });

@@ -122,6 +122,38 @@ describe('what a token reaches, without JavaScript', () => {
     expect(text).toContain('privacy@shop.example');
   });
 
+  it('the limit of cases per network is told with an address and a number, and a text that is too long by its limit', async () => {
+    const objection = { action: 'contest', statement: 'I am a person.' };
+    for (let i = 0; i < 3; i += 1)
+      await rights.me(await rights.visit({ bot: true }), 'contest', { body: { statement: 'A person.' } });
+    const visit = await rights.visit({ bot: true });
+    const refused = await form(visit, objection);
+    expect([refused.status, Number(refused.headers['retry-after']) > 0]).toEqual([429, true]);
+    const text = textOf(refused);
+    expect(text).toContain('Several objections came from your network today, so this one was not filed.');
+    expect(text).toContain(`Write to privacy@shop.example, and give the number ${visit.requestId}.`);
+    const refusedLength = await form(visit, { ...objection, statement: 'x'.repeat(4001) });
+    expect(refusedLength.status).toBe(400);
+    expect(textOf(refusedLength)).toContain('the text is too long: at most 4,000 characters');
+    await rights.sql('UPDATE contests SET case_network = NULL');
+  });
+
+  it('a legal hold: nothing can be erased, the button records the request, and nothing says erased', async () => {
+    const visit = await rights.visit();
+    const [row] = await rights.sql(`SELECT durable FROM decisions WHERE request_id = '${visit.requestId}'`);
+    await rights.sql(
+      `INSERT INTO legal_holds (kid, durable, basis, created_at) VALUES ('${KID}', '${row?.['durable']}', 'Proceedings 12/26', 1)`,
+    );
+    const shown = textOf(await form(visit));
+    expect(shown).toContain('nothing can be erased now');
+    expect(shown).toContain('Record my request');
+    expect(shown).not.toMatch(/This erases|Erase it now|cannot be undone/);
+    const text = textOf(await form(visit, { action: 'forget' }));
+    expect(text).toContain('Nothing was erased. The list below says what is kept and why.');
+    expect(text).toMatch(/decisions kept \(1\)\s+Proceedings 12\/26/);
+    expect(text).not.toMatch(/What was erased|Forgotten/);
+  });
+
   it('says that it is being erased while a part of it waits', async () => {
     const visit = await rights.visit();
     const reader = new sqlite3.Database(join(rights.gpd.dataDir, 'gpd.db'));

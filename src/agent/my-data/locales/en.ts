@@ -2,8 +2,8 @@
 export const WORDS = {
   intro:
     'With your consent this site checks your device, to recognise it again and to tell people from programs. Here you can see what it holds about this browser, and have it erased. Many devices look alike. If yours does, its id may be shared, and only the one visit that is shown can be seen and erased here.',
-  once: 'This runs the check once more. It is used for nothing else. The look-up is itself one more visit: it is kept like the others, unless you erase it here.',
-  visit: 'This is the visit that the link brought here. No new check was run.',
+  once: 'The button “Show me” checks your browser. That visit is kept as long as any other, unless you erase it here.',
+  visit: 'This is the visit that the link brought here. Your browser was not checked again.',
   lookUpAlone:
     'Many devices share this id, so only this look-up is shown, and no earlier visit. The link that a site gives right after a visit shows that visit.',
   visitOver:
