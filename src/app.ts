@@ -1,12 +1,12 @@
 import { createLanes } from './app/lanes.ts';
 import { openServer, readSettings, type ServerSettings, type Stop } from './app/server.ts';
-import { eraseAgainFirst, noteCheckpoints, noteEpochs, startBackground } from './app/upkeep.ts';
+import { eraseAgainFirst, noteState, startBackground } from './app/upkeep.ts';
 import { baseUrl, type Config } from './config.ts';
 import { databaseAnswers } from './db/meta-store.ts';
 import { createHttpServer } from './http/server.ts';
 import { createDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
-import { listen, noteCertificate } from './ops/listen.ts';
+import { listen } from './ops/listen.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
 import { createForwardedNote } from './ops/untrusted-forwarded.ts';
 import { ROUTES } from './schema/routes.ts';
@@ -56,7 +56,7 @@ async function start(
   let draining = false;
   const notReadyReasons = (): string[] =>
     (draining ? ['draining'] : []).concat(polling.notReadyReasons(), lanes.clockRule.notReadyReasons());
-  const degraded = () => [...server.writes.degraded(), ...server.decryptor.degraded(), ...upkeep.degraded()];
+  const degraded = () => [server.writes, server.decryptor, upkeep].flatMap((part) => part.degraded());
   const pages = (async () => {
     const extra = (await options.routers?.({ url: () => address.url, database })) ?? [];
     const { createPages } = await import('./app/pages.ts');
@@ -84,9 +84,7 @@ async function start(
     answerTimeoutMs: config.answer_timeout * SECOND,
     onAnswered: server.metrics?.onAnswered,
   });
-  await noteEpochs(server);
-  await noteCheckpoints(server);
-  if (settings.tls) noteCertificate(settings.tls, clock(), log);
+  await noteState(server);
   const port = await listen(http, config, server.sockets.http);
   address.url = baseUrl(config, port);
   const { upkeep, networks } = startBackground(server, lanes.clockRule, { findDecision, eraseAgain }, stops);

@@ -10,6 +10,7 @@ import { createCosigning } from '../log/cosign-service.ts';
 import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher.ts';
 import { notify, staffLanesOf } from '../notify/notify.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
+import { noteCertificate } from '../ops/listen.ts';
 import { findContest } from '../rights/contests/store.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
 import { dropOldErasureLines, erasureLogAccess } from '../rights/erase/erasure-log.ts';
@@ -23,7 +24,7 @@ const followNetworks = ({ logFault, settings: { networks } }: OpenServer) =>
   every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
 
 /** Before the first request: what refuses consent leaves the database as it was. */
-export async function noteEpochs({ services, log, logFault }: OpenServer): Promise<void> {
+async function noteEpochs({ services, log, logFault }: OpenServer): Promise<void> {
   const { config, database, clock } = services;
   await noteEpochLength(database, config.epoch_days, clock())
     .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
@@ -31,11 +32,19 @@ export async function noteEpochs({ services, log, logFault }: OpenServer): Promi
 }
 
 /** The log and the database may come from two installations. The server serves: each checkpoint is 503. */
-export async function noteCheckpoints({ services, log }: OpenServer): Promise<void> {
+async function noteCheckpoints({ services, log }: OpenServer): Promise<void> {
   await services.book.last('').catch((error: unknown) => {
     if (!(error instanceof BrokenLog)) throw error;
     log.error({ event: 'checkpoints-broken', reason: explainBrokenBook(error) });
   });
+}
+
+/** Logs what an operator should know before the first request. */
+export async function noteState(server: OpenServer): Promise<void> {
+  const { services, settings, log } = server;
+  await noteEpochs(server);
+  await noteCheckpoints(server);
+  if (settings.tls) noteCertificate(settings.tls, services.clock(), log);
 }
 
 /**

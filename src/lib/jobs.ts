@@ -56,7 +56,7 @@ export function createDeadlines(timer: (tick: () => void, ms: number) => { close
   const waiting = new Set<() => void>();
   return {
     /** @param id distinguishes work that must not run twice at once @throws {JobLate} */
-    async wait<T>(id: string, ms: number, work: () => Promise<T>): Promise<T> {
+    wait: async <T>(id: string, ms: number, work: () => Promise<T>): Promise<T> => {
       if (running.has(id)) throw new JobLate();
       running.add(id);
       const ended = work().finally(() => running.delete(id));
@@ -74,7 +74,7 @@ export function createDeadlines(timer: (tick: () => void, ms: number) => { close
       }
     },
     /** Stops waiting for everything that runs. */
-    abandon(): void {
+    abandon: (): void => {
       for (const giveUp of waiting) giveUp();
     },
   };

@@ -224,7 +224,7 @@ function noteResults(
   }
 }
 
-async function runDue(rounds: Rounds, every: typeof HOUR | typeof MINUTE): Promise<void> {
+async function runDue(rounds: Rounds, every: number): Promise<void> {
   const { deps, deadlines, failing } = rounds;
   const until = await commitTime(rounds, every);
   if (until === null) return;

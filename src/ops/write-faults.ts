@@ -28,7 +28,7 @@ export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
   let count: (fault: WriteFault) => void = () => {};
   return {
     /** Called after each write transaction; null: it was committed. */
-    onWrite(error: unknown): void {
+    onWrite: (error: unknown): void => {
       if (error === null) {
         if (current && isLogged) log.info({ event: 'writes-recovered' });
         current = null;
@@ -42,7 +42,7 @@ export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
       count(event);
     },
     /** Logs the first 503 after a fault. A small write may succeed on a full disk, hence at most one line a minute. */
-    onUnavailable(requestId: string): void {
+    onUnavailable: (requestId: string): void => {
       if (!current || isLogged || monotonic() - loggedAt < MINUTE) return;
       isLogged = true;
       loggedAt = monotonic();

@@ -127,7 +127,7 @@ describe.concurrent('gpd backup', () => {
     const file = target();
     await json('backup', file);
     const fifo = `${file}.fifo`;
-    execFileSync('mkfifo', [fifo]);
+    execFileSync('sh', ['-c', `mkfifo ${fifo}`]);
     for (const path of [fifo, tempDir('folder'), '/dev/null'])
       expect(await gpd('restore', path, '--dry-run')).toMatchObject({
         code: 1,

@@ -73,12 +73,8 @@ export function createMeters() {
     SIZES,
   );
   const depth = gauge('gpd_batch_waiting', 'Items that waited when the last batch began, by group.', 'group');
-  const job = counter(
-    'gpd_jobs_total',
-    'Runs of the jobs of housekeeping, by job and result.',
-    'job',
-    'result',
-  );
+  const ran = 'Runs of the jobs of housekeeping, by job and result.';
+  const job = counter('gpd_jobs_total', ran, 'job', 'result');
   const witnessed = ['cosigned', 'unreachable', 'refused', 'fork'];
   const cosigned = 'Answers of witnesses to checkpoints, by result.';
   const refused = 'Write transactions that the disk refused, by reason.';
