@@ -7,6 +7,8 @@ import type { LinkResult } from './types.ts';
 
 const CONFIG_TIMEOUT_MS = 6000;
 const WRITE_TIMEOUT_MS = 10_000;
+/** Gated scripts wait for it. */
+const STATE_TIMEOUT_MS = 3000;
 /** `Date` has whole seconds and an answer takes its time. */
 export const TOLERATED_MS = 60_000;
 
@@ -21,6 +23,16 @@ export interface Entry {
   readonly purpose: string;
   readonly seq: number;
   readonly hash: string;
+}
+
+/** The ledger's answer about one purpose. */
+export interface Standing {
+  readonly purpose: string;
+  readonly allowed: boolean;
+  readonly reason: string;
+  /** RFC 3339, of the last choice. */
+  readonly at: string | null;
+  readonly proof: { readonly seq: number; readonly hash: string };
 }
 
 export type Server = ReturnType<typeof createServerClient>;
@@ -102,6 +114,14 @@ export function createServerClient(base: string, key: string) {
       const answer = await askNow(`${base}/v1/consent/${action}`, WRITE_TIMEOUT_MS, post(body, headers));
       const { entries } = answer.body;
       return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failure(answer);
+    },
+
+    /** What the ledger says of this browser's principal now. */
+    async state({ principalId, secret }: ConsentRecord): Promise<readonly Standing[] | Failure> {
+      const init = post({ principalId, principalSecret: secret }, { authorization });
+      const answer = await askNow(`${base}/v1/consent/state`, STATE_TIMEOUT_MS, init);
+      const { purposes } = answer.body;
+      return answer.status === 200 && Array.isArray(purposes) ? (purposes as Standing[]) : failure(answer);
     },
 
     async words(url: string): Promise<unknown> {

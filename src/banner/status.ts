@@ -23,12 +23,20 @@ export function choiceOf(record: ConsentRecord | null, id: string): Choice | und
   return record && Object.hasOwn(record.choices, id) ? record.choices[id] : undefined;
 }
 
+/** Without an answer of the ledger a grant counts for a day since the last one, which may be the one to the grant. */
+export function isConfirmed(record: ConsentRecord, choice: Choice, now: number, ms = LATEST_MS): boolean {
+  const at = Math.max(record.confirmedAt ?? 0, choice.proof ? choice.at : 0);
+  return Math.abs(now - at) <= ms;
+}
+
 /** The order is the ledger's (contract section 7): a signal before a choice, an expiry before an outdated policy. */
 export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose): PurposeStatus {
   const choice = choiceOf(record, purpose.id);
   const ownStatus = ((): PurposeStatus => {
     if (!choice) return 'unasked';
     if (choice.until <= now || choice.at > now + LATEST_MS) return 'expired';
+    if (choice.ended) return choice.ended;
+    if (record && choice.choice === 'granted' && !isConfirmed(record, choice, now)) return 'expired';
     return choice.version < config.policy.material ? 'policy-outdated' : choice.choice;
   })();
   if (!gpc || purpose.gpc === 'ignore') return ownStatus;

@@ -43,7 +43,8 @@ export function consoleReadsStacks(realm: Realm): boolean | null {
     try {
       RealmError.prepareStackTrace = () => {
         called = true;
-        return '';
+        // The console shows it in place of the error, at its lowest level.
+        return 'gpd looks whether a developer protocol is listening.';
       };
       realmConsole.debug(new RealmError());
     } finally {

@@ -2,35 +2,24 @@ import type { Controller } from '../controller.ts';
 import { doc } from '../doc.ts';
 import type { Wants } from '../plan.ts';
 import { askedPurposes } from '../status.ts';
-import { css } from './banner.css';
 import { h, nodes } from './dom.ts';
-import { layerParts, reopenParts, type Speech, sheetParts } from './parts.ts';
+import { type Dress, dress } from './dress.ts';
+import { layerParts, reopenParts, sheetParts } from './parts.ts';
 import { createPlace } from './place.ts';
 import { createRoom } from './room.ts';
+import { fillWait } from './wait.ts';
 
 /** The region, the settings and the button that stays, in one shadow root. */
 
-export interface ViewDeps extends Pick<Controller, 'choose' | 'startAsking' | 'terms'> {
-  readonly speech: Speech;
-  readonly direction: 'ltr' | 'rtl';
-  readonly theme: string | null;
+export interface ViewDeps extends Dress, Pick<Controller, 'choose' | 'startAsking' | 'terms'> {
   readonly toggled: (name: 'open' | 'close') => void;
 }
 
 export type View = ReturnType<typeof createView>;
 
-function createHost({ speech, direction, theme }: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
+function createHost(deps: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
   const host = doc.createElement('gpd-consent');
-  host.dataset['nosnippet'] = '';
-  host.lang = speech.language;
-  host.dir = direction;
-  if (theme !== null) host.dataset['theme'] = theme;
-  const root = host.attachShadow({ mode: 'open' });
-  // A sheet made by script is no inline style: `style-src 'none'` lets it be (CSP 3, 8.2; CSSOM).
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(css);
-  root.adoptedStyleSheets = [sheet];
-  return { host, root };
+  return { host, root: dress(host, deps) };
 }
 
 /** The focused element, through shadow roots. */
@@ -160,5 +149,11 @@ export function createView(deps: ViewDeps) {
     busy: new Set(),
     attach,
   };
-  return { render: () => render(view), open: () => show(view) };
+  return {
+    render: () => render(view),
+    open: () => show(view),
+    /** Fills the place of an element that waits for these purposes. */
+    fillWait: (host: HTMLElement, ids: readonly string[]) =>
+      fillWait(host, ids, { ...deps, open: () => show(view) }),
+  };
 }
