@@ -149,6 +149,34 @@ function canRun(name) {
   return folders.some((folder) => folder !== '' && existsSync(join(folder, name)));
 }
 
+/**
+ * Finds the headers that were installed with this Node, as its archives and images have them, so that none are fetched.
+ * @param {string} execPath
+ * @returns {string | null} the folder for node-gyp's option `nodedir`
+ */
+export function findHeaders(execPath) {
+  const prefix = dirname(dirname(realpathSync(execPath)));
+  try {
+    const header = readFileSync(join(prefix, 'include', 'node', 'node_version.h'), 'utf8');
+    const parts = ['MAJOR', 'MINOR', 'PATCH'].map(
+      (part) => new RegExp(`#define NODE_${part}_VERSION (\\d+)`).exec(header)?.[1],
+    );
+    return parts.join('.') === process.versions.node ? prefix : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {string} output of node-gyp
+ * @returns {string | null} what to do if node-gyp could not fetch Node's headers
+ */
+export function headersProblem(output) {
+  if (!/network connectivity|node-gyp[/\\]lib[/\\](?:download|install)\.js/.test(output)) return null;
+  const { version } = process;
+  return `gpd compiles SQLite's native module, and the headers of Node ${version} could not be fetched from https://nodejs.org: allow that, or unpack node-${version}-headers.tar.gz and name its folder, npm_config_nodedir=FOLDER, then try again.`;
+}
+
 /** Prints the elapsed time now and then, because the compiler is silent for a minute or two. */
 async function compile(/** @type {string} */ folder) {
   // On Windows node-gyp finds the compiler without PATH, and says itself if it is missing.
@@ -159,14 +187,21 @@ async function compile(/** @type {string} */ folder) {
   const elapsed = () => `${Math.round((performance.now() - startedAt) / 1000)} s`;
   say("compiling SQLite's native module, once on this machine: one or two minutes");
   const ticker = setInterval(() => say(`still compiling: ${elapsed()}`), TICK_MS);
+  const nodedir = process.env['npm_config_nodedir'] ?? findHeaders(process.execPath) ?? '';
+  say(
+    nodedir === ''
+      ? "Node's headers come from https://nodejs.org, unless npm_config_nodedir names a folder with them"
+      : `Node's headers come from ${nodedir}`,
+  );
   // Under `npm run --silent`, node-gyp would fail without a reason.
-  const env = { ...process.env, npm_config_loglevel: 'error' };
+  const env = { ...process.env, npm_config_loglevel: 'error', npm_config_nodedir: nodedir };
   const child = spawn(process.execPath, [gyp, 'rebuild', '--jobs=max'], { cwd: folder, env });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
   const code = await new Promise((resolve) => child.once('close', resolve));
   clearInterval(ticker);
-  if (code !== 0) throw new Error(`SQLite's native module was not compiled:\n${output}`);
+  if (code !== 0)
+    throw new Error(headersProblem(output) ?? `SQLite's native module was not compiled:\n${output}`);
   say(`compiled in ${elapsed()}`);
 }
 

@@ -210,6 +210,10 @@ async function createAudit(knex) {
     t.index(['kid', 'action', 'seq']);
     t.index(['kid', 'actor', 'seq']);
   });
+  // The register lists exports by their time.
+  await knex.raw(
+    "CREATE INDEX audit_log_exports ON audit_log (kid, at) WHERE action IN ('dsar.exported', 'dsar.staff-exported')",
+  );
 }
 
 // Webhooks and agents.
@@ -268,11 +272,14 @@ async function createAgents(knex) {
 
 /** @param {Knex} knex */
 async function createTerms(knex) {
-  // Purposes of processing; `gpc`: how a Global Privacy Control signal changes each.
+  // Purposes of processing; `gpc`: how a Global Privacy Control signal changes each. `definition`: the entry that has these words; a
+  // choice of before `material_since` was about other ones, and one of `opt_out_until` or before was under a stricter `gpc` (ADR 0072).
   await knex.schema.createTable('purposes', (t) => {
     ofTenant(t);
     texts(t, 'id', 'title', 'description', 'lawful_basis', 'gpc');
     integers(t, 'ttl_days');
+    for (const name of ['definition', 'material_since', 'opt_out_until', 'ask_until'])
+      t.bigInteger(name).nullable();
     t.primary(['kid', 'id']);
   });
   // Versions of the privacy policy. A material one asks people again who agreed to an earlier version.
@@ -305,11 +312,12 @@ async function createConsent(knex) {
   );
   // The last choice per person and purpose, and the entry that says so: what a check reads. `over_gpc`: granted over a GPC signal.
   // `given`: person, agent or program, as the verdict of the visit says; `doubt_seq`: the entry `consent.doubted`. Null for others.
+  // `definition`: the entry that defined the purpose in the words of the choice.
   await createKeyed(
     knex,
     `consent_state (kid text NOT NULL, principal text NOT NULL, purpose text NOT NULL, choice text NOT NULL,
       policy_version integer NOT NULL, expires_at bigint, at bigint NOT NULL, seq bigint NOT NULL, hash text NOT NULL,
-      over_gpc boolean, given text, doubt_seq bigint, mac text, PRIMARY KEY (kid, principal, purpose))`,
+      over_gpc boolean, given text, doubt_seq bigint, definition bigint, mac text, PRIMARY KEY (kid, principal, purpose))`,
   );
   await knex.raw(
     'CREATE INDEX consent_state_doubted ON consent_state (kid, seq) WHERE doubt_seq IS NOT NULL',
@@ -520,6 +528,7 @@ async function createContests(knex) {
     t.primary(['contest_id']);
     t.unique(['kid', 'request_id']);
     t.index(['kid', 'durable']);
+    t.index(['kid', 'filed_at']);
     t.index(['kid', 'case_network']);
     t.index(['kid', 'status', 'due_at', 'contest_id']);
     t.index(['kid', 'status', 'class', 'due_at', 'contest_id']);
@@ -550,6 +559,13 @@ async function createErasures(knex) {
   });
   // A repeated request of a person finds the receipt of the first.
   await knex.raw('CREATE INDEX erasures_subject ON erasures (kid, subject)');
+  // The references of a receipt, each with its receipt: durable, request, principal, and held for devices of which a hold kept rows.
+  await createKeyed(
+    knex,
+    `erasure_refs (kid text NOT NULL, ref text NOT NULL, kind text NOT NULL, receipt text NOT NULL,
+      PRIMARY KEY (kid, kind, ref, receipt))`,
+  );
+  await knex.raw('CREATE INDEX erasure_refs_receipt ON erasure_refs (receipt, kind)');
   // Requests that a large erasure still has to delete: those of a device up to this one, or one request (the device is empty then).
   await createKeyed(
     knex,

@@ -6,6 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 usage='npm run package:archive -- [--out FOLDER] [--version VERSION]'
+needs='strip=binutils tar=tar xz=xz-utils'
 . packaging/stage.sh
 case $(uname -sm) in
   'Linux x86_64') ;;

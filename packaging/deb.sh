@@ -6,6 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 usage='npm run package:deb -- [--out FOLDER] [--version VERSION]'
+needs='dpkg-deb=dpkg dpkg-shlibdeps=dpkg-dev strip=binutils help2man=help2man'
 . packaging/stage.sh
 maintainer="${DEBFULLNAME:-gpd maintainers} <${DEBEMAIL:-maintainers@gpd.dev}>"
 architecture=$(dpkg --print-architecture)
@@ -30,10 +31,11 @@ END
 
 man=$stage/usr/share/man/man1
 mkdir -p "$man" "$scratch/help"
-node packaging/help.mjs "$scratch/help" | while IFS='	' read -r page about; do
+node packaging/help.mjs "$scratch/help" >"$scratch/pages"
+while IFS='	' read -r page about; do
   help2man --no-info --name="$about" --version-string="$page $version" --include=packaging/debian/gpd.h2m \
     --help-option="$scratch/help/$page" --output="$man/$page.1" cat
-done
+done <"$scratch/pages"
 gzip -9n "$doc/NEWS" "$doc/changelog" "$man"/*
 
 node bin/gpd completion bash >"$scratch/bash"

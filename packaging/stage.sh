@@ -1,7 +1,18 @@
 # Sourced by deb.sh and archive.sh, which both package the same tree and pages. All files get the time SOURCE_DATE_EPOCH (by default
-# the commit's). The caller sets `usage`; `stage` is the folder that becomes the package.
+# the commit's). The caller sets `usage` and `needs`, tools with their Debian packages; `stage` is the folder that becomes the package.
 umask 022
 export LC_ALL=C
+missing='' packages=''
+for pair in $needs; do
+  command -v "${pair%=*}" >/dev/null 2>&1 && continue
+  missing="$missing ${pair%=*}"
+  case " $packages " in *" ${pair#*=} "*) ;; *) packages="$packages ${pair#*=}" ;; esac
+done
+if [ -n "$missing" ]; then
+  echo "gpd: this package is built with$missing, which this machine lacks: apt-get install$packages" >&2
+  exit 1
+fi
+[ -f dist/cli/main.js ] || { echo 'gpd: dist/cli/main.js is missing: npm run build' >&2 && exit 1; }
 field() { node -p "require('./package.json').$1"; }
 out=dist version=$(field version) wanted=$(field engines.node | sed 's/^>=//; s/\.0$//')
 while [ $# -gt 0 ]; do

@@ -96,12 +96,12 @@ function* filesIn(folder) {
 }
 
 /**
- * True for files that the program needs; false for by-products of the build, and for packages that were built before.
- * @param {string} path from the project's root
+ * True for files that the build made for the program. `dist` also has packages and releases that were made before, of whatever type.
+ * @param {string} path from the project's root, below `dist`
  * @returns {boolean}
  */
 export function isBuilt(path) {
-  return !/\.(?:tsbuildinfo|d\.ts|deb)$/.test(path);
+  return !path.startsWith('dist/release/') && /\.(?:js|json|d\.ts)$/.test(path);
 }
 
 /**
@@ -137,7 +137,6 @@ export function createTree(to) {
   const missing = missingBuild(root);
   if (missing !== null) throw new Error(missing);
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-  const builtFiles = ['dist', 'migrations', 'views'].flatMap((folder) => [...filesIn(folder)]);
   const packages = runtimePackages(lock.packages).flatMap((folder) =>
     [...filesIn(folder)].filter((path) => isLoaded(path) && !isProgram(path)),
   );
@@ -146,7 +145,9 @@ export function createTree(to) {
     'bin/environment.mjs',
     'bin/health.mjs',
     'LICENSE',
-    ...builtFiles.filter(isBuilt),
+    ...[...filesIn('dist')].filter(isBuilt),
+    ...filesIn('migrations'),
+    ...filesIn('views'),
     ...packages,
   ];
   for (const path of files) {

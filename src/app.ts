@@ -60,7 +60,12 @@ async function start(
     const extra = (await options.routers?.({ url: () => address.url, database })) ?? [];
     const { createPages } = await import('./app/pages.ts');
     const swept = () => upkeep.swept();
-    return createPages(server, lanes, { findDecision, notReady: notReadyReasons, swept }, extra);
+    const degraded = () => [
+      ...server.writes.degraded(),
+      ...server.decryptor.degraded(),
+      ...upkeep.degraded(),
+    ];
+    return createPages(server, lanes, { findDecision, notReady: notReadyReasons, degraded, swept }, extra);
   })();
   pages.catch(options.onFatal);
   const http = createHttpServer({
@@ -76,6 +81,7 @@ async function start(
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
     onUntrustedForwarded: createForwardedNote(config, clock, (about) => log.warn(about)),
     onFault: server.onFault,
+    onUnavailable: server.writes.onUnavailable,
     https: address.url.startsWith('https:'),
     tls: settings.tls,
     onAnswered: server.metrics?.onAnswered,

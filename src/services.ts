@@ -41,6 +41,8 @@ export interface ServiceOptions {
   readonly random?: Random;
   /** Called if the outcome of a COMMIT is unknown: the process must stop. */
   readonly onUnknownCommit?: (error: Error) => void;
+  /** Called after each write transaction, with its error or null. */
+  readonly onWrite?: (error: unknown) => void;
   readonly witnesses?: WitnessPolicy;
   /** Gets the error that delayed an erasure after its rows were deleted; a background job finishes it. */
   readonly onErasureFault?: (error: unknown) => void;
@@ -54,8 +56,8 @@ const rethrow = (error: unknown): never => {
 
 /** @throws {ConfigError} with a plain sentence */
 export async function createServices(config: Config, options: ServiceOptions = {}): Promise<Services> {
-  const { clock = Date.now, random = randomBytes, onUnknownCommit, witnesses } = options;
-  const store = options.store ?? (await openStore(config, onUnknownCommit ? { onUnknownCommit } : {}));
+  const { clock = Date.now, random = randomBytes, witnesses } = options;
+  const store = options.store ?? (await openStore(config, options));
   const { database, masterKey, serverSecret } = store;
   const keyUse = createKeyUseCounter(database, clock);
   const tenants = createDirectory({ masterKey, clock, random, onOpened: keyUse.note });

@@ -1,7 +1,19 @@
-import { chmodSync, chownSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { missingTools, readCache, toolProblem, writeCache } from '../bin/native.mjs';
+import { findHeaders, missingTools, readCache, toolProblem, writeCache } from '../bin/native.mjs';
 import { tempDir } from './support/command.ts';
 
 it('names what is missing of the tool chain, in the words of the platform', () => {
@@ -12,6 +24,59 @@ it('names what is missing of the tool chain, in the words of the platform', () =
   expect(toolProblem([], 'linux')).toBeNull();
   expect(toolProblem(['make'], 'linux')).toContain('lacks make: `apt-get install build-essential python3`');
   expect(toolProblem(['make'], 'darwin')).toContain('`xcode-select --install`');
+});
+
+describe("Node's headers", () => {
+  const PROJECT = fileURLToPath(new URL('..', import.meta.url));
+
+  function headersOf(version: string): string {
+    const prefix = tempDir('node');
+    const [major, minor, patch] = version.split('.');
+    const lines = [`MAJOR_VERSION ${major}`, `MINOR_VERSION ${minor}`, `PATCH_VERSION ${patch}`];
+    for (const folder of ['bin', 'include/node']) mkdirSync(join(prefix, folder), { recursive: true });
+    writeFileSync(
+      join(prefix, 'include/node/node_version.h'),
+      lines.map((line) => `#define NODE_${line}\n`).join(''),
+    );
+    writeFileSync(join(prefix, 'bin/node'), '');
+    return prefix;
+  }
+
+  it('are those of the same installation, if they have its version', () => {
+    const prefix = headersOf(process.versions.node);
+    expect(findHeaders(join(prefix, 'bin/node'))).toBe(prefix);
+    expect(findHeaders(join(headersOf('18.0.0'), 'bin/node'))).toBeNull();
+    expect(findHeaders(join(tempDir('node'), '..', 'none', 'bin/node'))).toBeNull();
+  });
+
+  it('that cannot be fetched are one sentence with what to do', () => {
+    const clone = tempDir('clone');
+    const sqlite = join(clone, 'node_modules/sqlite3');
+    for (const name of ['package.json', 'binding.gyp', 'src', 'deps'])
+      cpSync(join(PROJECT, 'node_modules/sqlite3', name), join(sqlite, name), { recursive: true });
+    symlinkSync(join(PROJECT, 'node_modules/node-gyp'), join(clone, 'node_modules/node-gyp'));
+    cpSync(join(PROJECT, 'bin/native.mjs'), join(clone, 'bin/native.mjs'));
+    const env = {
+      ...process.env,
+      XDG_CACHE_HOME: join(clone, 'cache'),
+      npm_config_devdir: join(clone, 'cache/node-gyp'),
+      npm_config_disturl: 'http://nowhere.invalid/',
+      // Empty: the headers of this machine's Node are not taken either.
+      npm_config_nodedir: '',
+    };
+    const { status, stderr } = spawnSync(process.execPath, ['bin/native.mjs'], { cwd: clone, env });
+    const lines = String(stderr).trim().split('\n');
+    expect({ status, lines }).toEqual({
+      status: 1,
+      lines: [
+        expect.stringContaining('compiling'),
+        expect.stringMatching(/headers come from https:\/\/nodejs\.org, unless npm_config_nodedir/),
+        expect.stringMatching(
+          /could not be fetched from https:\/\/nodejs\.org: .* npm_config_nodedir=FOLDER/,
+        ),
+      ],
+    });
+  });
 });
 
 describe('the cache of compiled modules', () => {

@@ -34,7 +34,14 @@ it('npm pack takes what the program and its readers need', () => {
 it('npm pack leaves packages that were made before, and the notes of the compiler', () => {
   const folder = tempDir('pack');
   copyFileSync(join(PROJECT, 'package.json'), join(folder, 'package.json'));
-  const leftovers = ['dist/gpd_0.1.0_amd64.deb', 'dist/.tsbuildinfo', 'dist/agent/.tsbuildinfo'];
+  const leftovers = [
+    'dist/gpd_0.1.0_amd64.deb',
+    'dist/gpd-0.1.0-linux-x64.tar.xz',
+    'dist/gpd-0.1.0.tgz',
+    'dist/release/0.1.0/sbom.json',
+    'dist/.tsbuildinfo',
+    'dist/agent/.tsbuildinfo',
+  ];
   for (const path of ['bin/gpd', 'dist/cli/main.js', ...leftovers]) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), '');

@@ -15,7 +15,7 @@ const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]
   'attestation-failed': ['yes', 'Ask for a new challenge, then try again.'],
   unauthenticated: [
     'after the fix',
-    'Send `Authorization: Bearer …` with a live key, session or token; `details` says more.',
+    'Send `Authorization: Bearer …` with a live key, session or token. For a token of your identity provider `details` says what is wrong with it.',
   ],
   'subject-not-identified': [
     'after the fix',

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { DELETES } from '../../src/rights/erase/rows.ts';
@@ -44,7 +44,7 @@ const INVENTORY = 'docs/rights.md';
 /** The ways in which rows of a table are deleted, under the names that the inventory uses. */
 const DELETED_BY: Readonly<Record<string, (table: TableName) => boolean>> = {
   erase: (table) => DELETES.some((one) => one.table === table),
-  'erase (the principal’s session, a dpo)': (table) =>
+  'erase (the principal’s session, a dpo, `gpd erase --principal`)': (table) =>
     table === 'consent_principals' || (SHREDS as readonly string[]).includes(table),
   // `forget` deletes what names a device and a request, but keeps an override of their verdict.
   forget: (table) =>
@@ -111,6 +111,23 @@ function scalePage(page: string): string {
   return lines.toSpliced(at, end - at, ...rows).join('\n');
 }
 
+const DECISIONS = 'docs/adr/README.md';
+
+/** Lists the decisions by the first heading of each file, after the page's introduction. */
+function decisionsPage(page: string): string {
+  const [intro = ''] = page.split('\n- [');
+  const rows = readdirSync(pathOf('docs/adr'))
+    .filter((name) => /^\d/.test(name))
+    .sort()
+    .map((name) => {
+      const title = readIfPresent(pathOf(`docs/adr/${name}`))
+        ?.split('\n')[0]
+        ?.replace(/^# /, '');
+      return `- [${title}](${name})`;
+    });
+  return `${[intro.trimEnd(), '', ...rows].join('\n')}\n`;
+}
+
 const API_KEYS = 'docs/api-keys.md';
 function generatePages(): Readonly<Record<string, string>> {
   return {
@@ -118,6 +135,7 @@ function generatePages(): Readonly<Record<string, string>> {
     [API_KEYS]: apiKeysPage(readIfPresent(pathOf(API_KEYS)) ?? ''),
     'docs/settings.md': settingsPage(),
     [INVENTORY]: rightsPage(readIfPresent(pathOf(INVENTORY)) ?? ''),
+    [DECISIONS]: decisionsPage(readIfPresent(pathOf(DECISIONS)) ?? ''),
     [SCALE]: scalePage(readIfPresent(pathOf(SCALE)) ?? ''),
     'docs/openapi.json': `${JSON.stringify(openApiDocument(VERSION), null, 2)}\n`,
   };

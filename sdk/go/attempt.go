@@ -18,6 +18,8 @@ const maxBody = 4 << 20
 
 func (s *sender) headerOf(c call) http.Header {
 	header := http.Header{"User-Agent": {userAgent}, "Accept": {"application/json"}, "Accept-Encoding": {"identity"}}
+	// A RoundTripper that caches would answer a check after its withdrawal.
+	header["Cache-Control"] = []string{"no-store"}
 	if c.accept != "" {
 		header["Accept"] = []string{c.accept}
 	}

@@ -33,7 +33,7 @@ func (r *run) configure(args object) error {
 	}
 	client, err := consent.New(options)
 	if err == nil {
-		r.client = client
+		r.use(client, client.Sessions.Create)
 	}
 	return err
 }
@@ -45,7 +45,7 @@ func (r *run) fromEnv(args object) error {
 		return value
 	}})
 	if err == nil {
-		r.client = client
+		r.use(client, client.Sessions.Create)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		asWire(args, &page)
 		return r.client.History(ctx, principalID, page)
 	case "sessions.create":
-		return r.client.Sessions.Create(ctx, principalID)
+		return r.createSession(ctx, principalID)
 	case "receipt":
 		return r.client.Receipt(ctx, int64(seq))
 	case "proof":

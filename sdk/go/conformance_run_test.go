@@ -15,15 +15,29 @@ import (
 	"time"
 
 	consent "gpd.dev/consent-go"
+	"gpd.dev/consent-go/consenttest"
 )
 
 // Runs one case.
 
 type run struct {
-	client    *consent.Client
-	variables object
+	client        consent.Consent
+	createSession func(context.Context, string) (consent.Session, error)
+	variables     object
 	// hidden has texts that no error may contain.
 	hidden []string
+}
+
+func (r *run) use(client consent.Consent, createSession func(context.Context, string) (consent.Session, error)) {
+	r.client, r.createSession = client, createSession
+}
+
+// useFake takes a fake with the purposes of the conformance server.
+func (r *run) useFake() {
+	fake := consenttest.New()
+	fake.SetGPCPolicy("support", consenttest.GPCIgnore)
+	fake.SetGPCPolicy("offers", consenttest.GPCAsk)
+	r.use(fake, fake.Sessions.Create)
 }
 
 func randomHex() string {
@@ -80,10 +94,8 @@ func runCase(t *testing.T, one object, of servers) {
 	if one["kind"] == "stub" {
 		base = of.Stub + "/c/" + id
 	}
-	r := &run{variables: of.variables(one, base)}
-	for _, name := range []string{"principal", "principal2", "plainPrincipal", "key", "publishableKey"} {
-		r.hidden = append(r.hidden, r.variables[name].(string))
-	}
+	r := &run{}
+	r.begin(of.variables(one, base))
 	if one["kind"] != "pure" {
 		options := object{"url": base, "key": r.variables["key"]}
 		client, _ := one["client"].(object)
@@ -99,14 +111,31 @@ func runCase(t *testing.T, one object, of servers) {
 	if one["kind"] == "stub" {
 		talk(t, http.MethodPut, of.Stub+"/script/"+id, substitute(one["script"], r.variables))
 	}
+	r.allSteps(t, one)
+	if expected, ok := substitute(one["requests"], r.variables).(object); ok {
+		checkRequests(t, talk(t, http.MethodGet, of.Stub+"/requests/"+id, nil), expected)
+	}
+	if one["fake"] == true {
+		r.begin(of.variables(one, base))
+		r.useFake()
+		r.allSteps(t, one)
+	}
+}
+
+func (r *run) begin(variables object) {
+	r.variables, r.hidden = variables, nil
+	for _, name := range []string{"principal", "principal2", "plainPrincipal", "key", "publishableKey"} {
+		r.hidden = append(r.hidden, r.variables[name].(string))
+	}
+}
+
+func (r *run) allSteps(t *testing.T, one object) {
+	t.Helper()
 	for i, item := range one["steps"].([]any) {
 		r.steps(t, i, item.(object))
 	}
 	if r.client != nil {
 		r.client.Close()
-	}
-	if expected, ok := substitute(one["requests"], r.variables).(object); ok {
-		checkRequests(t, talk(t, http.MethodGet, of.Stub+"/requests/"+id, nil), expected)
 	}
 }
 

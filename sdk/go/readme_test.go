@@ -125,7 +125,7 @@ func TestReadmeWordForWord(t *testing.T) {
 	}
 	f.write(t, "main.go", fmt.Sprintf(wrapper, webhooks, fakes, failures, why, proofs, writes))
 	said := f.run(t, "go", "run", ".")
-	expected := regexp.MustCompile(`^true granted \d+\nconsent\.granted \S+Z\ngranted with entry \d+\nfake: false\n$`)
+	expected := regexp.MustCompile(`^true granted\nentry \d+\nconsent\.granted \S+Z\ngranted with entry \d+\nfake: false\n$`)
 	if !expected.MatchString(said) {
 		t.Errorf("the rest said %s", said)
 	}

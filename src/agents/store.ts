@@ -5,7 +5,7 @@ import type { Database } from '../db/engine.ts';
 import { createGroup } from '../db/group-commit.ts';
 import { bump } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
-import { type Bindings, type Columns, fromColumns, insertMany, toColumns } from '../db/sql.ts';
+import { type Bindings, type Columns, fromColumns, insertMany, requireNone, toColumns } from '../db/sql.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
@@ -98,7 +98,10 @@ export function addDirectory(database: Database, directory: AgentDirectory, by: 
 export function removeDirectory(database: Database, url: string, by: InstallationAct): Promise<boolean> {
   return database.transaction(async (tx) => {
     await bump(tx, 'agents');
-    if ((await tx('agent_directories').where({ url }).delete()) === 0) return false;
+    const directory = tx('agent_directories').where({ url });
+    const deletedCount = (await directory.clone().delete()) as unknown as number;
+    await requireNone(tx, directory, `agent ${url} is not removed`);
+    if (deletedCount === 0) return false;
     await writeActForAll(tx, by, 'agent.removed', { agent: url });
     return true;
   });

@@ -72,7 +72,7 @@ export async function createLanes(server: OpenServer) {
   });
   const check = metrics?.countChecks(consent.check) ?? consent.check;
   const admission = createConcurrencyLimit();
-  const checkLane = createConsentLane({ ...consent.authorization, check, knowsOrigin, admission });
+  const checkLane = createConsentLane({ ...consent.authorization, check, admission });
   return {
     consent,
     ingest: ingest.lane,

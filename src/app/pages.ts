@@ -32,7 +32,7 @@ import type { OpenServer } from './server.ts';
 
 /** Everything that Express answers: the API, the pages for people, the console and the documentation. */
 
-type PagesHealth = Omit<HealthDeps, 'version' | 'degraded'> & Pick<DecisionDeps, 'findDecision'>;
+type PagesHealth = Omit<HealthDeps, 'version'> & Pick<DecisionDeps, 'findDecision'>;
 
 const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
 const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
@@ -134,7 +134,7 @@ function handlersOf(
   return [
     ...healthRoutes({
       notReady: health.notReady,
-      degraded: server.decryptor.degraded,
+      degraded: health.degraded,
       swept: health.swept,
       version: VERSION,
     }),

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { startAgents } from '../agents/service.ts';
 import { baseUrl, type Config } from '../config.ts';
 import { readClientSecret } from '../console/secret-files.ts';
+import { refuseForeignObjects } from '../db/foreign-objects.ts';
 import { noteRefusal } from '../http/reply.ts';
 import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
 import { openNetworkTypes, UNKNOWN_NETWORKS } from '../ingest/network-type-files.ts';
@@ -17,6 +18,8 @@ import { createFaultLog, logInvalidStates, logRefusals } from '../ops/log.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
 import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
+import { createWriteWatch } from '../ops/write-faults.ts';
+import { TABLES } from '../rights/person-map.ts';
 import { createServices, type Services } from '../services.ts';
 import { createKeyFinder, createUnknownKeys } from '../tenants/key-finder-service.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
@@ -106,7 +109,9 @@ export async function openServer(
   const faults = createFaultLog(log);
   const { logFault } = faults;
   const monotonic = (): number => performance.now();
+  const writes = createWriteWatch({ log, monotonic });
   const services = await createServices(config, {
+    onWrite: writes.onWrite,
     clock: options.clock,
     random: poolRandom(randomBytes),
     onUnknownCommit: options.onFatal,
@@ -115,10 +120,14 @@ export async function openServer(
   });
   const { database, serverSecret, tenants, keyUse, clock } = services;
   stops.push(() => database.close());
+  await refuseForeignObjects(database, TABLES);
   stops.push(() => keyUse.flush().catch(logFault('key-use-lost')));
   removeLeftovers(config);
   const metrics = await startMetrics(services, sockets.metrics, faults);
-  if (metrics) stops.push(() => metrics.stop());
+  if (metrics) {
+    stops.push(() => metrics.stop());
+    writes.onCount(metrics.countWriteFault);
+  }
   const { decryptor, polling } = await followTenants(services, options, faults, stops);
   const agents = await followAgents(services, options, faults, stops);
   const saltOf = await followSalts(services, faults, stops);
@@ -136,6 +145,7 @@ export async function openServer(
     logFault,
     onFault: faults.onFault,
     metrics,
+    writes,
     sockets,
     monotonic,
     decryptor,

@@ -145,6 +145,7 @@ function startUpkeep(server: OpenServer, clockRule: ClockRule, eraseAgain: () =>
     clock,
     clockRule,
     interval: options.intervals?.housekeeping,
+    onRun: server.metrics?.countJob,
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });

@@ -164,7 +164,7 @@ export function createChallenge(key: Uint8Array, random: Random, now: number, bi
   return Buffer.concat([whole, macOf(key, whole, binding)]).toString('base64url');
 }
 
-/** When it was made; null for a challenge that was not made for this, or is over. */
+/** @returns when it was made and when it expires; null for a challenge that expired or was made for something else */
 export function readChallenge(key: Uint8Array, now: number, challenge: string, binding: ChallengeBinding) {
   const bytes = Buffer.from(challenge, 'base64url');
   if (bytes.length !== HEAD_BYTES + MAC_BYTES || bytes.toString('base64url') !== challenge) return null;
@@ -172,7 +172,7 @@ export function readChallenge(key: Uint8Array, now: number, challenge: string, b
   if (!equalBytes(bytes.subarray(HEAD_BYTES), macOf(key, head, binding))) return null;
   const expiresAt = head.readUIntBE(0, TIME_BYTES);
   const isLive = now < expiresAt && expiresAt <= now + CHALLENGE_TTL_MS + MINUTE;
-  return isLive ? expiresAt - CHALLENGE_TTL_MS : null;
+  return isLive ? { madeAt: expiresAt - CHALLENGE_TTL_MS, expiresAt } : null;
 }
 
 /** Makes the options for the browser (WebAuthn JSON): a discoverable credential, no attestation, user verification preferred. */

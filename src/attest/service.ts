@@ -156,12 +156,12 @@ async function attest(deps: AttestDeps, asker: PasskeyCaller, credentialJson: un
   if (!presentation) throw new Failed('malformed');
   const { ceremony, challenge } = presentation;
   const binding = { token, kid, ceremony, rpId };
-  const madeAt = readChallenge(challengeKeyOf(deps), deps.clock(), challenge, binding);
-  if (madeAt === null) throw new Failed('challenge');
+  const read = readChallenge(challengeKeyOf(deps), deps.clock(), challenge, binding);
+  if (read === null) throw new Failed('challenge');
   const proven = await prove(deps, admitted, presentation);
   // Once more: a signature takes its time, and what was withdrawn meanwhile is withdrawn.
   await requireConsent(deps, admitted, asker.gpc);
-  const entry = await recordProof(deps, admitted, asker, { proven, challenge, madeAt });
+  const entry = await recordProof(deps, admitted, asker, { proven, challenge, madeAt: read.madeAt });
   deps.onOutcome(proven.before === null ? 'created' : 'used', kid);
   const now = deps.clock();
   const response: IngestResponse = verdictResponse(entry.verdict, entry.identified?.visitorId ?? null);

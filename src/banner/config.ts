@@ -9,6 +9,17 @@ export interface Purpose {
   readonly description: string;
   readonly gpc: 'opt-out' | 'ask' | 'ignore';
   readonly ttlDays: number;
+  /** Places in the tenant's log, to compare with the `definition` of a choice. */
+  readonly definition: {
+    /** The entry with these words; null: gpd wrote them. */
+    readonly seq: number | null;
+    /** A choice of an earlier definition is asked again. */
+    readonly materialSince: number | null;
+    /** A choice of this definition or an earlier one was made while `gpc` was `opt-out`. */
+    readonly optOutUntil: number | null;
+    /** The last one that was made while `gpc` was `ask`. */
+    readonly askUntil: number | null;
+  };
 }
 
 export interface Config {
@@ -23,14 +34,20 @@ export interface Config {
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
+function isDefinition(value: unknown): value is Purpose['definition'] {
+  const { seq, materialSince, optOutUntil, askUntil } = (value ?? {}) as Record<string, unknown>;
+  return [seq, materialSince, optOutUntil, askUntil].every((place) => place === null || isCount(place));
+}
+
 function isPurpose(value: unknown): value is Purpose {
-  const { id, title, description, gpc, ttlDays } = (value ?? {}) as Record<string, unknown>;
+  const { id, title, description, gpc, ttlDays, definition } = (value ?? {}) as Record<string, unknown>;
   return (
     isText(id) &&
     isText(title) &&
     isText(description) &&
     ['opt-out', 'ask', 'ignore'].includes(gpc as string) &&
-    isCount(ttlDays)
+    isCount(ttlDays) &&
+    isDefinition(definition)
   );
 }
 

@@ -116,7 +116,7 @@ async function grant(context: Context, terms: Terms, write: Write): Promise<Choi
   checkAgain(context, kid, CHECK_MS);
   if (refused.length === 0) return RECORDED;
   const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
-  const { overGpc: _over, ...plainWrite } = write;
+  const { overGpc: _over, definitions: _shown, ...plainWrite } = write;
   const back = { ...plainWrite, action: 'withdraw', purposes, key: createKey() } as const;
   if (purposes.length > 0) await refuse(context, terms, back);
   return { outcome: 'failed', problem: 'refused' };

@@ -25,6 +25,14 @@ function actionFor(terms: Terms, purpose: Purpose, choice: ReturnType<Wants['get
   return status === 'granted' ? 'withdraw' : 'deny';
 }
 
+/** The definitions that a grant is about, so that it never counts for words that the person did not see. */
+const shownBy = ({ config }: Terms, ids: readonly string[]): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    config.purposes.flatMap(({ id, definition: { seq } }) =>
+      seq !== null && ids.includes(id) ? [[id, seq]] : [],
+    ),
+  );
+
 export function planWrites(terms: Terms, wants: Wants, createKey: () => string): readonly Write[] {
   const { config, gpc } = terms;
   const common = { policyVersion: config.policy.version, gpc };
@@ -32,13 +40,18 @@ export function planWrites(terms: Terms, wants: Wants, createKey: () => string):
   const over = config.purposes
     .filter(({ id, gpc: policy }) => gpc && policy === 'ask' && wants.get(id) === 'over-gpc')
     .map(
-      ({ id }): Write => ({ action: 'grant', purposes: [id], ...common, overGpc: true, key: createKey() }),
+      ({ id }): Write => ({
+        ...{ action: 'grant', purposes: [id], ...common, overGpc: true },
+        ...{ definitions: shownBy(terms, [id]), key: createKey() },
+      }),
     );
   const plain = ACTIONS.flatMap((action) => {
     const purposes = config.purposes
       .filter((purpose) => actionFor(terms, purpose, wants.get(purpose.id)) === action)
       .map(({ id }) => id);
-    return purposes.length === 0 ? [] : [{ action, purposes, ...common, key: createKey() }];
+    if (purposes.length === 0) return [];
+    const shown = action === 'grant' && { definitions: shownBy(terms, purposes) };
+    return [{ action, purposes, ...common, ...shown, key: createKey() }];
   });
   return [...plain, ...over];
 }
@@ -52,13 +65,15 @@ export function remember(
   { config, now }: Pick<Terms, 'config' | 'now'>,
   entries: readonly Entry[] = [],
 ): ConsentRecord {
-  const days = new Map(config.purposes.map(({ id, ttlDays }) => [id, ttlDays]));
+  const terms = new Map(config.purposes.map((purpose) => [purpose.id, purpose]));
   const newChoices = write.purposes.map((id): [string, Choice] => {
     const entry = entries.find(({ purpose }) => purpose === id);
     const proof = entry ? { seq: entry.seq, hash: entry.hash } : null;
-    const until = now + (days.get(id) ?? 0) * DAY_MS;
+    const until = now + (terms.get(id)?.ttlDays ?? 0) * DAY_MS;
+    const definition = terms.get(id)?.definition.seq ?? null;
     const over = write.action === 'grant' && write.overGpc && { overGpc: write.overGpc };
-    return [id, { choice: WORD[write.action], version: write.policyVersion, at: now, until, proof, ...over }];
+    const choice = { choice: WORD[write.action], version: write.policyVersion, definition };
+    return [id, { ...choice, at: now, until, proof, ...over }];
   });
   const choices = { ...record.choices, ...Object.fromEntries(newChoices) };
   return write.action === 'grant'
@@ -128,10 +143,10 @@ export function takeBack(
     gpc,
     key: createKey(),
   };
-  const newChoices = live.map(([id, { at, until }]): [string, Choice] => {
+  const newChoices = live.map(([id, { at, until, definition }]): [string, Choice] => {
     // Remembered as long as the grant was to be.
     const choice = { choice: 'withdrawn', at: now, until: now + (until - at) } as const;
-    return [id, { ...choice, version: policyVersion, proof: null }];
+    return [id, { ...choice, version: policyVersion, definition, proof: null }];
   });
   const choices = { ...record.choices, ...Object.fromEntries(newChoices) };
   return { record: { ...record, choices, pending: [...record.pending, write] }, write };

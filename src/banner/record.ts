@@ -7,6 +7,8 @@ export interface Choice {
   readonly choice: 'granted' | 'denied' | 'withdrawn';
   /** Policy version that it was made under. */
   readonly version: number;
+  /** The definition of the purpose that it was made under; null: gpd's own words. */
+  readonly definition: number | null;
   readonly at: number;
   /** A refusal is remembered as long as a grant. */
   readonly until: number;
@@ -27,6 +29,8 @@ export interface Write {
   readonly policyVersion: number;
   readonly gpc: boolean;
   readonly overGpc?: true;
+  /** A grant names for each purpose the definition that the person was shown. */
+  readonly definitions?: Readonly<Record<string, number>>;
   /** Idempotency-Key: sent twice, it counts once. */
   readonly key: string;
 }

@@ -29,6 +29,21 @@ export function isConfirmed(record: ConsentRecord, choice: Choice, now: number, 
   return Math.abs(now - at) <= ms;
 }
 
+/** Is `chosen` at or before this entry? No definition comes before all entries. */
+const isUntil = (chosen: number | null, seq: number | null): boolean => seq !== null && (chosen ?? -1) <= seq;
+
+/** Were the words changed since the choice? The server decides the same (contract-2 section 22). */
+function isOutdated({ seq, materialSince }: Purpose['definition'], chosen: number | null): boolean {
+  if (seq === null) return chosen !== null;
+  return materialSince !== null && isUntil(chosen, materialSince - 1);
+}
+
+/** The strictest GPC policy since the choice: a laxer one must not end an opt-out. */
+function strictestGpc({ gpc, definition }: Purpose, chosen: number | null): Purpose['gpc'] {
+  if (gpc === 'opt-out' || isUntil(chosen, definition.optOutUntil)) return 'opt-out';
+  return gpc === 'ask' || isUntil(chosen, definition.askUntil) ? 'ask' : 'ignore';
+}
+
 /** The order is the ledger's (contract section 7): a signal before a choice, an expiry before an outdated policy. */
 export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose): PurposeStatus {
   const choice = choiceOf(record, purpose.id);
@@ -37,11 +52,15 @@ export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose):
     if (choice.until <= now || choice.at > now + LATEST_MS) return 'expired';
     if (choice.ended) return choice.ended;
     if (record && choice.choice === 'granted' && !isConfirmed(record, choice, now)) return 'expired';
-    return choice.version < config.policy.material ? 'policy-outdated' : choice.choice;
+    const isOfOldPolicy = choice.version < config.policy.material;
+    return isOfOldPolicy || isOutdated(purpose.definition, choice.definition)
+      ? 'policy-outdated'
+      : choice.choice;
   })();
-  if (!gpc || purpose.gpc === 'ignore') return ownStatus;
+  const policy = choice ? strictestGpc(purpose, choice.definition) : purpose.gpc;
+  if (!gpc || policy === 'ignore') return ownStatus;
   // Under the signal only a live yes over it counts: the first layer does not ask where the signal answers.
-  return purpose.gpc === 'ask' && choice?.overGpc && ownStatus === 'granted' ? ownStatus : 'gpc-opt-out';
+  return policy === 'ask' && choice?.overGpc && ownStatus === 'granted' ? ownStatus : 'gpc-opt-out';
 }
 
 /** Purposes for which the settings may ask for a yes over the signal. */
@@ -63,8 +82,13 @@ export const granted = (terms: Terms): readonly Purpose[] =>
 
 /** Why the person is asked, again or for the first time. */
 export function whyAsked(terms: Terms) {
-  const statuses = new Set(askedPurposes(terms).map((purpose) => statusOf(terms, purpose)));
-  if (statuses.has('policy-outdated')) return 'policy';
+  const purposes = askedPurposes(terms);
+  const statuses = new Set(purposes.map((purpose) => statusOf(terms, purpose)));
+  const { material } = terms.config.policy;
+  const isOfOldPolicy = ({ id }: Purpose): boolean =>
+    (choiceOf(terms.record, id)?.version ?? material) < material;
+  // A purpose in other words is a new purpose, under the same policy.
+  if (statuses.has('policy-outdated') && purposes.some(isOfOldPolicy)) return 'policy';
   if (statuses.has('expired')) return 'expired';
   return Object.keys(terms.record?.choices ?? {}).length > 0 ? 'purpose' : 'first';
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { type Config, loadConfig } from '../config.ts';
 import type { Database } from '../db/engine.ts';
@@ -23,6 +24,14 @@ export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Co
 /** `userInfo` throws where the user has no name, as in a container that runs under a bare uid. */
 export const accountName = (): string =>
   tryOr(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
+
+const UNITS = ['/usr/lib/systemd/system/gpd.service', '/etc/systemd/system/gpd.service'];
+
+/** The command that starts the server: its unit, where one is installed for this data directory. */
+export const startCommand = ({ data_dir }: Config): string =>
+  data_dir === '/var/lib/gpd' && UNITS.some((unit) => existsSync(unit))
+    ? 'systemctl enable --now gpd'
+    : 'gpd serve';
 
 export function noSuchTenant(kid: string): CommandFailed {
   return notFound(`no tenant ${kid}; \`gpd tenants list\` shows them`);

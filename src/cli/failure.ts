@@ -1,5 +1,6 @@
 import { ConfigError } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
+import { ForeignObjects } from '../db/foreign-objects.ts';
 import { UnknownSchema } from '../db/migrate.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
@@ -62,13 +63,15 @@ function failureOfRefusal({ status, message, details }: Refusal): CommandFailed 
   return new CommandFailed(EXIT_OF_STATUS[status], `${message.replace(/\.$/, '')}${detailText}`);
 }
 
+const BAD_CONFIG = [ConfigError, UnknownSchema, ForeignObjects, SqliteUnloadable];
+
 export function commandFailureOf(error: unknown): CommandFailed {
   if (error instanceof CommandFailed) return error;
   if (error instanceof Refusal) return failureOfRefusal(error);
   const fault = fileFailure(error);
   if (fault) return fault;
   // Exit code 78 stops systemd from starting the unit again, which would not help here.
-  if (error instanceof ConfigError || error instanceof UnknownSchema || error instanceof SqliteUnloadable)
+  if (BAD_CONFIG.some((type) => error instanceof type) && error instanceof Error)
     return new CommandFailed('badConfig', error.message);
   if (error instanceof OutcomeUnknown) return failed(`${error.message}; check before you repeat it`);
   if (error instanceof Unavailable)

@@ -82,6 +82,16 @@ const COMMANDS = {
 /** The command that needs the definitions of all others: its script completes them. */
 const NEEDS_ALL = 'completion';
 
+/** Names every argument: commander names the last, although the first, the tenant, is the one that people leave out. */
+function missingArgument(command: Command): string {
+  const all = command.registeredArguments.map((argument) => {
+    const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+    return argument.required ? `<${name}>` : `[${name}]`;
+  });
+  if (all.length === 1) return `missing argument ${all.join('')}`;
+  return `missing argument: expected ${all.join(' ')}, got ${command.args.length || 'none'}`;
+}
+
 /** Turns commander's errors into gpd's own, with the help text to read. */
 function refuseAsGpd(command: Command, path: string): void {
   command.exitOverride((error) => {
@@ -90,7 +100,10 @@ function refuseAsGpd(command: Command, path: string): void {
     // A misspelt option is the likely reason that another is missing: name that one.
     if (error.code === 'commander.missingMandatoryOptionValue' && unknown !== undefined)
       (command as Command & { unknownOption(flag: string): never }).unknownOption(unknown);
-    const problem = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
+    const problem =
+      error.code === 'commander.missingArgument'
+        ? missingArgument(command)
+        : error.message.replace(/^error: /, '').replaceAll('\n', ' ');
     throw misused(`${problem}; \`${path} --help\` shows how to use it`);
   });
   for (const child of command.commands) refuseAsGpd(child, `${path} ${child.name()}`);

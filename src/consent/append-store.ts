@@ -379,20 +379,31 @@ async function saveState(tx: Transaction, kid: string, placed: readonly Placed[]
   for (const { seq, hash, entry, request } of placed) {
     const { principal, now: at, stateMac } = request;
     const { purpose, choice } = entry;
-    const { policyVersion, expiresAt, overGpc = false, source } = entry.detail;
+    const { policyVersion, expiresAt, overGpc = false, source, definition = null } = entry.detail;
     const given = choice === 'granted' && source.startsWith('agent:') ? 'agent' : null;
-    const row = { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq: null } as const;
+    const row = {
+      choice,
+      policyVersion,
+      expiresAt,
+      at,
+      seq,
+      hash,
+      overGpc,
+      given,
+      doubtSeq: null,
+      definition,
+    } as const;
     const mac = stateMac.ofState(principal, purpose, row);
-    const event = [choice, policyVersion, expiresAt, at, seq, hash, overGpc, given];
+    const event = [choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, definition];
     rows.set(`${principal}|${purpose}`, [kid, principal, purpose, ...event, mac]);
   }
   await insertMany(
     tx,
-    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, given, mac)',
+    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, given, definition, mac)',
     [...rows.values()],
     `ON CONFLICT (kid, principal, purpose) DO UPDATE SET choice = excluded.choice,
       policy_version = excluded.policy_version, expires_at = excluded.expires_at, at = excluded.at,
       seq = excluded.seq, hash = excluded.hash, over_gpc = excluded.over_gpc,
-      given = excluded.given, doubt_seq = NULL, mac = excluded.mac`,
+      given = excluded.given, doubt_seq = NULL, definition = excluded.definition, mac = excluded.mac`,
   );
 }

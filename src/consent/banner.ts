@@ -10,6 +10,7 @@ import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '..
 import { createFirstPurpose, type Purpose } from '../tenants/purposes.ts';
 import { pickBannerSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
+import { toPurpose } from '../tenants/tenant-store.ts';
 import firstPurposeTexts from './first-purpose-texts.json' with { type: 'json' };
 
 /** Serves the consent banner of a tenant its texts and script, which the log records before they are shown. */
@@ -47,7 +48,10 @@ function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'd
 function allTexts({ kid, settings, purposes, rules }: Tenant): string {
   const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
   const banner = pickBannerSettings(settings);
-  const shown = { kid, banner, purposes, policyVersion: rules.currentVersion, ...translated };
+  const shown = {
+    ...{ kid, banner, purposes: purposes.map(toPurpose), policyVersion: rules.currentVersion },
+    ...translated,
+  };
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
 }
 
@@ -71,6 +75,12 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
       ...((Object.hasOwn(named, purpose.id) && named[purpose.id]) || wordsOf(purpose, language)),
       gpc: purpose.gpc,
       ttlDays: purpose.ttlDays,
+      definition: {
+        seq: purpose.definition,
+        materialSince: purpose.materialSince,
+        optOutUntil: purpose.optOutUntil,
+        askUntil: purpose.askUntil,
+      },
     })),
     gpc,
   };

@@ -72,7 +72,7 @@ export function createConsentApi(needs: ConsentApiNeeds) {
     idle: () => Promise.all([needs.consent.idle(), grants.idle()]),
     grants,
     proveConsent: createProveConsent(database, service, tenantOf),
-    authorization: { findApiKey, findSession, limits },
+    authorization: { findApiKey, findSession, limits, knowsOrigin },
     check: freshConsent.check,
     routes: {
       database,

@@ -1,4 +1,5 @@
 import type { Given, REASONS } from '../schema/consent.ts';
+import { isOutdated, strictestGpc } from '../tenants/purposes.ts';
 import type { StateRow } from '../tenants/state-mac.ts';
 import type { ConsentRules } from '../tenants/tenant.ts';
 
@@ -14,7 +15,7 @@ export interface ProofRef {
 }
 
 /** The last choice of a principal about one purpose. */
-export type ConsentEvent = Omit<StateRow, 'at'>;
+export type ConsentEvent = StateRow;
 
 /** Giver of a grant, by the class of the verdict whose bundle claimed it. */
 export const GIVEN_BY = {
@@ -41,10 +42,11 @@ export interface PrincipalState {
 export type ConsentDecision = Readonly<ReturnType<typeof decideConsent>>;
 
 function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, now: number): Reason {
-  const gpcPolicy = rules.gpcOf(purpose);
+  const terms = rules.termsOf(purpose);
   const { event } = state;
-  if (gpcPolicy === undefined) return 'unknown-purpose';
+  if (!terms) return 'unknown-purpose';
   if (state.erased) return 'erased';
+  const gpcPolicy = event ? strictestGpc(terms, event.definition) : terms.gpc;
   // Only the policy `ask` lets a yes overrule the signal; what came after that yes is decided below.
   const overruled = gpcPolicy === 'ignore' || (gpcPolicy === 'ask' && event?.overGpc === true);
   if (state.gpc && !overruled) return 'gpc-opt-out';
@@ -53,7 +55,8 @@ function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, n
   if (event.choice !== 'granted') return event.choice;
   if (event.expiresAt !== null && event.expiresAt <= now) return 'expired';
   if (rules.deniesDoubted && isDoubted(event)) return 'doubted';
-  return event.policyVersion < rules.materialVersion ? 'policy-outdated' : 'granted';
+  const isOfOldPolicy = event.policyVersion < rules.materialVersion;
+  return isOfOldPolicy || isOutdated(terms, event.definition) ? 'policy-outdated' : 'granted';
 }
 
 const WITHOUT_OWN_ENTRY: ReadonlySet<Reason> = new Set(['never-asked', 'unknown-purpose', 'erased']);
@@ -71,7 +74,7 @@ export function decideConsent(purpose: string, state: PrincipalState, rules: Con
     policyVersion: hasOwnEntry ? event.policyVersion : rules.currentVersion,
     expiresAt: allowed && event !== null ? event.expiresAt : null,
     /** It is allowed by a grant that was made over a GPC signal, under the policy `ask`. */
-    overGpc: allowed && event?.overGpc === true && rules.gpcOf(purpose) === 'ask',
+    overGpc: allowed && event?.overGpc === true && rules.termsOf(purpose)?.gpc === 'ask',
     /** Giver of the grant behind the decision. */
     given: (hasOwnEntry && event.given) || ('unknown' as const),
   };

@@ -20,20 +20,20 @@ const NEVER = Number.NEGATIVE_INFINITY;
 /** The key is person and purpose. */
 export type LastChoices = Map<string, LastChoice>;
 
-type Compared = Pick<AppendRequest, 'principal' | 'isGrant' | 'now' | 'imported' | 'subject'> & {
+type Compared = Pick<AppendRequest, 'principal' | 'isGrant' | 'now' | 'imported'> & {
   readonly entries: readonly { readonly purpose: string }[];
 };
 
 const keyOf = (principal: string, purpose: string): string => `${principal}|${purpose}`;
 
-const COLUMNS = { principal: 'text', purpose: 'text', subject: 'text' } as const;
+const COLUMNS = { principal: 'text', purpose: 'text' } as const;
 
 const choicesSql = (
   db: Executor,
 ): string => `SELECT p.principal AS principal, q.purpose AS purpose, p.erased_at AS erased_at,
     s.choice AS choice, o.at AS at, o.detail AS detail,
-    (SELECT MAX(e.erased_at) FROM erasures e WHERE e.kid = ? AND e.subject = q.subject
-      AND e.refs LIKE '%"kind":"principal"%') AS last_erased
+    (SELECT MAX(e.erased_at) FROM erasure_refs r JOIN erasures e ON e.receipt_id = r.receipt
+      WHERE r.kid = ? AND r.kind = 'principal' AND r.ref = q.principal) AS last_erased
   FROM q ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
   ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose')}
   ${joinRow(db, 'consent_openings', 'o', 'o.kid = ? AND o.seq = s.seq')}
@@ -65,8 +65,8 @@ export async function loadLastChoices(
   kid: string,
   requests: readonly Compared[],
 ): Promise<LastChoices> {
-  const rows = requests.flatMap(({ imported, principal, subject = '', entries }): Bindings[] =>
-    imported ? entries.map(({ purpose }): Bindings => [principal, purpose, subject]) : [],
+  const rows = requests.flatMap(({ imported, principal, entries }): Bindings[] =>
+    imported ? entries.map(({ purpose }): Bindings => [principal, purpose]) : [],
   );
   const lookup = { columns: COLUMNS, rows, sql: choicesSql(db) };
   const last: LastChoices = new Map();

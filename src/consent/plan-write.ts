@@ -2,7 +2,7 @@ import { DAY, isoTime } from '../lib/clock.ts';
 import { decodeBase64Url, sha256Text } from '../lib/crypto.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import type { Purpose } from '../tenants/purposes.ts';
+import type { DefinedPurpose } from '../tenants/purposes.ts';
 import type { StateMac } from '../tenants/state-mac.ts';
 
 /** Turns a grant, denial or withdrawal into what is to be recorded; pure, before anything is locked. */
@@ -29,9 +29,11 @@ export interface WriteCommand {
   readonly overGpc?: boolean | undefined;
   readonly source: WriteSource;
   readonly imported?: ImportedRecord | undefined;
+  /** The definition that the person was shown, by purpose; a purpose without one has its present definition. */
+  readonly definitions?: Readonly<Record<string, number>> | undefined;
 }
 
-export type PurposeTerms = Pick<Purpose, 'gpc' | 'ttlDays'>;
+export type PurposeTerms = Pick<DefinedPurpose, 'gpc' | 'ttlDays' | 'definition'>;
 
 export type PlannedEntry = ReturnType<typeof planWrite>[number];
 
@@ -60,8 +62,14 @@ export function planWrite(command: WriteCommand, termsOf: (purpose: string) => P
     const choice: ConsentChoice = bySignal ? 'gpc-opt-out' : CHOICE_OF[action];
     /** Epoch milliseconds, or null. */
     const expiresAt = action === 'grant' ? (recordedAt ?? now) + terms.ttlDays * DAY : null;
-    // Detail that the entry's body commits to (contract section 7).
-    return { purpose, choice, detail: { policyVersion, gpc, source, expiresAt, ...over, ...record } };
+    const definition = command.definitions?.[purpose] ?? terms.definition;
+    const shown = definition !== null && { definition };
+    // Detail that the entry's body commits to (contract section 7, contract-2 section 22).
+    return {
+      purpose,
+      choice,
+      detail: { policyVersion, gpc, source, expiresAt, ...shown, ...over, ...record },
+    };
   });
 }
 
@@ -95,8 +103,6 @@ export interface AppendRequest {
   readonly isGrant: boolean;
   /** Compared with what is known under the lock of the log: an older record replaces nothing. */
   readonly imported?: ImportedRecord | undefined;
-  /** Keyed reference by which receipts of erasures name the principal; of an imported record alone. */
-  readonly subject?: string | undefined;
   readonly now: number;
   /** Makes the webhook events of an entry once its place is known; they are encrypted, because they may name a person. */
   readonly notify: (entry: PlacedEntry) => readonly Notification[];

@@ -2,7 +2,9 @@ import { CompactSign, importJWK } from 'jose';
 import type { Database } from '../db/engine.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { readEntries } from '../log/entries.ts';
+import { parseStored } from '../log/fold.ts';
 import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
+import type { Purpose } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { findOpening } from './terms-store.ts';
@@ -25,16 +27,9 @@ export async function issueReceipt(
   if (reader && reader.principal !== opening.principal) return 'not-yours';
   const settings = (await createTenantStore(database).get(tenant.kid))?.settings;
   const origin = tenant.signer.name;
-  const missingPurpose = {
-    id: opening.purpose,
-    title: opening.purpose,
-    description: '',
-    lawfulBasis: 'consent',
-  };
-  const { id, title, description, lawfulBasis } =
-    tenant.purposes.find((purpose) => purpose.id === opening.purpose) ?? missingPurpose;
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
-  const { policyVersion, expiresAt, gpc, overGpc, source, recordedAt, evidence } = opening.detail;
+  const { policyVersion, expiresAt, gpc, definition, overGpc, source, recordedAt, evidence } = opening.detail;
+  const purpose = await purposeAsShown(database, tenant, opening.purpose, definition);
   const receipt: ConsentReceiptAnswer = {
     '@context': 'https://w3id.org/dpv',
     schemaVersion: 'ISO/IEC TS 27560:2023',
@@ -54,17 +49,31 @@ export async function issueReceipt(
       time: isoTime(opening.at),
       expiresAt,
       gpc,
+      ...(definition !== undefined && { definition }),
       ...(overGpc && { overGpc }),
       ...(recordedAt !== undefined && { recordedAt }),
       ...(evidence !== undefined && { evidence }),
       source,
       policyVersion,
       policySha256: policy?.sha256 ?? null,
-      purpose: { id, title, description, lawfulBasis },
+      purpose,
     },
     proof: { log: origin, seq, hash: entry.hash },
   };
   return { receipt, ...(await signReceipt(tenant, receipt)) };
+}
+
+/** The purpose in the words that the person chose about, whatever it was changed to since. */
+async function purposeAsShown(
+  database: Database,
+  { kid, termsOf }: Tenant,
+  id: string,
+  definition: number | undefined,
+): Promise<Pick<Purpose, 'id' | 'title' | 'description' | 'lawfulBasis'>> {
+  const [entry] = definition === undefined ? [] : await readEntries(database, kid, definition, 1);
+  const shown = entry ? (parseStored(entry.entry).body as Purpose) : termsOf(id);
+  const { title, description, lawfulBasis } = shown ?? { title: id, description: '', lawfulBasis: 'consent' };
+  return { id, title, description, lawfulBasis };
 }
 
 async function signReceipt({ receiptKey, signer }: Tenant, receipt: ConsentReceiptAnswer) {

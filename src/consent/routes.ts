@@ -22,7 +22,6 @@ import {
   FOREVER,
   fullReply,
   jsonReply,
-  type KnowsOrigin,
   preflightHeaders,
   sendBuilt,
   unavailable,
@@ -54,7 +53,6 @@ import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './ter
 export interface ConsentLaneDeps extends AuthorizeDeps {
   readonly check: (kid: string, request: ConsentCheck) => Promise<DecisionAnswer>;
   readonly admission: ConcurrencyLimit;
-  readonly knowsOrigin: KnowsOrigin;
 }
 
 const { path, method, request: bodySchema } = ROUTES.checkConsent;
@@ -158,6 +156,12 @@ async function countBrowserWrite(
   if (action === 'grant') await charge(limits.key, caller.key.hash);
 }
 
+/** Owner of an Idempotency-Key. Every visitor has the key of the page: there it is the browser's principal, whose secret was shown. */
+function retryOwner(caller: Caller, principal: string): string {
+  if (caller.kind === 'session') return `session ${principal}`;
+  return caller.key.scope === 'publishable' ? `browser ${principal}` : caller.key.id;
+}
+
 /** 422 and 400 come before the question whose principal it is. */
 async function write(
   deps: ConsentRouteDeps,
@@ -176,11 +180,12 @@ async function write(
   requireBrowserPrincipal(caller, body);
   await countBrowserWrite(deps, action, call, body);
   const { principalSecret: _secret, ...publicBody } = body;
-  return deps.service.write(deps.tenantOf(caller.kid), {
+  const tenant = deps.tenantOf(caller.kid);
+  return deps.service.write(tenant, {
     action,
     body: heedSignal(caller, headers, publicBody),
     source: action === 'grant' ? await grantSource(deps, call, body) : sourceOf(caller),
-    caller: caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`,
+    caller: retryOwner(caller, tenant.refOf(body.principalId)),
     idempotencyKey,
   });
 }
@@ -224,15 +229,16 @@ const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
 const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.listPurposes, ({ caller }) => purposesOf(deps, caller.kid)),
   json(ROUTES.savePurposes, async ({ caller, readBody }) => {
-    const { purposes } = await readBody();
-    return definePurposes(deps, deps.tenantOf(caller.kid), purposes, caller.key.id);
+    const { purposes, material } = await readBody();
+    const changes = purposes.map((purpose) => ({ ...purpose, material: purpose.material ?? material }));
+    return definePurposes(deps, deps.tenantOf(caller.kid), changes, caller.key.id);
   }),
   json(ROUTES.listPolicies, ({ caller }) => policiesOf(deps, caller.kid)),
   json(ROUTES.publishPolicy, async ({ caller, readBody }) => {
     const policy = await readBody();
     return publishNextPolicy(deps, deps.tenantOf(caller.kid), policy, caller.key.id);
   }),
-  json(ROUTES.getGpcSupport, () => ({ gpc: true as const, lastUpdate: '2026-11-23' })),
+  json(ROUTES.getGpcSupport, () => ({ gpc: true as const, lastUpdate: '2026-11-28' })),
   json(ROUTES.getBanner, ({ caller, query, headers }) => {
     const language = languageSchema.safeParse(query['lang'] ?? 'en');
     if (!language.success) {

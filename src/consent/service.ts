@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { rightsRef } from '../audit/audit.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
+import { readEntries } from '../log/entries.ts';
+import { parseStored } from '../log/fold.ts';
 import { webhookRows } from '../notify/notify.ts';
 import type {
   ConsentWrite,
@@ -15,7 +16,7 @@ import type {
   historyRequestSchema,
   WriteResponse,
 } from '../schema/consent.ts';
-import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/purposes.ts';
+import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
@@ -29,7 +30,7 @@ import {
 } from './plan-write.ts';
 import { openSession, readSession, type SessionDeps } from './sessions.ts';
 import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
-import { listHistory, listState } from './terms-store.ts';
+import { listHistory } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
@@ -114,6 +115,22 @@ function checkTerms(tenant: Tenant, body: ConsentWrite): void {
   if (body.overGpc === true) unknown.push(...body.purposes.filter((id) => tenant.termsOf(id)?.gpc !== 'ask'));
   if (unknown.length > 0) throw new Refusal('unknown-purpose', { details: unknown });
   policyVersionOf(tenant, body.policyVersion);
+  for (const [purpose, seq] of Object.entries(body.definitions ?? {}))
+    if (!body.purposes.includes(purpose) || seq > (tenant.termsOf(purpose)?.definition ?? -1))
+      throw noSuchDefinition(purpose, seq);
+}
+
+const noSuchDefinition = (purpose: string, seq: number): Refusal =>
+  new Refusal('invalid-request', { details: [`definitions.${purpose}: entry ${seq} does not define it`] });
+
+/** Requires that the definitions in a write that are not the present ones are in the log. @throws {Refusal} */
+async function checkDefinitions({ database }: Deps, tenant: Tenant, body: ConsentWrite): Promise<void> {
+  for (const [purpose, seq] of Object.entries(body.definitions ?? {})) {
+    if (seq === tenant.termsOf(purpose)?.definition) continue;
+    const [stored] = await readEntries(database, tenant.kid, seq, 1);
+    const entry = stored?.seq === seq ? parseStored(stored.entry) : {};
+    if (entry.type !== 'purpose.defined' || entry.purpose !== purpose) throw noSuchDefinition(purpose, seq);
+  }
 }
 
 interface Choice extends Pick<WriteRequest, 'action' | 'body' | 'source'> {
@@ -127,13 +144,13 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   // The lifetime of a grant is one of the terms; a refusal needs no terms, and is always written.
   if (action === 'grant') requireTerms(tenant);
   checkTerms(tenant, body);
-  const { principalId, purposes, gpc, overGpc } = body;
+  const { principalId, purposes, gpc, overGpc, definitions } = body;
   const policyVersion = policyVersionOf(tenant, body.policyVersion);
   const now = clock();
   const principal = tenant.refOf(principalId);
   const entries = planWrite(
-    { action, purposes, policyVersion, gpc, overGpc, source, imported },
-    (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1 },
+    { action, purposes, policyVersion, gpc, overGpc, source, imported, definitions },
+    (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1, definition: null },
     now,
   );
   return appender.append({
@@ -147,7 +164,6 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
     gpc,
     isGrant: action === 'grant',
     imported,
-    subject: imported && rightsRef(tenant.rightsKey, 'principal', principal),
     now,
     // A webhook reports what happens, and this happened elsewhere.
     notify: ({ purpose, choice, seq, hash }) =>
@@ -206,7 +222,6 @@ async function previewImport(
       entries: [{ purpose: record.purpose }],
       isGrant: record.action === 'grant',
       imported: record,
-      subject: rightsRef(tenant.rightsKey, 'principal', principal),
       now: clock(),
     };
   });
@@ -215,18 +230,20 @@ async function previewImport(
   return requests.map((request) => refuseRecord(last, request) ?? 'recorded');
 }
 
-async function state(deps: Deps, tenant: Tenant, principalId: string) {
-  const rows = await listState(deps.database, tenant.kid, tenant.refOf(principalId));
-  const rowsByPurpose = new Map(rows.map((row) => [row.purpose, row]));
-  // Built in: nobody has to define it, and who agreed to it has to find it here.
-  const builtIn = rowsByPurpose.has(DEVICE_ATTESTATION) ? [attestationPurpose] : [];
-  const ids = new Set([...tenant.purposes, ...builtIn].map(({ id }) => id));
-  const checks = [...ids].map((id) => ({ principalId, purpose: id }));
-  const decisions = await checkAll(deps, tenant, checks);
-  const purposes = decisions.map((decision, i) => {
-    const purpose = checks[i]?.purpose ?? '';
-    const row = rowsByPurpose.get(purpose);
-    return { purpose, choice: row?.choice ?? null, at: iso(row?.at ?? null), ...decision };
+/** The choice and the decision about each purpose, of one snapshot. */
+async function state({ reader, clock }: Deps, tenant: Tenant, principalId: string) {
+  requireTerms(tenant);
+  const defined = tenant.purposes.map(({ id }) => id);
+  const ids = [...new Set([...defined, DEVICE_ATTESTATION])];
+  const states = await reader.readAll(ids.map((purpose) => queryOf(tenant, { principalId, purpose })));
+  const now = clock();
+  const purposes = states.flatMap((known, i) => {
+    const purpose = ids[i] ?? '';
+    const { event } = known;
+    // Built in: nobody has to define it, and a person who agreed to it has to find it here.
+    if (!event && !defined.includes(purpose)) return [];
+    const decision = toAnswer(decideConsent(purpose, known, tenant.rules, now));
+    return [{ purpose, choice: event?.choice ?? null, at: iso(event?.at ?? null), ...decision }];
   });
   return { principalId, purposes };
 }
@@ -256,6 +273,7 @@ async function history(
 
 export const createConsentService = (deps: Deps) => ({
   checkTerms,
+  checkDefinitions: (tenant: Tenant, body: ConsentWrite) => checkDefinitions(deps, tenant, body),
   check: (tenant: Tenant, request: ConsentCheck) => check(deps, tenant, request),
   checkAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => checkAll(deps, tenant, checks),
   decideAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => decideAll(deps, tenant, checks),
@@ -278,7 +296,7 @@ export type ConsentService = ReturnType<typeof createConsentService>;
 /** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
 
 interface FreshDeps {
-  readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms'>;
+  readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms' | 'checkDefinitions'>;
   /** @throws {TenantGone} */
   readonly tenantOf: (kid: string) => Tenant;
   /** Reads what changed in the database before this call. */
@@ -311,6 +329,7 @@ export function createFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
         await refresh();
         service.checkTerms(tenantOf(kid), body);
       }
+      await service.checkDefinitions(tenantOf(kid), body);
     },
   };
 }

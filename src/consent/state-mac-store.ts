@@ -35,7 +35,7 @@ const MAC_TABLES: readonly MacTable[] = [
     table: 'consent_state',
     key: ['principal', 'purpose'],
     columns:
-      'kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, given, doubt_seq',
+      'kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, given, doubt_seq, definition',
     macOf: (mac, row) => mac.ofState(row.principal, row.purpose, toStateRow(row)),
   },
 ];

@@ -35,6 +35,7 @@ export const toStateRow = (row: StateColumns): StateRow => ({
   overGpc: isTrue(row.over_gpc),
   given: row.given,
   doubtSeq: numberOf(row.doubt_seq),
+  definition: numberOf(row.definition),
 });
 
 /** Columns of a principal. */
@@ -74,7 +75,7 @@ const select = (
 ): string => `SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
     p.mac AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
     s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.given AS given, s.doubt_seq AS doubt_seq,
-    s.mac AS mac, h.size AS size, h.head_hash AS head_hash
+    s.definition AS definition, s.mac AS mac, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = ?
   ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}

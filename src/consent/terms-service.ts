@@ -3,10 +3,9 @@ import type { Database } from '../db/engine.ts';
 import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
-import type { Purpose } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
-import { listPolicies, publishPolicy, savePurposes } from './terms-store.ts';
+import { listPolicies, type PurposeChange, publishPolicy, savePurposes } from './terms-store.ts';
 
 /** Purposes and policy versions of a tenant, by the consent API. */
 
@@ -30,7 +29,7 @@ export async function purposesOf({ database }: TermsDeps, kid: string) {
 export async function definePurposes(
   deps: TermsDeps,
   tenant: Tenant,
-  purposes: readonly Purpose[],
+  purposes: readonly PurposeChange[],
   apiKey: string,
 ) {
   const entries = await savePurposes(deps.database, tenant, purposes, actOf(deps, tenant, apiKey));

@@ -2,13 +2,13 @@ import type { Knex } from 'knex';
 import { writeAct } from '../audit/audit.ts';
 import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant, ConsentStateInvalid } from '../db/meta-store.ts';
-import { cellOf } from '../db/sql.ts';
+import { cellOf, requireNone } from '../db/sql.ts';
 import { type EntryDetail, impersonalEntry } from '../ledger/entries.ts';
 import type { Act } from '../lib/act.ts';
 import { sha256 } from '../lib/crypto.ts';
 import { type AppendedEntry, appendOne } from '../log/entries.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
-import type { ConsentPolicy, Purpose } from '../tenants/purposes.ts';
+import { type ConsentPolicy, definedBy, type Purpose } from '../tenants/purposes.ts';
 import { isMacValid, type StateMac } from '../tenants/state-mac.ts';
 import {
   type ConsentPolicyRow,
@@ -55,30 +55,48 @@ async function requireTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void
   if (!(await areTermsAuthentic(tx, tenant))) throw new ConsentStateInvalid(tenant.kid);
 }
 
+/** A purpose with its writer's word on the change. */
+export interface PurposeChange extends Purpose {
+  /** False: the change asks nobody again. */
+  readonly material?: boolean | undefined;
+}
+
+/** @param by who says that a change is not material */
 export async function definePurpose(
   tx: Knex.Transaction,
   { kid, stateMac }: TermsOf,
-  purpose: Purpose,
-  now: number,
+  { material = true, ...purpose }: PurposeChange,
+  by: Pick<Act, 'at' | 'ref'>,
 ) {
-  await tx('purposes').insert(purposeToRow(kid, purpose)).onConflict(['kid', 'id']).merge();
-  const { id, title, gpc, ttlDays, lawfulBasis } = purpose;
-  const body = { id, title, gpc, ttlDays, lawfulBasis };
-  const entry = impersonalEntry({ type: 'purpose.defined', at: now, purpose: id }, body);
-  return appendOne(tx, kid, entry, stateMac);
+  const { id } = purpose;
+  const body = { ...purpose, ...(!material && { material, by: by.ref }) };
+  const entry = impersonalEntry({ type: 'purpose.defined', at: by.at, purpose: id }, body);
+  const appended = await appendOne(tx, kid, entry, stateMac);
+  // Read after the append, which locks the head: two changes at once follow each other.
+  const row = await tx<PurposeRow>('purposes').where({ kid, id }).first();
+  const before = row && rowToPurpose(row as PurposeRow);
+  const defined = purposeToRow(kid, definedBy(appended.seq, purpose, before, material));
+  await tx('purposes').insert(defined).onConflict(['kid', 'id']).merge();
+  return appended;
 }
 
 /** @returns null for an unknown tenant */
-export function savePurposes(database: Database, tenant: TermsOf, purposes: readonly Purpose[], by: Act) {
+export function savePurposes(
+  database: Database,
+  tenant: TermsOf,
+  purposes: readonly PurposeChange[],
+  by: Act,
+) {
   const { kid } = tenant;
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return null;
     await requireTerms(tx, tenant);
     const appended: AppendedEntry[] = [];
     for (const purpose of purposes) {
-      appended.push(await definePurpose(tx, tenant, purpose, by.at));
-      const { id, gpc, ttlDays } = purpose;
-      await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, gpc, ttlDays });
+      appended.push(await definePurpose(tx, tenant, purpose, by));
+      const { id, gpc, ttlDays, material = true } = purpose;
+      const detail = { purpose: id, gpc, ttlDays, ...(!material && { material }) };
+      await writeAct(tx, kid, by, 'purpose.defined', detail);
     }
     await macTerms(tx, tenant);
     return appended;
@@ -86,15 +104,18 @@ export function savePurposes(database: Database, tenant: TermsOf, purposes: read
 }
 
 /**
- * Nobody is asked for it any more, and a check answers `unknown-purpose`. What people chose stays in the log, and counts again if it
- * is defined again. @returns whether there was one
+ * Nobody is asked for it any more, and a check answers `unknown-purpose`. What people chose stays in the log; if the purpose is defined
+ * again, nobody has agreed to it. @returns whether there was one
  */
 export function removePurpose(database: Database, tenant: TermsOf, id: string, by: Act): Promise<boolean> {
   const { kid, stateMac } = tenant;
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
     await requireTerms(tx, tenant);
-    if ((await tx('purposes').where({ kid, id }).delete()) === 0) return false;
+    const purpose = tx('purposes').where({ kid, id });
+    const deletedCount = (await purpose.clone().delete()) as unknown as number;
+    await requireNone(tx, purpose, `purpose ${id} is not removed`);
+    if (deletedCount === 0) return false;
     const head = { type: 'purpose.defined', at: by.at, purpose: id } as const;
     await appendOne(tx, kid, impersonalEntry(head, { id, removed: true }), stateMac);
     await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, removed: true });

@@ -7,6 +7,7 @@ import { commitBody, type DoubtDetail, type EntryDetail, entryTime } from '../le
 import { iso } from '../lib/clock.ts';
 import type { Problems } from '../log/entries.ts';
 import { type StoredEntry, textsSince } from '../log/entries.ts';
+import type { Fold } from '../log/fold.ts';
 import { parseStored } from '../log/fold.ts';
 import { GIVEN_BY } from './decide.ts';
 import { isOptedOut, type PrincipalColumns, type StateColumns, toStateRow } from './state-store.ts';
@@ -67,6 +68,8 @@ export async function checkOpenings(
   check: PeopleCheck,
   page: readonly StoredEntry[],
   unopened: number | null,
+  /** The purposes of all definitions until the end of the page. */
+  { definitions }: Pick<Fold, 'definitions'>,
 ): Promise<number | null> {
   const { database, kid, problems } = check;
   const [first, last] = [page[0]?.seq ?? 0, page.at(-1)?.seq ?? 0];
@@ -83,7 +86,9 @@ export async function checkOpenings(
     if (!row) continue;
     const isSameGrant =
       type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
-    if (!isSameGrant || !opens(check, row, body))
+    const { definition } = JSON.parse(row.detail) as Partial<EntryDetail>;
+    const isDefined = definition === undefined || definitions.get(definition) === row.purpose;
+    if (!isDefined || !isSameGrant || !opens(check, row, body))
       problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
     else if (row.state_seq === null || Math.max(Number(row.state_seq), Number(row.doubt_seq)) < seq)
       problems.add('state-changed', `the person’s state does not include entry ${seq}`, seq);
@@ -111,7 +116,13 @@ function isGivenAsSaid(row: StateRow, source: string): boolean {
 
 function isSaid(row: StateRow): boolean {
   if (row.opening === null || row.leaf !== row.hash) return false;
-  const { policyVersion, expiresAt, source, overGpc = false } = JSON.parse(row.opening) as EntryDetail;
+  const {
+    policyVersion,
+    expiresAt,
+    source,
+    overGpc = false,
+    definition = null,
+  } = JSON.parse(row.opening) as EntryDetail;
   const state = toStateRow(row);
   return (
     row.owner === row.principal &&
@@ -120,6 +131,7 @@ function isSaid(row: StateRow): boolean {
     Number(row.told_at) === state.at &&
     policyVersion === state.policyVersion &&
     overGpc === state.overGpc &&
+    definition === state.definition &&
     expiresAt === iso(state.expiresAt) &&
     isGivenAsSaid(row, source)
   );

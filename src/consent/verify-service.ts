@@ -145,7 +145,7 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
       addEntry(fold, row.seq, parseStored(row.entry));
       checkEntry(row);
     }
-    unopened = await checkOpenings(check, page, unopened);
+    unopened = await checkOpenings(check, page, unopened, fold);
     onProgress((page.at(-1)?.seq ?? 0) + 1);
   };
   const sizes = new Set(claims.map(({ size }) => size));

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Database } from '../db/engine.ts';
 import { isTrue } from '../db/sql.ts';
 import { entryTime } from '../ledger/entries.ts';
 import { sha256 } from '../lib/crypto.ts';
 import type { Problems } from '../log/entries.ts';
 import type { Fold } from '../log/fold.ts';
-import { type ConsentPolicyRow, createTenantStore } from '../tenants/tenant-store.ts';
+import { type ConsentPolicyRow, type PurposeRow, rowToPurpose } from '../tenants/tenant-store.ts';
 
 /** Policies and purposes as the rows have them, against the last entry that says so. */
 
@@ -41,17 +42,13 @@ export async function checkPolicies(check: TermsCheck, fold: Fold): Promise<void
 }
 
 export async function checkPurposes({ database, kid, problems }: TermsCheck, fold: Fold): Promise<void> {
-  const rows = new Map(
-    (await createTenantStore(database).purposes(kid)).map((purpose) => [purpose.id, purpose]),
-  );
+  const found = (await database.read<PurposeRow>('purposes').where({ kid })) as readonly PurposeRow[];
+  const rows = new Map(found.map((row) => [row.id, rowToPurpose(row)]));
   for (const id of new Set([...fold.purposes.keys(), ...rows.keys()])) {
     const [entry, row] = [fold.purposes.get(id), rows.get(id)];
-    const { title, gpc, ttlDays, lawfulBasis } = row ?? {};
-    const isSamePurpose = Object.entries({ title, gpc, ttlDays, lawfulBasis }).every(([name, value]) => {
-      return entry?.body[name] === value;
-    });
     if (!entry) problems.add('purpose-changed', `purpose ${id} was never defined`);
     else if (!row) problems.add('purpose-changed', `purpose ${id} is missing`, entry.seq);
-    else if (!isSamePurpose) problems.add('purpose-changed', `purpose ${id} was changed`, entry.seq);
+    else if (!isDeepStrictEqual(row, entry.purpose))
+      problems.add('purpose-changed', `purpose ${id} was changed`, entry.seq);
   }
 }

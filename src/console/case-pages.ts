@@ -84,7 +84,7 @@ async function requireCase({ context, request, staff }: ConsoleVisit): Promise<C
 function renderCase(
   { context, staff, now, response }: ConsoleVisit,
   view: CaseView,
-  { status = 200, ...extraValues }: { readonly status?: number; readonly [namyRef: string]: unknown },
+  { status = 200, ...extraValues }: { readonly status?: number; readonly [name: string]: unknown },
 ): void {
   const { contest } = view;
   const claim = activeClaim(contest, now);

@@ -11,7 +11,7 @@ import {
 } from '../attest/ceremony.ts';
 import { actorRef } from '../audit/audit.ts';
 import { createPasskeyToken, hashSecret, LoginRefused } from '../auth/credentials.ts';
-import { DAY, MINUTE } from '../lib/clock.ts';
+import { DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { tryOr } from '../lib/errors.ts';
 import type { Context } from './context.ts';
@@ -32,8 +32,6 @@ import {
  */
 
 const INVITE_MS = DAY;
-/** A used challenge is remembered for longer than a challenge is valid. */
-const USED_MS = 10 * MINUTE;
 const USER_ID_BYTES = 16;
 
 /** @returns the secret of a new invitation, and the columns that are stored */
@@ -72,11 +70,10 @@ async function readAnswer(context: Context, cookie: string, text: string) {
   const rpId = findRpId(context);
   if (!response || rpId === null) throw new LoginRefused('passkey');
   const { challenge, ceremony } = response;
-  const now = context.clock();
   const binding = createBinding(cookie, ceremony, rpId);
-  if (readChallenge(context.keys.passkey, now, challenge, binding) === null)
+  const read = readChallenge(context.keys.passkey, context.clock(), challenge, binding);
+  if (read === null || !(await context.signInLimits.isFirstUse(challenge, read.expiresAt)))
     throw new LoginRefused('not-yours');
-  if (!(await context.signInLimits.isFirstUse(challenge, now + USED_MS))) throw new LoginRefused('not-yours');
   return { response, expected: { challenge, origin: context.origin(), rpId, verifiesUser: true } };
 }
 

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { ConsoleSession } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
 import { tryLockTenant } from '../db/meta-store.ts';
-import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
+import { type Columns, fromColumns, requireNone, toColumns } from '../db/sql.ts';
 
 /** Stores the sessions of staff by the hash of their cookie, and the drafts of their unsent texts. */
 
@@ -33,7 +33,10 @@ export async function deleteConsoleSession(
   kid: string,
   hash: string,
 ): Promise<boolean> {
-  return (await tx('console_sessions').where({ kid, hash }).delete()) === 1;
+  const session = tx('console_sessions').where({ kid, hash });
+  const deletedCount = (await session.clone().delete()) as unknown as number;
+  await requireNone(tx, session, 'the session of staff has not ended');
+  return deletedCount === 1;
 }
 
 /** @returns sessions that were used after `since`, the most recent first */

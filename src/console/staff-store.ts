@@ -3,7 +3,7 @@ import { writeAct, writeAudit } from '../audit/audit.ts';
 import type { StaffRole } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
 import { tryLockTenant } from '../db/meta-store.ts';
-import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
+import { type Columns, fromColumns, requireNone, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 
 /**
@@ -80,14 +80,21 @@ export function inviteStaff(database: Database, member: StaffMember, by: Act): P
  */
 export function removeStaff(
   database: Database,
-  { kid, id, role }: StaffMember,
+  { kid, id, name, role }: StaffMember,
   ref: string,
   by: Act,
 ): Promise<boolean> {
   return database.transaction(async (tx) => {
     const row = tx('staff').where({ kid, id }).whereNull('removed_at');
-    if ((await row.update({ ...CLEARED, removed_at: by.at })) === 0) return false;
-    await tx('console_sessions').where({ kid, actor: ref }).delete();
+    const removedCount = await row.clone().update({ ...CLEARED, removed_at: by.at });
+    const failure = `staff member ${name} is not removed`;
+    await requireNone(tx, row, failure);
+    const passkeys = tx('staff').where({ kid, id }).whereNotNull('credential');
+    await requireNone(tx, passkeys, `${failure}, as the passkey remains`);
+    if (removedCount === 0) return false;
+    const sessions = tx('console_sessions').where({ kid, actor: ref });
+    await sessions.clone().delete();
+    await requireNone(tx, sessions, `${failure}, as a session remains`);
     await writeAct(tx, kid, by, 'staff.removed', { id, role });
     return true;
   });

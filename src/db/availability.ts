@@ -15,7 +15,7 @@ export const READ_ONLY = '25006';
  * idle or at work for too long (PostgreSQL manual, appendix A).
  */
 const TRANSIENT =
-  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;
+  /^(SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;
 
 /** Messages of the pg driver that come without a code. */
 const LOST_CONNECTION =
@@ -59,7 +59,7 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/^53300$/, 'it has too many connections'],
   [/^53\w{3}$/, 'it is out of memory or disk'],
   [/^57P0\d$/, 'it is starting or shutting down'],
-  [/^25006$/, 'it is read-only'],
+  [/^(25006|SQLITE_READONLY)/, 'it is read-only'],
   [/^SQLITE_(BUSY|LOCKED)/, 'another process has locked it'],
   [/^SQLITE_CANTOPEN/, 'the file cannot be opened: check its owner and mode'],
   [/^SQLITE_FULL/, 'the disk is full'],
@@ -136,6 +136,8 @@ export interface DatabaseOptions {
   readonly create?: boolean;
   /** Called when a COMMIT failed with an I/O error and its outcome is unknown: the process has to stop. */
   readonly onUnknownCommit?: (error: Error) => void;
+  /** Called after each write transaction, with its error or null. */
+  readonly onWrite?: (error: unknown) => void;
   /** Called when the last connection is closed. */
   readonly afterClose?: () => Promise<void>;
 }
@@ -186,23 +188,26 @@ export type Work<T, Tx = Knex.Transaction> = (tx: Tx) => Promise<T>;
 export async function runTransaction<T, Tx>(
   transact: (work: Work<T, Tx>) => Promise<T>,
   work: Work<T, Tx>,
-  onUnknownCommit: ((error: Error) => void) | undefined,
+  watch: Pick<DatabaseOptions, 'onUnknownCommit' | 'onWrite'>,
   retries = 1,
 ): Promise<T> {
   let finished = false;
   try {
-    return await transact(async (tx) => {
-      const result = await work(tx);
+    const result = await transact(async (tx) => {
+      const value = await work(tx);
       finished = true;
-      return result;
+      return value;
     });
+    watch.onWrite?.(null);
+    return result;
   } catch (caught) {
     const error = driverError(caught);
     if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
-      return runTransaction(transact, work, onUnknownCommit, retries - 1);
+      return runTransaction(transact, work, watch, retries - 1);
     }
+    watch.onWrite?.(error);
     if (finished && !(caught instanceof RolledBack) && isOutcomeUnknown(error)) {
-      if (isIoError(error)) onUnknownCommit?.(error);
+      if (isIoError(error)) watch.onUnknownCommit?.(error);
       // The outcome is unknown, so no caller may report that nothing was written.
       throw new OutcomeUnknown(error);
     }

@@ -193,12 +193,12 @@ function postgresPool(location: string, max: number, limitMs: number, overrides:
   });
 }
 
-export async function openPostgres({ location, onUnknownCommit, afterClose }: DatabaseOptions) {
+export async function openPostgres({ location, afterClose, ...watch }: DatabaseOptions) {
   await parseInt8AsNumber();
   const pool = postgresPool(location, 10, STATEMENT_MS);
   const longRead = postgresPool(location, 2, STATEMENT_MS, PATIENT);
   const transaction = <T>(work: Work<T>, options?: TransactionOptions): Promise<T> =>
-    runTransaction(byKnex(pool, options), work, onUnknownCommit);
+    runTransaction(byKnex(pool, options), work, watch);
   const onOwnConnection = <T>(work: (connection: Knex) => Promise<T>): Promise<T> =>
     closingPool(postgresPool(location, 1, 0), work);
   return {
@@ -211,7 +211,7 @@ export async function openPostgres({ location, onUnknownCommit, afterClose }: Da
     quietMs: () => Number.POSITIVE_INFINITY,
     copyLog: async () => {},
     longTransaction: <T>(work: Work<T>) =>
-      onOwnConnection((connection) => runTransaction(byKnex(connection), work, onUnknownCommit)),
+      onOwnConnection((connection) => runTransaction(byKnex(connection), work, watch)),
     onOwnConnection,
     file: null,
     truncateLog: () => Promise.resolve(true),

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { pagesBy } from '../lib/collections.ts';
+import { WriteUndone } from '../lib/errors.ts';
 import { type Bindings, type ColumnTypes, dialectOf, type Executor } from './dialect.ts';
 
 /** A transaction that takes raw SQL; it may lack knex's builder. */
@@ -32,6 +33,20 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
 export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
   const [row] = (await rows.count({ n: '*' })) as { n: number }[];
   return Number(row?.n ?? 0);
+}
+
+/**
+ * Reads back a change whose effect matters: none of these rows may be left.
+ * @throws {WriteUndone} with this failure
+ */
+export async function requireNone(
+  tx: Knex.Transaction,
+  rows: Knex.QueryBuilder,
+  failure: string,
+): Promise<void> {
+  // A deferred trigger would run after this, at the COMMIT.
+  if (dialectOf(tx).hasRowLocks) await tx.raw('SET CONSTRAINTS ALL IMMEDIATE');
+  if (((await rows.limit(1)) as unknown[]).length > 0) throw new WriteUndone(failure);
 }
 
 /** Counts no further than `cap + 1`: a page must not cost more because there are many rows. */

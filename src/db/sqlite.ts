@@ -92,14 +92,14 @@ export async function openSqlite(options: DatabaseOptions) {
   const quietTimer = createQuietTimer();
   const transaction = async <T>(work: Work<T>, transactionOptions?: TransactionOptions): Promise<T> => {
     const watched = quietTimer.watched(work, transactionOptions);
-    const result = await runTransaction(byKnex(writer, transactionOptions), watched, options.onUnknownCommit);
+    const result = await runTransaction(byKnex(writer, transactionOptions), watched, options);
     checkpointer.committed();
     return result;
   };
   const plainTransaction = async <T>(work: Work<T, PlainTransaction>): Promise<T> => {
     quietTimer.wrote();
     const direct = (run: typeof work): Promise<T> => runPlainTransaction(writer, run);
-    const result = await runTransaction(direct, work, options.onUnknownCommit);
+    const result = await runTransaction(direct, work, options);
     checkpointer.committed();
     return result;
   };

@@ -146,6 +146,7 @@ export interface AuthorizeDeps {
   readonly findApiKey: FindApiKey;
   readonly findSession: (token: string) => Promise<PrincipalSession | null>;
   readonly limits: ConsentLimits;
+  readonly knowsOrigin: KnowsOrigin;
 }
 
 /** A publishable key is in every page: its caller may be anyone. */
@@ -173,6 +174,13 @@ interface Admits {
   readonly counted?: Route['counted'] | undefined;
 }
 
+/**
+ * Browsers send Sec-Fetch-Site and no script can set or remove it (W3C Fetch Metadata), but not from a page without TLS: such a page
+ * is recognised by its origin. Backends send neither.
+ */
+const isFromPage = (headers: IncomingHttpHeaders, knowsOrigin: KnowsOrigin): boolean =>
+  headers['sec-fetch-site'] !== undefined || (headers.origin !== undefined && knowsOrigin(headers.origin));
+
 /** Rate, then 401, then 403 (contract section 1). @throws {Refusal} */
 export async function authorize(
   deps: AuthorizeDeps,
@@ -189,10 +197,7 @@ export async function authorize(
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
   const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
   if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
-  // Browsers send Sec-Fetch-Site and no script can set or remove it (W3C Fetch Metadata); backends never send
-  // it.
-  const inPage = headers['sec-fetch-site'] !== undefined;
-  if (inPage && caller.kind === 'key' && !browser) {
+  if (caller.kind === 'key' && !browser && isFromPage(headers, deps.knowsOrigin)) {
     noteRefusal('secret-key-in-page');
     throw new Refusal('secret-key-in-page');
   }

@@ -99,6 +99,7 @@ export function preflightHeaders(
   allow: { readonly methods: string; readonly headers: string },
 ): Record<string, string> {
   const cors = corsHeaders(headers, knowsOrigin);
+  cors['cache-control'] = COMMON['cache-control'];
   if (cors['access-control-allow-origin'] === undefined) return cors;
   return {
     ...cors,

@@ -12,7 +12,7 @@ import type { TlsOptions } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { createSlotList } from '../lib/collections.ts';
 import { createUlid, type Random } from '../lib/crypto.ts';
-import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
+import type { ErrorCode } from '../lib/errors.ts';
 import type { AddressRange } from '../lib/ip.ts';
 import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
 import {
@@ -54,6 +54,8 @@ export interface ServerDeps {
   /** Called when X-Forwarded-For comes from a peer that is not trusted. */
   readonly onUntrustedForwarded: () => void;
   readonly onFault: (requestId: string, error: unknown) => void;
+  /** Called after each answer 503. */
+  readonly onUnavailable?: (requestId: string) => void;
   /** The public origin is https: every answer sends HSTS. */
   readonly https: boolean;
   readonly tls: TlsOptions | null;
@@ -172,14 +174,15 @@ function createListener(deps: ServerDeps) {
     clientErrors.began(response);
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
+    const hotRequest = readFacts(deps, clientOf(request), request, target);
     const startedAt = deps.onAnswered ? performance.now() : 0;
     const removeOpen = open.add(response);
     response.once('close', () => {
       removeOpen();
       const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
       deps.onAnswered?.(path, status, (performance.now() - startedAt) / 1000);
+      if (status === 503) deps.onUnavailable?.(hotRequest.requestId);
     });
-    const hotRequest = readFacts(deps, clientOf(request), request, target);
     if (draining) response.setHeader('Connection', 'close');
     const refused = refusalOf(deps, request, target);
     if (refused) {
@@ -345,13 +348,11 @@ interface Newest {
 }
 
 function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
-  const body = JSON.stringify(errorBody(code));
+  const { status, headers, body } = errorReply(code, { connection: 'close', 'x-request-id': requestId });
   const head = [
-    `HTTP/1.1 ${ERRORS[code][0]} ${STATUS_CODES[ERRORS[code][0]]}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${Buffer.byteLength(body)}`,
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();

@@ -1,6 +1,7 @@
 import { writeAct } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
+import { requireNone } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 import type { PolicyMode, TenantPolicy } from '../schema/policy.ts';
 import { type PolicyRow, rowsToPolicies, type TenantPolicies } from '../tenants/tenant-store.ts';
@@ -26,7 +27,9 @@ export function savePolicy(
     if (!(await bumpTenant(tx, kid))) return false;
     const previousPolicy =
       rowsToPolicies(await tx<PolicyRow>('tenant_policies').where({ kid, mode }))[mode] ?? null;
-    await tx('tenant_policies').where({ kid, mode }).delete();
+    const stored = tx('tenant_policies').where({ kid, mode });
+    await stored.clone().delete();
+    await requireNone(tx, stored, `the ${mode} policy of ${kid} is not replaced`);
     if (policy) await tx('tenant_policies').insert({ kid, mode, policy: JSON.stringify(policy) });
     const [from, to] = [previousPolicy, policy].map(versionOf);
     await writeAct(tx, kid, by, 'tenant.set', { key: `policy.${mode}`, from: from ?? null, to: to ?? null });

@@ -2,8 +2,8 @@ import { createECDH } from 'node:crypto';
 import type { MasterKey, WrapContext } from './master-key.ts';
 
 /**
- * Generations of a tenant's seal key, and the plan of each change (contract section 5). Pure:
- * tenants/seal-keys.ts stores the rows, and `gpd keys` and housekeeping ask for the plans.
+ * Generations of a tenant's seal key, and the plan of each change (contract section 5).
+ * `gpd keys` and housekeeping ask for the plans; a store of the tenants carries them out.
  */
 
 /** One generation of a tenant's P-256 seal key: staged → published → retiring → destroyed. */

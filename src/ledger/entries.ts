@@ -128,12 +128,13 @@ export function commitSubject({ key, salt, principalId }: Omit<CommitmentOpening
 
 function committedFields(detail: CommitmentOpening['detail']) {
   if ('class' in detail) return { class: detail.class, source: detail.source };
-  const { policyVersion, gpc, source, expiresAt, overGpc, recordedAt, evidence } = detail;
+  const { policyVersion, gpc, source, expiresAt, definition, overGpc, recordedAt, evidence } = detail;
   return {
     policyVersion,
     gpc,
     source,
     expiresAt,
+    ...(definition !== undefined && { definition }),
     ...(overGpc && { overGpc }),
     ...(recordedAt !== undefined && { recordedAt }),
     ...(evidence !== undefined && { evidence }),

@@ -130,6 +130,15 @@ export class OutcomeUnknown extends Unavailable {
   }
 }
 
+/** A statement succeeded without its effect, as a trigger can make it do. The transaction is rolled back. */
+export class WriteUndone extends Error {
+  /** @param failure such as `API key key_1 is not revoked` */
+  constructor(failure: string) {
+    super(`${failure}: the database undid the change, as a trigger does; \`gpd doctor\` names it`);
+    this.name = 'WriteUndone';
+  }
+}
+
 /** The result of `run`, or `fallback` if it throws. */
 export function tryOr<T, Otherwise>(run: () => T, fallback: Otherwise): T | Otherwise {
   try {

@@ -1,6 +1,6 @@
 import { TenantGone, Unavailable } from './errors.ts';
 
-/** Runs jobs that are due. A failure affects only its job and its tenant: everything else runs. */
+/** Runs jobs that are due. A failure or a delay affects only its job and its tenant: everything else runs. */
 
 export interface Moment {
   readonly now: number;
@@ -31,37 +31,92 @@ export interface JobFailure extends JobFault {
   readonly job: string;
 }
 
+/** A job did not end by its deadline. It may still end; until then it is not started again. */
+export class JobLate extends Error {
+  override readonly name = 'JobLate';
+  readonly code = 'deadline';
+
+  constructor() {
+    super('the job did not end by its deadline');
+  }
+}
+
+/** For the metric. `late`: for at least one tenant the job did not end by its deadline. */
+export const JOB_RESULTS = ['done', 'failed', 'late'] as const;
+export type JobResult = (typeof JOB_RESULTS)[number];
+
+export type Deadlines = ReturnType<typeof createDeadlines>;
+
+/** Stops waiting for work at its deadline. Work cannot be cancelled, so it goes on in the background. */
+export function createDeadlines() {
+  const running = new Set<string>();
+  const waiting = new Set<() => void>();
+  return {
+    /** @param id distinguishes work that must not run twice at once @throws {JobLate} */
+    async wait<T>(id: string, ms: number, work: () => Promise<T>): Promise<T> {
+      if (running.has(id)) throw new JobLate();
+      running.add(id);
+      const ended = work().finally(() => running.delete(id));
+      let giveUp = (): void => {};
+      const late = new Promise<never>((_resolve, reject) => {
+        giveUp = () => reject(new JobLate());
+      });
+      const timer = setTimeout(giveUp, ms);
+      waiting.add(giveUp);
+      try {
+        return await Promise.race([ended, late]);
+      } finally {
+        clearTimeout(timer);
+        waiting.delete(giveUp);
+      }
+    },
+    /** Stops waiting for everything that runs. */
+    abandon(): void {
+      for (const giveUp of waiting) giveUp();
+    },
+  };
+}
+
+const unlimited: Deadlines['wait'] = (_id, _ms, work) => work();
+
 export interface JobOptions {
   readonly kids: () => Promise<readonly string[]>;
   /** True: the process is stopping; jobs that have not begun wait for the next start. */
   readonly stopping?: () => boolean;
+  /** Missing: a command waits for its job however long it takes. */
+  readonly wait?: Deadlines['wait'];
+  /** Milliseconds for a job, or for one tenant of it. */
+  readonly deadlineOf?: (job: Job) => number;
 }
 
 /** Runs every job once, in order, and returns what failed. */
 export async function runJobs(
   jobs: readonly Job[],
   moment: Moment,
-  { kids, stopping = () => false }: JobOptions,
+  { kids, stopping = () => false, wait = unlimited, deadlineOf = () => 0 }: JobOptions,
 ): Promise<readonly JobFailure[]> {
   const failures: JobFailure[] = [];
   const failed = (job: string, { kid, error }: JobFault): void => {
     // The tenant was removed after the list was read, so nothing is due for it.
     if (!(error instanceof TenantGone)) failures.push({ job, kid, error });
   };
-  const attempt = async (job: string, kid: string | null, work: () => Promise<unknown>): Promise<void> => {
-    if (stopping()) return;
+  const attempt = async <T>(job: Job, kid: string | null, work: () => Promise<T>): Promise<T | null> => {
+    if (stopping()) return null;
     try {
-      await work();
+      return await wait(`${job.name} ${kid ?? ''}`, deadlineOf(job), work);
     } catch (error) {
-      failed(job, { kid, error });
+      failed(job.name, { kid, error });
+      return null;
     }
   };
   for (const job of jobs) {
-    await attempt(job.name, null, async () => {
-      if ('run' in job) await job.run(moment);
-      else if ('together' in job) for (const fault of await job.together(moment)) failed(job.name, fault);
-      else for (const kid of await kids()) await attempt(job.name, kid, () => job.each(kid, moment));
-    });
+    if ('run' in job) await attempt(job, null, () => job.run(moment));
+    else if ('together' in job) {
+      const faults = await attempt(job, null, () => job.together(moment));
+      for (const fault of faults ?? []) failed(job.name, fault);
+    } else
+      for (const kid of (await attempt(job, null, kids)) ?? [])
+        await attempt(job, kid, () => job.each(kid, moment));
   }
   return failures;
 }

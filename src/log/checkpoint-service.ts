@@ -5,7 +5,7 @@ import type { NoteSigner, VerifierKey } from '../ledger/note.ts';
 import { type Checkpoint, signCheckpoint, signedCheckpoint } from '../ledger/note.ts';
 import { verifyConsistency } from '../ledger/verify.ts';
 import { type Clock, HOUR, SECOND } from '../lib/clock.ts';
-import { Refusal } from '../lib/errors.ts';
+import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { CheckpointBook, KeptCheckpoint } from './checkpoint-files.ts';
 import { putCheckpoint } from './checkpoint-store.ts';
 import type { EntryCode, EntryMacs } from './entries.ts';
@@ -80,7 +80,10 @@ async function requireExtended(
 
 /** The checkpoint in the head of the log, which another node may have signed. */
 function checkpointInHead(head: LogHead, vkey: string): Signed | null {
-  if (!head.checkpoint) return null;
+  if (!head.checkpoint) {
+    if (head.checkpointSize === 0) return null;
+    throw new NotSigned('checkpoint-missing', 'the head of the log has lost its checkpoint');
+  }
   const checkpoint = signedCheckpoint(head.checkpoint.text, vkey);
   if (checkpoint) return { ...head.checkpoint, ...checkpoint };
   const detail = 'the stored checkpoint is not signed by the key of this log';
@@ -165,10 +168,45 @@ async function recentCheckpoint(
   return head?.checkpoint?.text === last.text && last.size <= head.size ? last : null;
 }
 
+/** A moment suffices for another node to store its checkpoint. More tries would only hide a damaged head. */
+const TRIES = 3;
+/** Another process stored a checkpoint meanwhile; the next try uses that one. */
+const OVERTAKEN = Symbol('overtaken');
+
+async function tryToSign(
+  deps: CheckpointDeps,
+  kid: string,
+  keys: LogKeys,
+  wanted: { readonly atLeast: number; readonly maxAge: number },
+): Promise<Signed | null | typeof OVERTAKEN> {
+  const { signer } = keys;
+  const recent = await recentCheckpoint(deps, kid, signer.vkey, wanted);
+  if (recent) return recent;
+  const base = await baseOf(deps, kid, signer);
+  if (!base) return null;
+  const { head } = base;
+  const last = await keepNoted(deps, kid, signer.vkey, base);
+  if (base.noted && !last) return OVERTAKEN;
+  const covers =
+    last !== null &&
+    last.size >= wanted.atLeast &&
+    (isRecent(deps, last, wanted.maxAge) || last.size === head.size);
+  const { size, root } = head;
+  if (!covers) await requireAuthentic(deps, kid, keys, base);
+  const next = covers
+    ? last
+    : { text: signCheckpoint(size, root, signer), size, root, signedAt: deps.clock() };
+  if (!covers && !(await deps.book.keep({ kid, vkey: signer.vkey, ...next }, last))) return OVERTAKEN;
+  if (head.checkpoint?.text === next.text) return next;
+  const isStored = await deps.database.transaction((tx) => putCheckpoint(tx, kid, next, head.checkpoint));
+  return isStored ? next : OVERTAKEN;
+}
+
 /**
  * A checkpoint over at least `atLeast` entries, at most `maxAge` old unless the log has no newer entries.
  * @returns null: no such tenant.
  * @throws {NotSigned}
+ * @throws {Unavailable} when others stored a checkpoint during each try
  */
 export async function currentCheckpoint(
   deps: CheckpointDeps,
@@ -176,29 +214,13 @@ export async function currentCheckpoint(
   atLeast: number,
   maxAge = CHECKPOINT_EVERY_MS,
 ): Promise<Signed | null> {
-  for (;;) {
+  for (let tries = 0; tries < TRIES; tries += 1) {
     const keys = deps.keysOf(kid);
     if (!keys) return null;
-    const { signer } = keys;
-    const recent = await recentCheckpoint(deps, kid, signer.vkey, { atLeast, maxAge });
-    if (recent) return recent;
-    const base = await baseOf(deps, kid, signer);
-    if (!base) return null;
-    const { head } = base;
-    const last = await keepNoted(deps, kid, signer.vkey, base);
-    if (base.noted && !last) continue;
-    const covers =
-      last !== null && last.size >= atLeast && (isRecent(deps, last, maxAge) || last.size === head.size);
-    const { size, root } = head;
-    if (!covers) await requireAuthentic(deps, kid, keys, base);
-    const next = covers
-      ? last
-      : { text: signCheckpoint(size, root, signer), size, root, signedAt: deps.clock() };
-    if (!covers && !(await deps.book.keep({ kid, vkey: signer.vkey, ...next }, last))) continue;
-    if (head.checkpoint?.text === next.text) return next;
-    // If this fails, another node stored a checkpoint meanwhile: the loop uses that one.
-    if (await deps.database.transaction((tx) => putCheckpoint(tx, kid, next, head.checkpoint))) return next;
+    const signed = await tryToSign(deps, kid, keys, { atLeast, maxAge });
+    if (signed !== OVERTAKEN) return signed;
   }
+  throw new Unavailable('the head of the log changed with each try to store its checkpoint');
 }
 
 /** Makes at least one checkpoint an hour per log with new entries, and copies those of other nodes. */

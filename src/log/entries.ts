@@ -160,6 +160,8 @@ export interface LogHead {
   readonly root: Buffer;
   readonly frontier: Frontier;
   readonly checkpoint: { readonly text: string; readonly size: number; readonly signedAt: number } | null;
+  /** As stored; it is 0 only in a log that has no checkpoint. */
+  readonly checkpointSize: number;
 }
 
 interface HeadRow extends Pick<LogHead, 'origin' | 'vkey' | 'size'> {
@@ -185,6 +187,7 @@ export async function readHead(database: Reader, kid: string): Promise<LogHead |
       checkpoint === null
         ? null
         : { text: checkpoint, size: Number(row.checkpoint_size), signedAt: Number(row.checkpoint_at) },
+    checkpointSize: Number(row.checkpoint_size),
   };
 }
 

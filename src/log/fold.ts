@@ -1,5 +1,6 @@
 import { HOUR } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
+import { type DefinedPurpose, definedBy, type Purpose } from '../tenants/purposes.ts';
 
 /** Sums up all entries of a log in order. The result grows with hours and definitions, not with people. */
 
@@ -29,7 +30,9 @@ export interface Fold {
     { readonly seq: number } & Readonly<Record<'sha256' | 'material' | 'time', unknown>>
   >;
   /** The last definition of each that was not removed after it. */
-  readonly purposes: Map<string, { readonly seq: number; readonly body: Readonly<Record<string, unknown>> }>;
+  readonly purposes: Map<string, { readonly seq: number; readonly purpose: DefinedPurpose }>;
+  /** The purpose of each definition. */
+  readonly definitions: Map<number, string>;
   /** The key is the start of the hour. */
   readonly verdicts: Map<number, AnchoredHour>;
   readonly audit: Map<number, AnchoredHour>;
@@ -46,6 +49,7 @@ export function emptyFold(): Fold {
     genesisKey: null,
     policies: new Map(),
     purposes: new Map(),
+    definitions: new Map(),
     verdicts: new Map(),
     audit: new Map(),
     expired: { verdicts: 0, audit: 0 },
@@ -66,6 +70,19 @@ export function parseStored(text: string): Entry {
   return typeof value === 'object' && value !== null ? value : {};
 }
 
+function definePurpose(fold: Fold, seq: number, body: Readonly<Record<string, unknown>>): void {
+  const id = String(body['id']);
+  if (body['removed'] === true) {
+    fold.purposes.delete(id);
+    return;
+  }
+  const { material = true, by: _by, ...words } = body;
+  const before = fold.purposes.get(id)?.purpose;
+  const purpose = definedBy(seq, words as unknown as Purpose, before, material === true);
+  fold.purposes.set(id, { seq, purpose });
+  fold.definitions.set(seq, id);
+}
+
 /** Adds one entry. Entries about people change nothing here. */
 export function addEntry(fold: Fold, seq: number, entry: Entry): void {
   const body = (entry.body ?? {}) as Readonly<Record<string, unknown>>;
@@ -82,8 +99,7 @@ export function addEntry(fold: Fold, seq: number, entry: Entry): void {
       });
       return;
     case 'purpose.defined':
-      if (body['removed'] === true) fold.purposes.delete(String(body['id']));
-      else fold.purposes.set(String(body['id']), { seq, body });
+      definePurpose(fold, seq, body);
       return;
     case 'verdicts.sealed':
     case 'audit.sealed': {

@@ -1,7 +1,7 @@
 import { writeAct } from '../audit/audit.ts';
 import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
-import { toColumns } from '../db/sql.ts';
+import { requireNone, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { rowToWebhook, type Webhook, type WebhookRow } from '../tenants/tenant-store.ts';
@@ -30,8 +30,10 @@ export function insertWebhook(database: Database, webhook: Webhook, by: Act): Pr
 export function removeWebhook(database: Database, kid: string, id: string, by: Act): Promise<boolean> {
   return database.transaction(async (tx) => {
     await bumpTenant(tx, kid);
+    const target = tx('webhooks').where({ kid, id });
     await tx('webhook_outbox').where({ kid, webhook: id }).delete();
-    const removed = (await tx('webhooks').where({ kid, id }).delete()) === 1;
+    const removed = ((await target.clone().delete()) as unknown as number) === 1;
+    await requireNone(tx, target, `webhook ${id} is not removed`);
     if (removed) await writeAct(tx, kid, by, 'webhook.removed', { id });
     return removed;
   });

@@ -8,14 +8,18 @@ import { purgeNonces } from '../ingest/decisions-store.ts';
 import { purgeNetworks } from '../ingest/devices-store.ts';
 import { purgeSummaries } from '../ingest/summary-store.ts';
 import { type Generation, type KeyPlan, planSweep } from '../keys/generation.ts';
-import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
+import { type Clock, DAY, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import {
   type Complaints,
   createComplaints,
+  createDeadlines,
+  type Deadlines,
   every,
   type Job,
   type JobFailure,
   type JobFault,
+  JobLate,
+  type JobResult,
   type Moment,
   runJobs,
 } from '../lib/jobs.ts';
@@ -31,6 +35,15 @@ import { purgeCounters } from './rate-store.ts';
 import { RETENTION_JOB, retainTenant } from './retention.ts';
 
 /** Runs the jobs that time makes due, such as deletions, anchors and notices, once a minute or once an hour on every node. */
+
+/** Milliseconds after which a round goes on without a job, or without one tenant of it. */
+const deadlineOf = ({ every }: Pick<Job, 'every'>): number => (every === HOUR ? 10 * MINUTE : MINUTE);
+
+/** A job that was not done for this long makes the node degraded. */
+const staleAfter = ({ every }: Job): number => Math.max(15 * MINUTE, 3 * every);
+
+/** At SIGTERM a job gets this long to end (contract section 10: the process ends within 15 s). */
+const STOP_MS = 2 * SECOND;
 
 /** Delivered and failed events can be sent again for this time. */
 const OUTBOX_MS = 7 * DAY;
@@ -69,7 +82,11 @@ export interface HousekeepingDeps
   readonly monotonic?: () => number;
   /** Milliseconds from one round to the next. */
   readonly interval?: number | undefined;
+  /** Milliseconds for a job, or for one tenant of it. */
+  readonly deadlineOf?: (job: Job) => number;
   readonly onFailure: (failure: JobFailure) => void;
+  /** Called for each run of a job, to count it. */
+  readonly onRun?: ((job: string, result: JobResult) => void) | undefined;
   readonly onClock: (event: ClockEvent, ms: number) => void;
 }
 
@@ -151,7 +168,11 @@ interface Rounds {
   readonly complaints: Complaints;
   readonly monotonic: () => number;
   readonly interval: number;
+  readonly deadlines: Deadlines;
   readonly ranAt: Map<string, number>;
+  readonly startedAt: number;
+  /** The start of the last run of each job that had no failure. */
+  readonly doneAt: Map<string, number>;
   readonly failing: Set<string>;
   stopping: boolean;
   hourly: Promise<void> | null;
@@ -160,10 +181,11 @@ interface Rounds {
 }
 
 /** @returns null where the time cannot be committed: then no job runs, because the clock may be wrong */
-async function commitTime(rounds: Rounds): Promise<number | null> {
+async function commitTime(rounds: Rounds, every: number): Promise<number | null> {
   const { clockRule, onClock } = rounds.deps;
   try {
-    const { at, event, offMs } = await clockRule.commit();
+    const commit = () => clockRule.commit();
+    const { at, event, offMs } = await rounds.deadlines.wait(`${CLOCK_JOB} ${every}`, MINUTE, commit);
     if (event !== rounds.clockEvent) onClock(event, offMs);
     rounds.clockEvent = event;
     return at;
@@ -181,30 +203,58 @@ function dueJobs({ jobs, ranAt, interval }: Rounds, now: number): readonly Job[]
   );
 }
 
-async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
-  const { deps, ranAt, failing } = rounds;
-  const until = await commitTime(rounds);
+/** Counts each job that ran, and remembers when it last had no failure. */
+function noteResults(
+  rounds: Rounds,
+  ran: readonly string[],
+  failures: readonly JobFailure[],
+  startedAt: number,
+) {
+  const { ranAt, doneAt, failing } = rounds;
+  for (const name of ran) {
+    const errors = failures.filter(({ job }) => job === name).map(({ error }) => error);
+    const isLate = errors.some((error) => error instanceof JobLate);
+    rounds.deps.onRun?.(name, isLate ? 'late' : errors.length > 0 ? 'failed' : 'done');
+    ranAt.set(name, startedAt);
+    if (errors.length > 0) failing.add(name);
+    else {
+      failing.delete(name);
+      doneAt.set(name, startedAt);
+    }
+  }
+}
+
+async function runDue(rounds: Rounds, every: typeof HOUR | typeof MINUTE): Promise<void> {
+  const { deps, deadlines, failing } = rounds;
+  const until = await commitTime(rounds, every);
   if (until === null) return;
   const startedAt = rounds.monotonic();
-  const due = dueJobs(rounds, startedAt).filter(({ every }) => (every === HOUR) === hourly);
+  const due = dueJobs(rounds, startedAt).filter((job) => job.every === every);
   if (due.length === 0) return;
   const ran = due.map(({ name }) => name);
-  const options = { kids: () => listKids(deps.database), stopping: () => rounds.stopping };
-  const failures = [...(await runJobs(due, { now: deps.clock(), until }, options))];
+  const failures = [
+    ...(await runJobs(
+      due,
+      { now: deps.clock(), until },
+      {
+        kids: () => listKids(deps.database),
+        stopping: () => rounds.stopping,
+        wait: deadlines.wait,
+        deadlineOf: deps.deadlineOf ?? deadlineOf,
+      },
+    )),
+  ];
   if (rounds.stopping) return;
-  for (const name of ran) {
-    ranAt.set(name, startedAt);
-    failing.delete(name);
-  }
-  for (const { job } of failures) failing.add(job);
+  noteResults(rounds, ran, failures, startedAt);
   // The present time and not that of the start: while an hourly round ran, later rounds may have been recorded.
   const at = deps.clock();
   const complete = failing.size === 0;
   const isRetentionDone = ran.includes(RETENTION_JOB) && !failing.has(RETENTION_JOB);
   const round = { at, ran, failures: [...failures], complete, isRetentionDone };
-  await recordRound(deps.database, round).catch((error: unknown) =>
-    failures.push({ job: RECORD_JOB, kid: null, error }),
-  );
+  const record = () => recordRound(deps.database, round);
+  await deadlines
+    .wait(`${RECORD_JOB} ${every}`, MINUTE, record)
+    .catch((error: unknown) => failures.push({ job: RECORD_JOB, kid: null, error }));
   rounds.complaints.note([...ran, CLOCK_JOB, RECORD_JOB], failures);
   rounds.swept = {
     completeAt: complete ? isoTime(at) : rounds.swept.completeAt,
@@ -213,12 +263,21 @@ async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
 }
 
 async function runRound(rounds: Rounds): Promise<void> {
-  await runDue(rounds, false);
-  rounds.hourly ??= runDue(rounds, true)
+  rounds.hourly ??= runDue(rounds, HOUR)
     .catch((error: unknown) => rounds.deps.onFailure({ job: RECORD_JOB, kid: null, error }))
     .finally(() => {
       rounds.hourly = null;
     });
+  await runDue(rounds, MINUTE);
+}
+
+const STALE = ['housekeeping'];
+
+/** @returns why the node is degraded: some job was not done for long */
+function degradedParts({ jobs, doneAt, monotonic, startedAt }: Rounds): readonly string[] {
+  const now = monotonic();
+  const isStale = (job: Job): boolean => now - (doneAt.get(job.name) ?? startedAt) > staleAfter(job);
+  return jobs.some(isStale) ? STALE : [];
 }
 
 /** Runs the jobs until `stop`. */
@@ -231,7 +290,10 @@ export function startHousekeeping(deps: HousekeepingDeps) {
     complaints,
     monotonic,
     interval,
+    deadlines: createDeadlines(),
+    startedAt: monotonic(),
     ranAt: new Map(),
+    doneAt: new Map(),
     failing: new Set(),
     stopping: false,
     hourly: null,
@@ -245,6 +307,7 @@ export function startHousekeeping(deps: HousekeepingDeps) {
   });
   return {
     swept: () => rounds.swept,
+    degraded: () => degradedParts(rounds),
     /** Runs the jobs that are due. A second call waits for the first. */
     async round() {
       await loop.runNow();
@@ -252,8 +315,10 @@ export function startHousekeeping(deps: HousekeepingDeps) {
     },
     async stop() {
       rounds.stopping = true;
+      const timer = setTimeout(rounds.deadlines.abandon, STOP_MS);
       await loop.stop();
       await rounds.hourly;
+      clearTimeout(timer);
     },
   };
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Config, databaseLocation, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
+import { refuseForeignObjects } from '../db/foreign-objects.ts';
 import { dropMeta, listKids, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
 import { createMasterKey, SERVER_SECRET } from '../keys/master-key.ts';
@@ -10,6 +11,7 @@ import { withClosing } from '../lib/collections.ts';
 import { sha256Text } from '../lib/crypto.ts';
 import { collectProblems, readHead } from '../log/entries.ts';
 import { walkLog } from '../log/walk-service.ts';
+import { TABLES } from '../rights/person-map.ts';
 import { notInitialised, readServerSecret, withExclusiveData } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
@@ -93,6 +95,7 @@ async function moveInto(config: Config, source: Database, target: Database, to: 
   if (wrapped === null || (await readServerSecret(source, masterKey)) === null) throw notInitialised(config);
   await requireAlone(source, locationName(databaseLocation(config)));
   await Promise.all([migrate(source), migrate(target)]);
+  for (const database of [source, target]) await refuseForeignObjects(database, TABLES);
   const name = locationName(to);
   const moved = await readMeta(source, MOVED);
   if (moved !== null && (moved !== name || (await readMeta(target, MOVING)) === null))
@@ -130,6 +133,7 @@ export function move(config: Config, to: string, onRows: OnRows) {
 export async function requireEmpty(url: string): Promise<void> {
   await withClosing(openDatabase({ location: url }), async (target) => {
     await migrate(target);
+    await refuseForeignObjects(target, TABLES);
     if ((await readMeta(target, SERVER_SECRET)) !== null) throw targetNotEmpty();
   });
 }

@@ -39,7 +39,7 @@ export async function createTenantRows(
     await createLog(tx, { kid, origin, vkey });
     await appendOne(tx, kid, genesis, rows.stateMac);
     await putCheckpoint(tx, kid, checkpoint, null);
-    await definePurpose(tx, { kid, stateMac: rows.stateMac }, rows.purpose, now);
+    await definePurpose(tx, { kid, stateMac: rows.stateMac }, rows.purpose, { at: now, ref: '' });
     await macTerms(tx, { kid, stateMac: rows.stateMac });
     return true;
   });

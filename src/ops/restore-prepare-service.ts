@@ -4,6 +4,7 @@ import { writeActForAll } from '../audit/audit.ts';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import { quickCheck } from '../db/files.ts';
+import { foreignText, readForeignObjects } from '../db/foreign-objects.ts';
 import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
 import { refusalOf, schemaState } from '../db/migrate.ts';
 import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
@@ -23,6 +24,7 @@ import {
   textLines,
   writeErasureCount,
 } from '../rights/erase/erasure-log.ts';
+import { TABLES } from '../rights/person-map.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
 import { createOperatorLookup } from '../tenants/secrets.ts';
 import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts';
@@ -52,6 +54,8 @@ async function checkStagedDatabase(file: string, database: Database, masterKey: 
   if (unknown.length > 0) {
     throw new BackupFailed(`${file} ${refusalOf(unknown)}`);
   }
+  const objects = await readForeignObjects(database, TABLES);
+  if (objects.length > 0) throw new BackupFailed(`${file} ${foreignText(objects)}`);
   const secret = await readServerSecret(database, masterKey);
   if (secret === null) throw new DamagedBackup(file, 'its database was never initialised');
   return secret;

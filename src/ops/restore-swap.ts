@@ -5,6 +5,7 @@ import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import { createSingleFile, removeAbandonedStaging, replaceFile, syncPath } from '../db/files.ts';
+import { refuseForeignObjects } from '../db/foreign-objects.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
@@ -12,6 +13,7 @@ import { createMasterKey, SERVER_SECRET, serverSecretContext } from '../keys/mas
 import { withClosing } from '../lib/collections.ts';
 import { type CheckpointBook, checkpointFile, createCheckpointBook } from '../log/checkpoint-files.ts';
 import { erasuresFile } from '../rights/erase/erasure-log.ts';
+import { TABLES } from '../rights/person-map.ts';
 import { migrateData } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
@@ -130,6 +132,7 @@ export async function replacePostgres(
     await migrate(source);
     await withClosing(openDatabase({ location: url }), async (target) => {
       await migrateData(config, target);
+      await refuseForeignObjects(target, TABLES);
       await target.longTransaction(async (tx) => {
         await emptyAllTables(tx);
         await copyRows(source.read, (work) => work(tx));

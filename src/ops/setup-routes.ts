@@ -9,6 +9,7 @@ import { HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { isLoopbackAuthority } from '../lib/ip.ts';
 import { AlreadyInitialised } from '../tenants/installation-files.ts';
+import { VERSION } from '../version.ts';
 import type { SetupLink } from './setup-link.ts';
 import { type Installed, readSetup, type Setup } from './setup-service.ts';
 
@@ -102,9 +103,24 @@ function addForm(router: Router, needs: SetupNeeds, csrf: string): void {
   });
 }
 
+/** A supervisor or a container must not restart gpd while a person fills in the form. */
+function addHealth(router: Router): void {
+  router.get('/healthz', (_request, response) => {
+    response.set('cache-control', 'no-store').json({ status: 'ok', version: VERSION });
+  });
+  router.get('/readyz', (_request, response) => {
+    const notReady = ['the installation is not made yet: open the link of gpd serve --setup'];
+    const housekeeping = { completeAt: null, retentionAt: null };
+    response.status(503).set('cache-control', 'no-store');
+    response.json({ status: 'not-ready', notReady, degraded: [], housekeeping });
+  });
+}
+
 /** The only routes until the installation exists. */
 export function setupRoutes(needs: SetupNeeds): Router {
-  const router = exactRouter().use(requireLoopback);
+  const router = exactRouter();
+  addHealth(router);
+  router.use(requireLoopback);
   const csrf = randomBytes(32).toString('base64url');
   addLink(router, needs, csrf);
   addForm(router, needs, csrf);

@@ -146,6 +146,7 @@ export const SUBJECT_DATA = {
     tenant: 'emptied',
   },
   erasures: { ...COUNTED, key: ['receipt_id'] },
+  erasure_refs: { ...COUNTED, key: ['kid', 'kind', 'ref', 'receipt'] },
   console_drafts: {
     ...COUNTED,
     key: ['kid', 'actor', 'contest_id', 'kind'],

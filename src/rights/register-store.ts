@@ -1,8 +1,7 @@
 import type { Database } from '../db/engine.ts';
-import { rowsOf } from '../db/sql.ts';
+import { isTrue, rowsOf } from '../db/sql.ts';
 import { tryOr } from '../lib/errors.ts';
 import { storedErasureSchema } from '../schema/rights.ts';
-import { heldRows } from './erase/erasure.ts';
 
 /**
  * The register of people's requests, read a page at a time from the tables that store them anyway: contests, receipts of erasures, and the audit rows of
@@ -21,86 +20,84 @@ export interface RegisterRow {
   readonly state: 'open' | 'partly' | 'upheld' | 'overturned' | 'done';
   /** `account` or `case-key` for a contest; otherwise the role that asked. */
   readonly asked_by: string;
-  /** JSON of an erasure's receipt: `scopes` has its results, `refs` the rest. Null for other requests. */
-  readonly scopes: string | null;
+  /** JSON of an erasure's receipt. Null for other requests. */
   readonly refs: string | null;
 }
 
 /** The next page begins after this row. */
 export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
-const REQUESTS = `
-  SELECT 'contest' AS kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
-    COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by,
-    CAST(NULL AS TEXT) AS scopes, CAST(NULL AS TEXT) AS refs
-    FROM contests WHERE kid = ?
-  UNION ALL
-  SELECT 'erasure', receipt_id, erased_at, NULL, NULL, CASE WHEN step = 'done' THEN erased_at END,
-    CASE WHEN step = 'done' THEN 'done' ELSE 'open' END, requested_by,
-    scopes, refs
-    FROM erasures WHERE kid = ?
-  UNION ALL
-  SELECT 'export', 'audit ' || seq, at, NULL, NULL, at, 'done', role, NULL, NULL
-    FROM audit_log WHERE kid = ? AND action IN ('dsar.exported', 'dsar.staff-exported')`;
+/** The rows of one table behind the cursor, newest first: an index leads there, and no more are read than a page has. */
+const behind = (columns: string, from: string): string =>
+  `SELECT * FROM (SELECT ${columns} FROM ${from}) AS rows WHERE at <= ? AND (at, number) < (?, ?) ORDER BY at DESC, number DESC LIMIT ?`;
 
-type Stored = Pick<RegisterRow, 'scopes' | 'refs'>;
+const REQUESTS = [
+  behind(
+    `'contest' AS kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
+      COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by,
+      CAST(NULL AS TEXT) AS refs`,
+    'contests WHERE kid = ?',
+  ),
+  behind(
+    `'erasure' AS kind, receipt_id AS number, erased_at AS at, CAST(NULL AS BIGINT) AS due_at,
+      CAST(NULL AS BIGINT) AS extended_from, CASE WHEN step = 'done' THEN erased_at END AS done_at,
+      CASE WHEN step = 'done' THEN 'done' ELSE 'open' END AS state, requested_by AS asked_by, refs`,
+    'erasures WHERE kid = ?',
+  ),
+  behind(
+    `'export' AS kind, 'audit ' || seq AS number, at, CAST(NULL AS BIGINT) AS due_at,
+      CAST(NULL AS BIGINT) AS extended_from, at AS done_at, 'done' AS state, role AS asked_by, CAST(NULL AS TEXT) AS refs`,
+    "audit_log WHERE kid = ? AND action IN ('dsar.exported', 'dsar.staff-exported')",
+  ),
+];
 
-/** Null for a damaged receipt: `gpd erase list` names it. */
-const parseErasure = ({ scopes, refs }: Stored) =>
-  tryOr(
-    () =>
-      storedErasureSchema.parse({
-        ...(JSON.parse(refs ?? '') as object),
-        scopes: JSON.parse(scopes ?? '') as unknown,
-      }),
-    null,
-  );
+const HELD = "SELECT 1 FROM erasure_refs h WHERE h.kind = 'held' AND h.receipt =";
 
-const isHeld = (row: Stored): boolean => heldRows(parseErasure(row)?.scopes ?? []) > 0;
+/** The first later receipt with a reference of this one that was complete and kept nothing under a legal hold. */
+const REST = `SELECT e.receipt_id FROM erasure_refs mine
+  JOIN erasure_refs other ON other.kid = mine.kid AND other.kind = mine.kind AND other.ref = mine.ref
+  JOIN erasures e ON e.receipt_id = other.receipt
+  WHERE mine.receipt = page.number AND mine.kind <> 'held' AND e.step = 'done' AND e.erased_at >= page.at
+    AND NOT EXISTS (${HELD} e.receipt_id)
+  ORDER BY e.erased_at LIMIT 1`;
 
-/** A receipt has a reference per device, request and principal. Only the first of them are looked for. */
-const MAX_REFS = 100;
+const PAGE = `SELECT page.*, rest.refs AS rest_refs, rest.erased_at AS rest_at, EXISTS (${HELD} page.number) AS is_held
+  FROM (SELECT * FROM (${REQUESTS.map((sql) => `SELECT * FROM (${sql}) AS part`).join(' UNION ALL ')}) AS requests
+    ORDER BY at DESC, number DESC LIMIT ?) AS page
+  LEFT JOIN erasures rest ON rest.receipt_id = CASE WHEN EXISTS (${HELD} page.number) THEN (${REST}) END
+  ORDER BY page.at DESC, page.number DESC`;
 
-/** @returns the time at which the first later receipt with one of the references was complete and kept nothing; null: none yet */
-async function readRestErasedAt(
-  { read }: Database,
-  kid: string,
-  receipt: RegisterRow,
-): Promise<number | null> {
-  const refs = (parseErasure(receipt)?.refs ?? []).slice(0, MAX_REFS);
-  if (refs.length === 0) return null;
-  const later = (await read('erasures')
-    .where({ kid, step: 'done' })
-    .where('erased_at', '>=', receipt.at)
-    .where((clause) => {
-      for (const { ref } of refs) void clause.orWhere('refs', 'like', `%"${ref}"%`);
-    })
-    .orderBy('erased_at')
-    .select('scopes', 'refs', { at: 'erased_at' })) as (Stored & { readonly at: number })[];
-  const completeErasure = later.find((one) => !isHeld(one));
-  return completeErasure ? (parseErasure(completeErasure)?.doneAt ?? completeErasure.at) : null;
+interface StoredRow extends RegisterRow {
+  readonly is_held: unknown;
+  /** Of the erasure that erased the rest; null: none yet. */
+  readonly rest_refs: string | null;
+  readonly rest_at: number | null;
 }
+
+const endSchema = storedErasureSchema.pick({ doneAt: true });
+
+/** When an erasure was complete; null for a damaged receipt, which `gpd erase list` names. */
+const doneAtOf = (refs: string | null): number | null =>
+  tryOr(() => endSchema.parse(JSON.parse(refs ?? '')).doneAt ?? null, null);
 
 /** An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the rest is erased. */
-async function withEnd(database: Database, kid: string, row: RegisterRow): Promise<RegisterRow> {
+function withEnd({ is_held: isHeld, rest_refs: restRefs, rest_at: restAt, ...row }: StoredRow): RegisterRow {
   if (row.kind !== 'erasure' || row.state !== 'done') return row;
   // A damaged receipt counts as done when it was requested, because its end cannot be read.
-  if (!isHeld(row)) return { ...row, done_at: parseErasure(row)?.doneAt ?? row.done_at };
-  const at = await readRestErasedAt(database, kid, row);
-  return { ...row, state: at === null ? 'partly' : 'done', done_at: at };
+  if (!isTrue(isHeld)) return { ...row, done_at: doneAtOf(row.refs) ?? row.done_at };
+  if (restAt === null) return { ...row, state: 'partly', done_at: null };
+  return { ...row, done_at: doneAtOf(restRefs) ?? restAt };
 }
 
-/** The newest first. */
+/** The newest first, by one query on the connections of long reads. */
 export async function registerPage(
-  database: Database,
+  { longRead }: Database,
   kid: string,
   after: RegisterCursor | null,
   limit: number,
 ): Promise<readonly RegisterRow[]> {
-  const { read } = database;
   const { at = Number.MAX_SAFE_INTEGER, number = '' } = after ?? {};
-  const sql = `SELECT * FROM (${REQUESTS}) AS requests WHERE (at, number) < (?, ?)
-    ORDER BY at DESC, number DESC LIMIT ?`;
-  const rows = rowsOf<RegisterRow>(await read.raw(sql, [kid, kid, kid, at, number, limit]));
-  return Promise.all(rows.map((row) => withEnd(database, kid, row)));
+  const part = [kid, at, at, number, limit];
+  const rows = rowsOf<StoredRow>(await longRead.raw(PAGE, [...part, ...part, ...part, limit]));
+  return rows.map(withEnd);
 }

@@ -2,11 +2,11 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { bump, REMOVING } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
-import { countOf, pagesOf, rowsOf } from '../db/sql.ts';
+import { countOf, pagesOf, requireNone, rowsOf } from '../db/sql.ts';
 import { ofStoredDays } from '../ingest/devices-store.ts';
 import { tryLockHead } from '../log/entries.ts';
 import type { TableName } from './person-map.ts';
-import { rowOf, TENANT_DATA_TABLES } from './person-map.ts';
+import { rowOf, TENANT_DATA_TABLES, tablesWhere } from './person-map.ts';
 
 /** Reads, counts and removes the rows of a tenant, also of one whose own row is missing. */
 
@@ -79,6 +79,16 @@ export async function countOrphanRows(database: Database) {
   return orphanRows;
 }
 
+/** @throws {WriteUndone} when rows of a removed tenant are left, unless it was created again meanwhile */
+async function requireRemoved(database: Database, kid: string): Promise<void> {
+  await database.transaction(async (tx) => {
+    for (const table of tablesWhere(({ tenant }) => tenant !== 'stays')) {
+      const rows = rowsWithin(tx(table), table, kid).whereNotExists(tx('tenants').where({ kid }));
+      await requireNone(tx, rows, `tenant ${kid} is not removed, as ${table} has rows of it`);
+    }
+  });
+}
+
 const PAGE = 2000;
 
 /** Yields rows of a tenant as they are stored, for the export of an offboarding. */
@@ -111,8 +121,12 @@ export async function removeTenant(
     await bump(tx, 'tenants');
     // Writers of the log lock its head before the row of the tenant; another order would deadlock.
     await tryLockHead(tx, kid);
-    return (await tx('tenants').where({ kid }).delete()) === 1;
+    const tenant = tx('tenants').where({ kid });
+    const deletedCount = (await tenant.clone().delete()) as unknown as number;
+    await requireNone(tx, tenant, `tenant ${kid} is not removed`);
+    return deletedCount === 1;
   });
   const counts = await emptyTables(database, kid, callbacks.onProgress);
+  await requireRemoved(database, kid);
   return existed || Object.values(counts).some((count) => count > 0) ? counts : null;
 }

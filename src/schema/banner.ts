@@ -17,7 +17,21 @@ export const bannerResponseSchema = z.object({
   /** The tenant's own words; empty: the banner's. */
   title: z.string(),
   body: z.string(),
-  purposes: z.array(purposeAnswerSchema.omit({ lawfulBasis: true })),
+  purposes: z.array(
+    purposeAnswerSchema.omit({ lawfulBasis: true }).extend({
+      /** Places in the log; a choice names the `seq` that was shown (contract-2 section 22). */
+      definition: z.object({
+        /** The entry with these words; null: gpd wrote them. */
+        seq: z.int().nullable(),
+        /** A choice of an earlier definition is asked again. */
+        materialSince: z.int().nullable(),
+        /** A choice of this definition or an earlier one was made while `gpc` was `opt-out`. */
+        optOutUntil: z.int().nullable(),
+        /** The last one that was made while `gpc` was `ask`. */
+        askUntil: z.int().nullable(),
+      }),
+    }),
+  ),
   /** The request carried Sec-GPC. */
   gpc: z.boolean(),
 });

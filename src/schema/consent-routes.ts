@@ -25,7 +25,7 @@ const WRITE = {
   cors: 'api',
   headers: {
     'idempotency-key': {
-      text: 'For 24 hours the same key with the same body is answered as before.',
+      text: 'For 24 hours the same key with the same body is answered as before. It belongs to the secret key, or to the principal of the session or browser.',
       schema: consent.idempotencyKeySchema,
     },
   },

@@ -42,7 +42,11 @@ export const consentWriteSchema = z.strictObject({
 });
 /** `overGpc` is a specific yes over the signal: it names the signal and one purpose (contract-2 section 13). */
 export const consentGrantSchema = consentWriteSchema
-  .extend({ overGpc: z.boolean().optional() })
+  .extend({
+    overGpc: z.boolean().optional(),
+    /** The `purpose.defined` entry in whose words the person was asked, by purpose; the default is the present one. */
+    definitions: z.record(purposeIdSchema, z.int().min(0)).optional(),
+  })
   .refine(
     ({ overGpc, gpc, purposes }) => overGpc !== true || (gpc === true && purposes.length === 1),
     'overGpc needs gpc: true and exactly one purpose',
@@ -92,7 +96,16 @@ export const purposeSchema = z.strictObject({
   gpc: gpcPolicySchema.default('opt-out'),
   ttlDays: z.int().min(1).max(36_500).default(180),
 });
-export const purposesRequestSchema = z.strictObject({ purposes: z.array(purposeSchema).min(1).max(100) });
+/** False: the change asks nobody again, for instance because it corrects a typing error. */
+const materialSchema = z.boolean();
+export const purposesRequestSchema = z.strictObject({
+  purposes: z
+    .array(purposeSchema.extend({ material: materialSchema.optional() }))
+    .min(1)
+    .max(100),
+  /** The default for each purpose of this call. */
+  material: materialSchema.default(true),
+});
 
 export const policyRequestSchema = z.strictObject({
   text: plainText(1, 30_000),
@@ -163,6 +176,8 @@ export const entryDetailSchema = z.object({
   source: z.string(),
   /** RFC 3339 in UTC, or null when it does not expire. */
   expiresAt: z.string().nullable(),
+  /** The entry that defined the purpose in the words of this choice; missing where gpd wrote them. */
+  definition: z.int().optional(),
   /** Only in a grant that overrules a GPC signal. */
   overGpc: z.literal(true).optional(),
   /** Only in a record of another system that was imported: when it was made, and what proves it. */

@@ -33,13 +33,37 @@ function schemaOf(schema: z.ZodType): Doc {
 
 const jsonContent = (schema: z.ZodType): Doc => ({ 'application/json': { schema: schemaOf(schema) } });
 
-function errorResponses(codes: readonly ErrorCode[]): Doc {
+/** Headers of answers that a client has to read, with their names in `components`. */
+const HEADERS = {
+  'X-Request-Id': {
+    description: 'Names this request in the log of gpd.',
+    schema: { type: 'string', pattern: '^req_[0-9A-Z]{26}$' },
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before the request is repeated.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+} as const;
+
+function headersOf(status: string, { path }: Route): Doc {
+  // A node that is not ready does not know for how long.
+  const isBusy = status === '429' || (status === '503' && path !== '/readyz');
+  const names = isBusy ? ['X-Request-Id', 'Retry-After'] : ['X-Request-Id'];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function errorResponses(route: Route): Doc {
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes) byStatus.set(ERRORS[code][0], [...(byStatus.get(ERRORS[code][0]) ?? []), code]);
+  for (const code of route.errors)
+    byStatus.set(ERRORS[code][0], [...(byStatus.get(ERRORS[code][0]) ?? []), code]);
   return Object.fromEntries(
     [...byStatus].map(([status, list]) => [
       String(status),
-      { description: list.join(', '), content: jsonContent(errorBodySchema) },
+      {
+        description: list.join(', '),
+        headers: headersOf(String(status), route),
+        content: jsonContent(errorBodySchema),
+      },
     ]),
   );
 }
@@ -73,7 +97,8 @@ function operation(operationId: string, route: Route): Doc {
   const parameters = parametersOf(route);
   const answers = Object.entries(route.responses).map(([status, { text, schema, type }]) => {
     const media = schema ? { schema: schemaOf(schema) } : {};
-    return [status, { description: text, content: { [type ?? 'application/json']: media } }];
+    const content = { [type ?? 'application/json']: media };
+    return [status, { description: text, headers: headersOf(status, route), content }];
   });
   return {
     operationId,
@@ -82,7 +107,7 @@ function operation(operationId: string, route: Route): Doc {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.request ? { requestBody: { required: true, content: jsonContent(route.request) } } : {}),
     ...securityOf(route),
-    responses: { ...errorResponses(route.errors), ...Object.fromEntries(answers) },
+    responses: { ...errorResponses(route), ...Object.fromEntries(answers) },
   };
 }
 
@@ -97,9 +122,11 @@ export function openApiDocument(version: string): Doc {
   return {
     openapi: '3.1.0',
     info: { title: 'gpd', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: '/', description: 'The gpd that serves this document.' }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     components: {
       schemas: namedSchemas(),
+      headers: HEADERS,
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer' },
         oidc: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },

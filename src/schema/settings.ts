@@ -131,7 +131,7 @@ export const SETTINGS = {
   data_dir: setting(
     text,
     './gpd-data',
-    'Where the database, the master key and backups lie. Under systemd the state directory is the default.',
+    'The directory of the master key, of SQLite’s database, and of the logs `erasures.log` and `checkpoints.log`. Under systemd the state directory is the default.',
   ),
   init_tenant: nullable(
     kidSchema,

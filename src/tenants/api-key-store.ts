@@ -3,7 +3,7 @@ import { writeAct } from '../audit/audit.ts';
 import type { ApiKey } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
-import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
+import { type Columns, fromColumns, requireNone, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 
 /**
@@ -28,7 +28,10 @@ async function revokeKey(tx: Knex.Transaction, id: string, by: Act): Promise<Api
   await bumpTenant(tx, kid);
   // This is read under the tenant's lock: someone else may have revoked the key first.
   const revoked = await tx('api_keys').where({ id }).whereNull('revoked_at').update({ revoked_at: by.at });
-  await tx('principal_sessions').where({ kid, key_id: id }).delete();
+  await requireNone(tx, tx('api_keys').where({ id }).whereNull('revoked_at'), `API key ${id} is not revoked`);
+  const sessions = tx('principal_sessions').where({ kid, key_id: id });
+  await sessions.clone().delete();
+  await requireNone(tx, sessions, `API key ${id} is not revoked, as its sessions remain`);
   if (revoked === 1) await writeAct(tx, kid, by, 'apikey.revoked', { id, scope });
   const after = await tx<ApiKeyRow>('api_keys').where({ id }).first();
   return after ? fromColumns<ApiKey>(after as ApiKeyRow) : null;

@@ -229,7 +229,7 @@ async function refuseMoved(database: Database): Promise<void> {
  */
 export async function openStore(
   config: Config,
-  options: Pick<DatabaseOptions, 'onUnknownCommit'> = {},
+  options: Pick<DatabaseOptions, 'onUnknownCommit' | 'onWrite'> = {},
 ): Promise<Store> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
   const database = await openData(config, options);

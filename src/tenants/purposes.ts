@@ -14,6 +14,65 @@ export interface Purpose {
   readonly ttlDays: number;
 }
 
+/**
+ * A purpose with the places in the tenant's log that its words come from. A choice carries the definition that it was made under, so
+ * that it counts for those words only (contract-2 section 22, ADR 0072).
+ */
+export interface DefinedPurpose extends Purpose {
+  /** The entry `purpose.defined` that has these words; null: no entry has them, gpd wrote them. */
+  readonly definition: number | null;
+  /** The first definition that a grant may carry, because earlier ones had other words; null: any. */
+  readonly materialSince: number | null;
+  /** The last entry before which the GPC policy was `opt-out`, and is not now; null: it never was. */
+  readonly optOutUntil: number | null;
+  /** The last entry before which it was `ask`, and is not now; null: it never was. */
+  readonly askUntil: number | null;
+}
+
+const WORDS = ['title', 'description', 'lawfulBasis', 'gpc'] as const;
+
+/**
+ * The purpose after the entry `seq` defined it.
+ * @param before undefined: the purpose is new, or was removed; then no earlier grant counts, and every earlier choice was under `opt-out`
+ * @param isMaterial false: the writer said that nobody has to be asked again
+ */
+export function definedBy(
+  seq: number,
+  purpose: Purpose,
+  before: DefinedPurpose | undefined,
+  isMaterial: boolean,
+): DefinedPurpose {
+  const isNew = !before || (isMaterial && WORDS.some((name) => before[name] !== purpose[name]));
+  return {
+    ...purpose,
+    definition: seq,
+    materialSince: isNew ? seq : before.materialSince,
+    optOutUntil: !before || before.gpc === 'opt-out' ? seq - 1 : before.optOutUntil,
+    askUntil: before?.gpc === 'ask' ? seq - 1 : (before?.askUntil ?? null),
+  };
+}
+
+/** Is `chosen`, the definition that a choice carries, at or before this entry? No definition comes before all entries. */
+const isUntil = (chosen: number | null, seq: number | null): boolean => seq !== null && (chosen ?? -1) <= seq;
+
+/** Were the words changed since the definition that a choice carries? */
+export function isOutdated(
+  { definition, materialSince }: Pick<DefinedPurpose, 'definition' | 'materialSince'>,
+  chosen: number | null,
+): boolean {
+  if (definition === null) return chosen !== null;
+  return materialSince !== null && isUntil(chosen, materialSince - 1);
+}
+
+/** The strictest GPC policy since the definition that a choice carries: a laxer one must not end an opt-out. */
+export function strictestGpc(
+  { gpc, optOutUntil, askUntil }: DefinedPurpose,
+  chosen: number | null,
+): GpcPolicy {
+  if (gpc === 'opt-out' || isUntil(chosen, optOutUntil)) return 'opt-out';
+  return gpc === 'ask' || isUntil(chosen, askUntil) ? 'ask' : 'ignore';
+}
+
 export const DEVICE_IDENTIFICATION = 'device-identification';
 export const DEVICE_ATTESTATION = 'device-attestation';
 export const DEFAULT_TTL_DAYS = 180;
@@ -34,8 +93,12 @@ export function createFirstPurpose(): Purpose {
  * Every tenant has this purpose. A tenant that asks people
  * for it can define it in its log with a text for them.
  */
-export const attestationPurpose: Purpose = {
+export const attestationPurpose: DefinedPurpose = {
   ...createFirstPurpose(),
+  definition: null,
+  materialSince: null,
+  optOutUntil: null,
+  askUntil: null,
   id: DEVICE_ATTESTATION,
   title: 'Passkey for this device',
   description: 'Keeps a passkey that this device makes, to tell it apart from devices that look the same.',

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { operatorActor, writeAct } from '../audit/audit.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
-import { type Columns, cellOf, fromColumns, toColumns } from '../db/sql.ts';
+import { type Columns, cellOf, fromColumns, requireNone, toColumns } from '../db/sql.ts';
 import {
   createGenerationFactory,
   type Generation,
@@ -69,6 +69,23 @@ export async function listSealKeys(db: Knex, kid: string): Promise<readonly Gene
   return rows.map((row: SealKeyRow) => fromColumns<Generation>(row));
 }
 
+/** Reads the generations back: a destroyed key that stays decrypts what nobody may decrypt any more. @throws {WriteUndone} */
+async function requireStates(
+  tx: Knex.Transaction,
+  kid: string,
+  changed: readonly Generation[],
+): Promise<void> {
+  for (const { generation, state, wrappedPrivate } of changed) {
+    const others = tx('seal_keys')
+      .where({ kid, generation })
+      .where((row) => {
+        void row.whereNot({ state });
+        if (wrappedPrivate === null) void row.orWhereNotNull('wrapped_private');
+      });
+    await requireNone(tx, others, `generation ${generation} of ${kid} is not ${state}`);
+  }
+}
+
 /**
  * Calls the pure plan with the generations of a tenant and writes its changes with
  * their audit rows, in one transaction that excludes other writers of the tenant.
@@ -86,6 +103,7 @@ export function changeSealKeys(
     const planned = plan(await listSealKeys(tx, kid));
     if (!planned.ok || planned.changed.length === 0) return planned;
     await tx('seal_keys').insert(planned.changed.map(toColumns)).onConflict(['kid', 'generation']).merge();
+    await requireStates(tx, kid, planned.changed);
     const auditedActs = { published: 'key.rotated', destroyed: 'key.destroyed' } as const;
     for (const { state, generation } of planned.changed) {
       if (state === 'published' || state === 'destroyed')

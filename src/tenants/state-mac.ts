@@ -1,6 +1,6 @@
 import { equalBytes, hmacSha256Text } from '../lib/crypto.ts';
 import type { ConsentChoice, Given } from '../schema/consent.ts';
-import type { ConsentPolicy, Purpose } from './purposes.ts';
+import type { ConsentPolicy, DefinedPurpose } from './purposes.ts';
 
 /**
  * Rows from which a consent check is answered have a MAC under the tenant's key, so that a writer
@@ -25,6 +25,8 @@ export interface StateRow {
   readonly given: Given | null;
   /** The number of the last `consent.doubted` entry about this grant. */
   readonly doubtSeq: number | null;
+  /** The entry that defined the purpose in the words of this choice; null: no entry did. */
+  readonly definition: number | null;
 }
 
 export interface PrincipalRow {
@@ -35,7 +37,7 @@ export interface PrincipalRow {
 }
 
 interface Terms {
-  readonly purposes: readonly Purpose[];
+  readonly purposes: readonly DefinedPurpose[];
   readonly policies: readonly ConsentPolicy[];
 }
 
@@ -48,10 +50,10 @@ export function createStateMac(kid: string, key: Uint8Array) {
     ofState: (
       principal: string,
       purpose: string,
-      { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given: givenBy, doubtSeq }: StateRow,
+      { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given: givenBy, ...rest }: StateRow,
     ) =>
       computeMac(
-        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}\n${overGpc}\n${givenBy}\n${doubtSeq}`,
+        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}\n${overGpc}\n${givenBy}\n${rest.doubtSeq}\n${rest.definition}`,
       ),
     ofPrincipal: (principal: string, { gpc, except, erasedAt }: PrincipalRow) =>
       computeMac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
@@ -63,7 +65,10 @@ export function createStateMac(kid: string, key: Uint8Array) {
     ofTerms({ purposes, policies }: Terms) {
       const sorted = [...purposes].sort((a, b) => (a.id < b.id ? -1 : 1));
       const rows = [
-        sorted.map((one) => [one.id, one.title, one.description, one.lawfulBasis, one.gpc, one.ttlDays]),
+        sorted.map((one) => [
+          ...[one.id, one.title, one.description, one.lawfulBasis, one.gpc, one.ttlDays],
+          ...[one.definition, one.materialSince, one.optOutUntil, one.askUntil],
+        ]),
         [...policies]
           .sort((a, b) => a.version - b.version)
           .map(({ version, sha256, material, publishedAt }) => [version, sha256, material, publishedAt]),

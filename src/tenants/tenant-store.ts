@@ -8,7 +8,7 @@ import type { Act } from '../lib/act.ts';
 import { tryOr } from '../lib/errors.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import type { ConsentPolicy, Purpose } from './purposes.ts';
+import type { ConsentPolicy, DefinedPurpose, Purpose } from './purposes.ts';
 import {
   redactForAudit,
   TENANT_SETTING_NAMES,
@@ -31,18 +31,32 @@ interface TenantRow {
   readonly settings: string;
 }
 
-export type PurposeRow = Columns<Purpose & { readonly kid: string }>;
+export type PurposeRow = Columns<DefinedPurpose & { readonly kid: string }>;
 
 export function rowToTenant(row: TenantRow): StoredTenant {
   const settings = tenantSettingsSchema.parse(JSON.parse(row.settings));
   return { kid: row.kid, createdAt: row.created_at, settings };
 }
 
-export function rowToPurpose({ kid: _kid, ...row }: PurposeRow): Purpose {
-  return fromColumns<Purpose>(row);
+/** PostgreSQL answers places in the log as it answers all large numbers, as text. */
+const placeOf = (cell: unknown): number | null => (cell == null ? null : Number(cell));
+
+export function rowToPurpose({ kid: _kid, ...row }: PurposeRow): DefinedPurpose {
+  return {
+    ...fromColumns<DefinedPurpose>(row),
+    definition: placeOf(row.definition),
+    materialSince: placeOf(row.material_since),
+    optOutUntil: placeOf(row.opt_out_until),
+    askUntil: placeOf(row.ask_until),
+  };
 }
 
-export function purposeToRow(kid: string, purpose: Purpose): PurposeRow {
+/** The purpose as people and API clients read it, without its places in the log. */
+export function toPurpose({ id, title, description, lawfulBasis, gpc, ttlDays }: Purpose): Purpose {
+  return { id, title, description, lawfulBasis, gpc, ttlDays };
+}
+
+export function purposeToRow(kid: string, purpose: DefinedPurpose): PurposeRow {
   return toColumns({ kid, ...purpose });
 }
 
@@ -154,7 +168,7 @@ export function createTenantStore(database: Database) {
       }),
     async purposes(kid: string): Promise<readonly Purpose[]> {
       const rows = await read<PurposeRow>('purposes').where({ kid }).orderBy('id');
-      return rows.map(rowToPurpose);
+      return rows.map((row) => toPurpose(rowToPurpose(row)));
     },
   };
 }

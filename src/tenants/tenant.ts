@@ -21,7 +21,7 @@ import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { createOpener, createSymmetricOpener, type Opener } from '../seal/open.ts';
 import type { OnOpened } from './key-use.ts';
-import { attestationPurpose, type ConsentPolicy, type Purpose } from './purposes.ts';
+import { attestationPurpose, type ConsentPolicy, type DefinedPurpose } from './purposes.ts';
 import type { TenantSettings } from './settings.ts';
 import { createStateMac, isMacValid, type StateMac } from './state-mac.ts';
 import type { TenantPolicies, Webhook } from './tenant-store.ts';
@@ -33,8 +33,8 @@ import type { TenantPolicies, Webhook } from './tenant-store.ts';
 
 /** The rules of consent that the tenant has defined. */
 export interface ConsentRules {
-  /** The GPC policy of a purpose; undefined for an unknown purpose. */
-  readonly gpcOf: (purpose: string) => GpcPolicy | undefined;
+  /** Undefined for an unknown purpose. */
+  readonly termsOf: (purpose: string) => DefinedPurpose | undefined;
   /** The version of the last policy; 0 if none was published. */
   readonly currentVersion: number;
   /** The version of the last policy with a material change. */
@@ -60,7 +60,7 @@ export interface TenantSnapshot {
   /** Wrapped secrets by their purpose. */
   readonly secrets: ReadonlyMap<string, string>;
   readonly keys: readonly Generation[];
-  readonly purposes: readonly Purpose[];
+  readonly purposes: readonly DefinedPurpose[];
   readonly consentPolicies: readonly ConsentPolicy[];
   /** The MAC over the purposes and policies. */
   readonly termsMac: string | null;
@@ -117,9 +117,9 @@ export interface Tenant {
   /** True if consent must be proven by the tenant's ledger (contract 3.3). */
   readonly needsProof: boolean;
 
-  readonly purposes: readonly Purpose[];
+  readonly purposes: readonly DefinedPurpose[];
   readonly policies: readonly ConsentPolicy[];
-  readonly termsOf: (purpose: string) => Purpose | undefined;
+  readonly termsOf: (purpose: string) => DefinedPurpose | undefined;
   /** The effect of a GPC signal on a purpose; an unknown purpose is `opt-out`. */
   readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly rules: ConsentRules;
@@ -233,7 +233,7 @@ function createTermsPart(
   const terms = new Map([attestationPurpose, ...purposes].map((purpose) => [purpose.id, purpose]));
   const newestVersion = (policies: readonly ConsentPolicy[]): number =>
     Math.max(0, ...policies.map(({ version }) => version));
-  const termsOf = (purpose: string): Purpose | undefined => terms.get(purpose);
+  const termsOf = (purpose: string): DefinedPurpose | undefined => terms.get(purpose);
   const areTermsAuthentic = isMacValid(termsMac, stateMac.ofTerms({ purposes, policies: consentPolicies }));
   return {
     purposes,
@@ -242,7 +242,7 @@ function createTermsPart(
     // If the MAC does not match, every purpose respects the GPC signal.
     gpcPolicy: (purpose: string): GpcPolicy => (areTermsAuthentic && terms.get(purpose)?.gpc) || 'opt-out',
     rules: {
-      gpcOf: (purpose: string) => terms.get(purpose)?.gpc,
+      termsOf,
       currentVersion: newestVersion(consentPolicies),
       materialVersion: newestVersion(consentPolicies.filter(({ material }) => material)),
       deniesDoubted: settings['consent.byAutomation'] === 'deny',

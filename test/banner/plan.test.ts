@@ -56,6 +56,11 @@ describe('what is written', () => {
     ['and not given twice', { news: over }, { news: true }, [], true],
   ])('%s', (_what, choices, wants, writes, gpc = undefined) => {
     const planned = planWrites(terms(choices, gpc), new Map(Object.entries(wants)), key);
+    // A grant names what was shown; a refusal is one in whatever words.
+    for (const { action, purposes, definitions } of planned)
+      expect(definitions).toEqual(
+        action === 'grant' ? Object.fromEntries(purposes.map((id) => [id, 1])) : undefined,
+      );
     const lines = planned.map(
       ({ action, purposes, overGpc }) => `${action} ${purposes.join()}${overGpc ? ' over' : ''}`,
     );
@@ -79,7 +84,7 @@ describe('what is remembered', () => {
 
   it('a grant, as long as its purpose says, with its entry', () => {
     const { choices } = remember(createRecord(), write, createTerms(), entries);
-    const grant = { choice: 'granted', version: 3, at: NOW };
+    const grant = { choice: 'granted', version: 3, definition: 1, at: NOW };
     const [first, second] = entries.map(({ seq, hash }) => ({ seq, hash }));
     expect(choices).toEqual({
       [AGENT]: { ...grant, until: NOW + 180 * DAY, proof: first },
@@ -135,7 +140,14 @@ describe('a withdrawal by the record alone', () => {
     const done = takeBack(record, ['analytics'], options);
     expect(done?.record.choices).toEqual({
       ...record.choices,
-      analytics: { choice: 'withdrawn', version: 2, at: NOW, until: NOW + 6 * DAY, proof: null },
+      analytics: {
+        choice: 'withdrawn',
+        version: 2,
+        definition: 1,
+        at: NOW,
+        until: NOW + 6 * DAY,
+        proof: null,
+      },
     });
   });
 

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { createReceipt } from '../../src/banner/receipt.ts';
 import { askable, askedPurposes, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
 import { decideConsent } from '../../src/consent/decide.ts';
+import { createFirstPurpose, definedBy } from '../../src/tenants/purposes.ts';
 import { NOW } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 import {
   AGENT,
   analytics,
@@ -59,10 +61,22 @@ describe('a purpose', () => {
         for (const until of [NOW, NOW + 1])
           for (const version of [1, 2, 3]) {
             const answer = { choice, policyVersion: version, expiresAt: until, overGpc };
-            const event = { ...answer, seq: 7, hash: 'a', given: null, doubtSeq: null };
+            const event = {
+              ...answer,
+              at: NOW,
+              seq: 7,
+              hash: 'a',
+              given: null,
+              doubtSeq: null,
+              definition: 1,
+            };
             const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
             const rules = {
-              gpcOf: () => policy,
+              termsOf: () => ({
+                ...definedBy(1, createFirstPurpose(), undefined, true),
+                gpc: policy,
+                optOutUntil: null,
+              }),
               currentVersion: 3,
               materialVersion: 2,
               deniesDoubted: false,
@@ -73,6 +87,40 @@ describe('a purpose', () => {
               ledger.allowed,
             );
           }
+  });
+
+  it('in other words is asked again, and no laxer policy ends an opt-out, as the ledger decides', () => {
+    const places = fc.option(fc.integer({ min: 0, max: 6 }));
+    fc.assert(
+      fc.property(
+        fc.record({ seq: places, materialSince: places, optOutUntil: places, askUntil: places }),
+        fc.record({ gpc: fc.boolean(), overGpc: fc.boolean(), chosen: places }),
+        fc.constantFrom('opt-out' as const, 'ask' as const, 'ignore' as const),
+        (definition, { gpc, overGpc, chosen }, policy) => {
+          const words = { ...createFirstPurpose(), gpc: policy };
+          const rules = {
+            termsOf: () => ({ ...words, ...definition, definition: definition.seq }),
+            ...{ currentVersion: 3, materialVersion: 2, deniesDoubted: false },
+          };
+          const about = { policyVersion: 3, expiresAt: NOW + 1, overGpc, given: null, doubtSeq: null };
+          const event = {
+            ...about,
+            choice: 'granted',
+            at: NOW,
+            seq: 7,
+            hash: 'a',
+            definition: chosen,
+          } as const;
+          const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
+          const { reason } = decideConsent(AGENT, state, rules, NOW);
+          const stored = { definition: chosen, ...(overGpc && { overGpc }) };
+          const here = status(stored, gpc, createPurpose({ gpc: policy, definition }));
+          // Under the signal the banner asks nothing that the signal answers.
+          if (here !== 'gpc-opt-out' || reason === 'granted') expect(here).toBe(reason);
+          else expect(gpc).toBe(true);
+        },
+      ),
+    );
   });
 
   it('may be asked for over the signal once in a year, and never where the policy is another', () => {
@@ -104,6 +152,8 @@ describe('what is asked', () => {
       'policy',
       1,
     ],
+    // The policy is the same: the purpose is a new one.
+    ['in other words', { [AGENT]: createChoice({ definition: 0 }), analytics: createChoice() }, 'purpose', 1],
     ['after an expiry', { [AGENT]: createChoice({ until: NOW }), analytics: createChoice() }, 'expired', 1],
     ['nothing', { [AGENT]: createChoice({ choice: 'denied' }), analytics: createChoice() }, 'purpose', 0],
   ] as const)('%s', (_when, choices, reason, count) => {

@@ -7,7 +7,16 @@ export const DAY = 86_400_000;
 export const AGENT = 'device-identification';
 
 export function createPurpose(over: Partial<Purpose> = {}): Purpose {
-  return { id: AGENT, title: 'Device', description: 'Why.', gpc: 'opt-out', ttlDays: 180, ...over };
+  const definition = { seq: 1, materialSince: 1, optOutUntil: null, askUntil: null };
+  return {
+    id: AGENT,
+    title: 'Device',
+    description: 'Why.',
+    gpc: 'opt-out',
+    ttlDays: 180,
+    definition,
+    ...over,
+  };
 }
 
 export const analytics = createPurpose({ id: 'analytics', gpc: 'ignore', ttlDays: 30 });
@@ -26,7 +35,7 @@ export function createConfig(over: Partial<Config> = {}): Config {
 
 export function createChoice(over: Partial<Choice> = {}): Choice {
   const proof = { seq: 7, hash: 'a'.repeat(64) };
-  return { choice: 'granted', version: 3, at: NOW - DAY, until: NOW + DAY, proof, ...over };
+  return { choice: 'granted', version: 3, definition: 1, at: NOW - DAY, until: NOW + DAY, proof, ...over };
 }
 
 export function createRecord(

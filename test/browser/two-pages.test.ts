@@ -17,6 +17,8 @@ interface Person {
   read(expression: string, more?: { readonly userGesture?: boolean }): Promise<unknown>;
   /** Until the expression is true: pages come and go meanwhile. */
   until(expression: string): Promise<void>;
+  /** Opens another window, which takes the focus, as undocked developer tools do. */
+  openWindow(): Promise<void>;
   leave(): Promise<void>;
 }
 
@@ -68,6 +70,10 @@ async function startPerson(display: Display, flags: readonly string[] = []): Pro
       const button = { button: 'left', clickCount: 1, force: 0.5 };
       await mouse('mousePressed', ...at, { ...button, buttons: 1 });
       await mouse('mouseReleased', ...at, button);
+    },
+    async openWindow() {
+      await page('Target.createTarget', { url: 'about:blank', newWindow: true });
+      await until('!document.hasFocus()');
     },
     async leave() {
       for (const undo of undos.reverse()) await undo();
@@ -177,6 +183,16 @@ describeWithTool('browser/two-pages', missingPrograms(['xvfb', 'chromium']), () 
     if (byScript) await person.read('1', { userGesture: true });
     await person.press(HEADING);
     expect((await judged('update()')).rules).toEqual(rules);
+  });
+
+  // A driver's pointer gives the page the focus, so here nothing moves.
+  it('such a script while another window has the focus, as developer tools have it: nothing', async () => {
+    person = await startPerson(display);
+    await comeByAddress();
+    await judged(IDENTIFY);
+    await person.openWindow();
+    await person.read('1', { userGesture: true });
+    expect((await judged('update()')).rules).toEqual([]);
   });
 
   it('such a script without any event of a pointer: told by update', async () => {

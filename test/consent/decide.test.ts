@@ -6,14 +6,19 @@ import {
   type PrincipalState,
   type Reason,
 } from '../../src/consent/decide.ts';
+import type { GpcPolicy } from '../../src/schema/gpc.ts';
+import { createFirstPurpose } from '../../src/tenants/purposes.ts';
 import type { ConsentRules } from '../../src/tenants/tenant.ts';
 import { NOW } from '../support/make.ts';
 
 const HEAD = { seq: 99, hash: 'ff'.repeat(32) };
 const OWN_PROOF = { seq: 7, hash: '07'.repeat(32) };
 
+const GPC: Readonly<Record<string, GpcPolicy>> = { ads: 'opt-out', orders: 'ignore', news: 'ask' };
+const places = { definition: 3, materialSince: 3, optOutUntil: 2, askUntil: 2 };
+
 const rules: ConsentRules = {
-  gpcOf: (purpose) => (({ ads: 'opt-out', orders: 'ignore', news: 'ask' }) as const)[purpose],
+  termsOf: (id) => GPC[id] && { ...createFirstPurpose(), id, gpc: GPC[id], ...places },
   currentVersion: 5,
   materialVersion: 3,
   deniesDoubted: true,
@@ -27,6 +32,8 @@ const createEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
   overGpc: false,
   given: null,
   doubtSeq: null,
+  at: NOW,
+  definition: 3,
   ...over,
 });
 

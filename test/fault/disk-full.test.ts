@@ -99,6 +99,13 @@ async function liveOnAFullDisk(book: Book): Promise<Person[]> {
   // One alone may still find a place in the log.
   while (book.refusals.length < 1000 && (await visit(house, book)) !== null) disk.fill();
   expect(refusalsOf(book)).toEqual({});
+  const ready = await fetch(`${gpd.url}/readyz`);
+  expect({ code: ready.status, body: await ready.json() }).toMatchObject({
+    code: 200,
+    body: { status: 'ready', degraded: ['writes'] },
+  });
+  const lines = gpd.logs().match(/"event":"disk-full".*"requestId":"req_\w+"/g) ?? [];
+  expect(lines).toHaveLength(1);
   const [principalId = ''] = [...book.choices.keys()];
   const check = await house.post('/v1/consent/can-process', { principalId, purpose: PURPOSE });
   expect(check.status).toBe(200);
@@ -180,6 +187,7 @@ function suite(): void {
       }
       disk.free();
       expect(await visit(house, newBook())).not.toBeNull();
+      expect(await (await fetch(`${gpd.url}/readyz`)).json()).toMatchObject({ degraded: [] });
       for (const { requestId, visitorId } of waiting) {
         const reply = await house.post('/privacy/erase', {}, house.subject(visitorId));
         expect({ status: reply.status, text: reply.text }).toMatchObject({ status: 200 });

@@ -40,6 +40,7 @@ function createApi() {
       withdrawal: watchLimiter(perMinute(WITHDRAWALS), () => now),
       newcomer: perMinute(1),
     },
+    knowsOrigin: () => false,
   };
   return {
     looked,

@@ -28,6 +28,8 @@ const GRANT = {
   overGpc: false,
   given: null,
   doubtSeq: null,
+  at: NOW,
+  definition: null,
 } as const;
 const UNSEEN: KnownDevice = {
   seen: false,

@@ -48,7 +48,8 @@ grep -F 'gpd init --tenant KID' /run/refused
 
 say init
 cd /root
-gpd init --tenant shop --origin https://shop.example --controller 'Shop Ltd, Dublin' --contact privacy@shop.example
+gpd init --tenant shop --origin https://shop.example --controller 'Shop Ltd, Dublin' --contact privacy@shop.example >/run/init
+grep -F 'Next: systemctl enable --now gpd' /run/init
 test "$(stat -c %U:%a /var/lib/gpd/gpd.db)" = gpd:600
 test "$(stat -c %U:%a /var/lib/gpd/master.key)" = gpd:600
 sed -i "1a port = $PORT" /etc/gpd/gpd.toml

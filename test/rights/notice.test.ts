@@ -2,17 +2,19 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../src/ingest/verdict/classify.ts';
 import { fillNotices, type NoticeTenant, type NoticeTexts } from '../../src/rights/notice.ts';
-import { createFirstPurpose } from '../../src/tenants/purposes.ts';
+import { createFirstPurpose, definedBy } from '../../src/tenants/purposes.ts';
 import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const texts = JSON.parse(read('views/notice.en.json')) as NoticeTexts;
 
+const firstPurpose = definedBy(1, createFirstPurpose(), undefined, true);
+
 function fill(settings: object = {}, over: Partial<NoticeTenant> = {}): string {
   const tenant: NoticeTenant = {
     kid: 'shop',
     settings: tenantSettingsSchema.parse(settings),
-    purposes: [createFirstPurpose()],
+    purposes: [firstPurpose],
     ...over,
   };
   return fillNotices(texts, tenant, DEFAULT_POLICY, 'https://id.shop.example')
@@ -70,8 +72,7 @@ describe('the notices', () => {
   });
 
   it('say what the signal does, how consent is proven and what is counted', () => {
-    const under = (gpc: 'opt-out' | 'ask' | 'ignore') =>
-      fill({}, { purposes: [{ ...createFirstPurpose(), gpc }] });
+    const under = (gpc: 'opt-out' | 'ask' | 'ignore') => fill({}, { purposes: [{ ...firstPurpose, gpc }] });
     expect(under('opt-out')).toContain('Global Privacy Control counts as a refusal.');
     expect(under('ask')).toContain('counts as a refusal, unless you agree to this purpose alone');
     expect(under('ignore')).not.toContain('Global Privacy Control');

@@ -60,6 +60,24 @@ describe('the OpenAPI document', () => {
     for (const schema of strings) expect(schema).toHaveProperty('pattern');
   });
 
+  it('names the server, and the headers that a client has to read', () => {
+    expect(openApiDocument('0.0.0')).toMatchObject({
+      servers: [{ url: '/' }],
+      components: { headers: { 'X-Request-Id': {}, 'Retry-After': {} } },
+    });
+    const answers = operations.flatMap(({ what: route, operation }) =>
+      Object.entries(operation['responses'] ?? {}).map(([status, { headers }]) => ({
+        answer: `${route} ${status}`,
+        names: Object.keys(headers ?? {}),
+      })),
+    );
+    expect(answers.filter(({ names }) => !names.includes('X-Request-Id'))).toEqual([]);
+    const isBusy = (answer: string) => / (?:429|503)$/.test(answer) && answer !== 'get /readyz 503';
+    expect(answers.filter(({ names }) => names.includes('Retry-After'))).toEqual(
+      answers.filter(({ answer }) => isBusy(answer)),
+    );
+  });
+
   it('has no JSON answer without a schema but its own', () => {
     const open = operations.flatMap(({ what: route, operation }) =>
       Object.entries(operation['responses'] ?? {})

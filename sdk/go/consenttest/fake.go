@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
-	"strconv"
 	"sync"
 
 	consent "gpd.dev/consent-go"
@@ -29,21 +27,11 @@ type Fake struct {
 	mutex         sync.Mutex
 	onUnavailable consent.OnUnavailable
 	calls         []Call
-	events        []event
+	log           fakeLog
 	verdicts      map[string]consent.Verdict
 	outcomes      map[string]consent.ReportedOutcome
 	isUnavailable bool
 	isClosed      bool
-}
-
-type event struct {
-	principalID   string
-	purpose       string
-	choice        string
-	policyVersion int64
-	gpc           bool
-	overGPC       bool
-	ref           consent.ProofRef
 }
 
 var _ consent.Consent = (*Fake)(nil)
@@ -58,7 +46,7 @@ func New() *Fake { return NewWith(consent.DenyUnavailable) }
 
 // NewWith sets the result of a check that cannot be decided.
 func NewWith(onUnavailable consent.OnUnavailable) *Fake {
-	fake := &Fake{onUnavailable: onUnavailable, verdicts: map[string]consent.Verdict{}}
+	fake := &Fake{onUnavailable: onUnavailable, log: newFakeLog(), verdicts: map[string]consent.Verdict{}}
 	fake.outcomes = map[string]consent.ReportedOutcome{}
 	fake.Sessions = &Sessions{fake}
 	return fake
@@ -76,6 +64,13 @@ func (f *Fake) SetUnavailable(unavailable bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.isUnavailable = unavailable
+}
+
+// SetGPCPolicy sets the effect of Global Privacy Control on a purpose; GPCOptOut if it was not set.
+func (f *Fake) SetGPCPolicy(purpose string, policy GPCPolicy) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.log.policies[purpose] = policy
 }
 
 // SetDecision sets the verdict that Decision returns for this request.
@@ -124,32 +119,9 @@ func (f *Fake) reach(ctx context.Context, method, hint string, args ...any) erro
 	return nil
 }
 
-func (f *Fake) last(principalID, purpose string) *event {
-	for i := len(f.events) - 1; i >= 0; i-- {
-		if one := &f.events[i]; one.principalID == principalID && one.purpose == purpose {
-			return one
-		}
-	}
-	return nil
-}
-
-func (f *Fake) judge(principalID, purpose string) consent.Decision {
-	var policyVersion int64
-	decision := consent.Decision{Reason: "never-asked", PolicyVersion: &policyVersion, Given: "unknown"}
-	ref := genesis
-	if len(f.events) > 0 {
-		ref = f.events[len(f.events)-1].ref
-	}
-	if last := f.last(principalID, purpose); last != nil {
-		ref, policyVersion, decision.Reason = last.ref, last.policyVersion, last.choice
-	}
-	decision.Allowed, decision.Proof = decision.Reason == "granted", &ref
-	return decision
-}
-
 func (f *Fake) decide(method string, check consent.Check) (consent.Decision, error) {
 	if !f.isUnavailable {
-		return f.judge(check.PrincipalID, check.Purpose), nil
+		return f.log.decide(check.PrincipalID, check.Purpose), nil
 	}
 	err := failure(method, consent.KindNetwork)
 	if f.onUnavailable == consent.RaiseUnavailable {
@@ -167,59 +139,15 @@ func (f *Fake) check(ctx context.Context, method string, check consent.Check) (c
 	return f.decide(method, check)
 }
 
-func (f *Fake) write(ctx context.Context, method, choice string, write consent.Write) (consent.WriteResult, error) {
+func (f *Fake) write(ctx context.Context, method string, write consent.Write) (consent.WriteResult, error) {
 	hint := rules.Write(write.PrincipalID, write.Purposes, write.IdempotencyKey)
 	if err := f.reach(ctx, method, hint, write); err != nil {
 		return consent.WriteResult{}, err
 	}
 	defer f.mutex.Unlock()
-	result := consent.WriteResult{}
-	for _, purpose := range write.Purposes {
-		seq := int64(len(f.events) + 1)
-		digest := sha256.Sum256([]byte(fmt.Sprint("fake entry ", seq)))
-		one := event{principalID: write.PrincipalID, purpose: purpose, choice: choice}
-		one.ref = consent.ProofRef{Seq: seq, Hash: hex.EncodeToString(digest[:])}
-		if write.PolicyVersion != nil {
-			one.policyVersion = *write.PolicyVersion
-		}
-		one.gpc = write.GPC != nil && *write.GPC
-		one.overGPC = write.OverGPC
-		f.events = append(f.events, one)
-		result.Entries = append(result.Entries, consent.WrittenEntry{Purpose: purpose, ProofRef: one.ref})
-		result.ProofRef = one.ref
-	}
-	return result, nil
-}
-
-// historyOf returns the events before the cursor, newest first.
-func (f *Fake) historyOf(principalID string, page consent.Page) consent.History {
-	limit, before := page.Limit, int64(len(f.events)+1)
-	if limit == 0 {
-		limit = 50
-	}
-	if page.Cursor != "" {
-		before, _ = strconv.ParseInt(page.Cursor, 10, 64)
-	}
-	history := consent.History{PrincipalID: principalID, Events: []consent.Event{}}
-	for i := len(f.events) - 1; i >= 0; i-- {
-		one := f.events[i]
-		if one.principalID != principalID || one.ref.Seq >= before {
-			continue
-		}
-		if len(history.Events) == limit {
-			cursor := strconv.FormatInt(history.Events[limit-1].Seq, 10)
-			history.NextCursor = &cursor
-			break
-		}
-		version := one.policyVersion
-		history.Events = append(history.Events, consent.Event{
-			Seq: one.ref.Seq, Type: "consent." + one.choice, Purpose: one.purpose, Time: at,
-			PolicyVersion: &version, GPC: one.gpc, Source: "backend", OverGPC: one.overGPC,
-		})
-	}
-	return history
+	return f.log.write(method, write)
 }
 
 func notFound(method, code string) error {
-	return &consent.Error{Method: method, Kind: consent.KindNotFound, Code: code, Status: http.StatusNotFound}
+	return refusal(method, consent.KindNotFound, code, http.StatusNotFound)
 }

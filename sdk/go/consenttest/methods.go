@@ -43,15 +43,15 @@ func batchHint(checks []consent.Check) string {
 }
 
 func (f *Fake) Grant(ctx context.Context, write consent.Write) (consent.WriteResult, error) {
-	return f.write(ctx, "Grant", "granted", write)
+	return f.write(ctx, "Grant", write)
 }
 
 func (f *Fake) Deny(ctx context.Context, write consent.Write) (consent.WriteResult, error) {
-	return f.write(ctx, "Deny", "denied", write)
+	return f.write(ctx, "Deny", write)
 }
 
 func (f *Fake) Withdraw(ctx context.Context, write consent.Write) (consent.WriteResult, error) {
-	return f.write(ctx, "Withdraw", "withdrawn", write)
+	return f.write(ctx, "Withdraw", write)
 }
 
 func (f *Fake) State(ctx context.Context, principalID string) (consent.State, error) {
@@ -59,20 +59,7 @@ func (f *Fake) State(ctx context.Context, principalID string) (consent.State, er
 		return consent.State{}, err
 	}
 	defer f.mutex.Unlock()
-	state := consent.State{PrincipalID: principalID, Purposes: []consent.PurposeState{}}
-	seenPurposes := map[string]bool{}
-	for _, one := range f.events {
-		if one.principalID != principalID || seenPurposes[one.purpose] {
-			continue
-		}
-		seenPurposes[one.purpose] = true
-		choice, time := f.last(principalID, one.purpose).choice, at
-		decision := f.judge(principalID, one.purpose)
-		state.Purposes = append(state.Purposes, consent.PurposeState{
-			Purpose: one.purpose, Choice: &choice, At: &time, Decision: decision,
-		})
-	}
-	return state, nil
+	return f.log.state(principalID), nil
 }
 
 func (f *Fake) History(ctx context.Context, principalID string, page consent.Page) (consent.History, error) {
@@ -80,7 +67,7 @@ func (f *Fake) History(ctx context.Context, principalID string, page consent.Pag
 		return consent.History{}, err
 	}
 	defer f.mutex.Unlock()
-	return f.historyOf(principalID, page), nil
+	return f.log.history(principalID, page), nil
 }
 
 // Sessions creates tokens of a fake.
@@ -144,8 +131,7 @@ func (f *Fake) ReportOutcome(ctx context.Context, requestID string, report conse
 		f.outcomes[requestID] = stored
 	}
 	if stored.Outcome != report.Outcome || (report.At != "" && stored.At != report.At) {
-		const code, status = "idempotency-conflict", http.StatusConflict
-		return consent.ReportedOutcome{}, &consent.Error{Method: name, Kind: consent.KindConflict, Code: code, Status: status}
+		return consent.ReportedOutcome{}, refusal(name, consent.KindConflict, "idempotency-conflict", http.StatusConflict)
 	}
 	return stored, nil
 }

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import * as args from './check-args.ts';
 import { ConsentError } from './errors.ts';
-import { type Choice, type Event, GENESIS, historyOf, TIME } from './fake-log.ts';
+import { FakeLog, type GpcPolicy, TIME, type WriteMethod } from './fake-log.ts';
 import * as shapes from './shapes.ts';
 import type {
   Check,
@@ -17,9 +16,12 @@ import type {
   ReportedOutcome,
   Session,
   Verdict,
+  WriteOptions,
   WriteResult,
 } from './types.ts';
 import { VERSION } from './version.ts';
+
+export type { GpcPolicy } from './fake-log.ts';
 
 export interface FakeCall {
   readonly method: string;
@@ -31,7 +33,7 @@ export class FakeConsent implements Consent {
   /** All calls, in order. */
   readonly calls: FakeCall[] = [];
   readonly #onUnavailable: 'deny' | 'error';
-  readonly #events: Event[] = [];
+  readonly #log = new FakeLog();
   readonly #verdicts = new Map<string, Verdict>();
   readonly #outcomes = new Map<string, ReportedOutcome>();
   #unavailable = false;
@@ -44,6 +46,11 @@ export class FakeConsent implements Consent {
   /** Makes all further calls fail as if the server were down, or work again. */
   setUnavailable(unavailable: boolean): void {
     this.#unavailable = unavailable;
+  }
+
+  /** Sets the effect of Global Privacy Control on a purpose; `opt-out` if it was not set. */
+  setGpcPolicy(purpose: string, policy: GpcPolicy): void {
+    this.#log.setGpcPolicy(purpose, policy);
   }
 
   /** Sets the verdict that `decision` returns for this request. */
@@ -81,29 +88,22 @@ export class FakeConsent implements Consent {
     return checks.map((check) => this.#decide('canProcessMany', check));
   }
 
-  async grant(write: ConsentGrant): Promise<WriteResult> {
-    return this.#write('grant', 'granted', write);
+  async grant(write: ConsentGrant, options?: WriteOptions): Promise<WriteResult> {
+    return this.#write('grant', write, options);
   }
 
-  async deny(write: ConsentWrite): Promise<WriteResult> {
-    return this.#write('deny', 'denied', write);
+  async deny(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
+    return this.#write('deny', write, options);
   }
 
-  async withdraw(write: ConsentWrite): Promise<WriteResult> {
-    return this.#write('withdraw', 'withdrawn', write);
+  async withdraw(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
+    return this.#write('withdraw', write, options);
   }
 
   async state(principalId: string): Promise<ConsentState> {
     args.checkPrincipal('state', principalId);
     this.#reach('state', principalId);
-    const personEvents = this.#events.filter((event) => event.principalId === principalId);
-    const purposes = [...new Set(personEvents.map(({ purpose }) => purpose))].map((purpose) => {
-      const { error: _error, ...decision } = this.#judge({ principalId, purpose });
-      const last = personEvents.findLast((event) => event.purpose === purpose);
-      const proof = decision.proof ?? GENESIS;
-      return { purpose, choice: last?.choice ?? null, at: last?.time ?? null, ...decision, proof };
-    });
-    return { principalId, purposes };
+    return { principalId, purposes: this.#log.state(principalId) };
   }
 
   async history(
@@ -112,17 +112,7 @@ export class FakeConsent implements Consent {
   ): Promise<History> {
     args.checkPrincipal('history', principalId);
     this.#reach('history', principalId, page);
-    const { cursor, limit = 50 } = page;
-    const before = cursor === undefined ? Number.POSITIVE_INFINITY : Number(cursor);
-    const olderEvents = this.#events
-      .filter((event) => event.principalId === principalId && event.seq < before)
-      .reverse();
-    const events = olderEvents.slice(0, limit).map(historyOf);
-    return {
-      principalId,
-      events,
-      nextCursor: olderEvents.length > limit ? String(events.at(-1)?.seq ?? '') : null,
-    };
+    return this.#log.history(principalId, page.cursor, page.limit ?? 50);
   }
 
   readonly sessions = {
@@ -193,42 +183,17 @@ export class FakeConsent implements Consent {
   }
 
   #decide(method: string, check: Check): Decision {
-    if (!this.#unavailable) return this.#judge(check);
+    if (!this.#unavailable) return this.#log.decide(check);
     const error = new ConsentError(method, 'network');
     if (this.#onUnavailable === 'error') throw error;
     return shapes.unavailable(error);
   }
 
-  #judge({ principalId, purpose }: Check): Decision {
-    const last = this.#events.findLast(
-      (event) => event.principalId === principalId && event.purpose === purpose,
-    );
-    const { seq, hash } = last ?? this.#events.at(-1) ?? GENESIS;
-    const reason = last?.choice ?? 'never-asked';
-    const policyVersion = last?.policyVersion ?? 0;
-    return {
-      allowed: reason === 'granted',
-      reason,
-      proof: { seq, hash },
-      policyVersion,
-      expiresAt: null,
-      given: 'unknown',
-      error: null,
-    };
-  }
-
-  #write(method: string, choice: Choice, write: ConsentGrant): WriteResult {
+  #write(method: WriteMethod, write: ConsentGrant, options: WriteOptions = {}): WriteResult {
     args.checkWrite(method, write);
+    const { idempotencyKey } = options;
+    if (idempotencyKey !== undefined) args.checkIdempotencyKey(method, idempotencyKey);
     this.#reach(method, write);
-    const { principalId, policyVersion = 0, gpc = false } = write;
-    const over = write.overGpc === true ? { overGpc: true as const } : {};
-    const entries = write.purposes.map((purpose) => {
-      const seq = this.#events.length + 1;
-      const hash = createHash('sha256').update(`fake entry ${seq}`).digest('hex');
-      this.#events.push({ principalId, purpose, choice, time: TIME, policyVersion, gpc, over, seq, hash });
-      return { purpose, seq, hash };
-    });
-    const { seq, hash } = entries.at(-1) ?? GENESIS;
-    return { entries, seq, hash };
+    return this.#log.write(method, write, idempotencyKey);
   }
 }

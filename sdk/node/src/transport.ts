@@ -40,6 +40,9 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** Shorter principal ids are only compared as a whole, because many words contain them. */
 const MIN_CONTAINED = 4;
 
+/** False on workerd with a compatibility date before 2024-11-11, whose fetch throws if it is given `cache`. */
+const HAS_CACHE_MODE = 'cache' in Request.prototype;
+
 const errorCodeOf = (error: unknown): unknown =>
   error instanceof Error ? (error.cause as { code?: unknown } | undefined)?.code : undefined;
 
@@ -51,7 +54,12 @@ export class Transport {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.#headers = { 'user-agent': USER_AGENT, accept: 'application/json', 'accept-encoding': 'identity' };
+    this.#headers = {
+      'user-agent': USER_AGENT,
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'cache-control': 'no-store',
+    };
   }
 
   /** Cancels running calls. Connections belong to the global fetch and close when they are idle. */
@@ -109,7 +117,9 @@ export class Transport {
     if (call.accept !== undefined) headers['accept'] = call.accept;
     if (call.authorized !== false) headers['authorization'] = `Bearer ${this.#settings.key}`;
     if (call.idempotencyKey !== undefined) headers['idempotency-key'] = call.idempotencyKey;
-    const init: RequestInit = { method: call.method, headers, redirect: 'manual', signal };
+    // Next.js 14 stores answers unless this forbids it, and then a withdrawal has no effect.
+    const cache = HAS_CACHE_MODE ? ({ cache: 'no-store' } as const) : {};
+    const init: RequestInit = { method: call.method, headers, redirect: 'manual', signal, ...cache };
     if (call.body === undefined) return init;
     headers['content-type'] = 'application/json';
     return { ...init, body: JSON.stringify(call.body) };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MAX_BODY_BYTES } from '../src/body.ts';
 import { ConsentClient } from '../src/client.ts';
 import type { ConsentError } from '../src/errors.ts';
@@ -24,6 +24,19 @@ const kindOf = (promise: Promise<unknown>): Promise<string> =>
     () => 'no error',
     (error: ConsentError) => `${error.kind} ${error.code}`,
   );
+
+/** A fetch as Next.js 14 wraps it: it stores each answer by address, method, headers and body, unless the cache mode forbids it. */
+function storingFetch(origin: typeof fetch): typeof fetch {
+  const stored = new Map<string, Promise<Response>>();
+  return async (input, init) => {
+    const request = new Request(input, init);
+    if (request.cache === 'no-store' || request.cache === 'no-cache') return origin(input, init);
+    const key = JSON.stringify([request.url, request.method, [...request.headers], await request.text()]);
+    const answer = stored.get(key) ?? origin(input, init);
+    stored.set(key, answer);
+    return (await answer).clone();
+  };
+}
 
 describe('the client', () => {
   test('shows neither its key nor its settings', () => {
@@ -100,6 +113,67 @@ describe('the client', () => {
       return Promise.resolve(Response.json(GRANTED));
     });
     await expect(client.isAllowed(CHECK)).resolves.toBe(true);
+  });
+
+  test('asks again after a withdrawal, under a host that stores what fetch answers', async () => {
+    let allowed = true;
+    const server: typeof fetch = async () =>
+      Response.json(allowed ? GRANTED : { ...GRANTED, allowed: false, reason: 'withdrawn' });
+    const client = clientOf(storingFetch(server));
+    expect(await client.isAllowed(CHECK)).toBe(true);
+    expect(await client.canProcess(CHECK)).toMatchObject({ reason: 'granted' });
+    allowed = false;
+    expect(await client.isAllowed(CHECK)).toBe(false);
+    expect(await client.canProcess(CHECK)).toMatchObject({ reason: 'withdrawn' });
+  });
+
+  test('forbids every host to store an answer, whichever method was called', async () => {
+    const inits: RequestInit[] = [];
+    const client = clientOf(async (_url, init) => {
+      inits.push(init ?? {});
+      return Response.json({});
+    });
+    const write = { principalId: 'u-1', purposes: ['newsletter'] };
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => client.isAllowed(CHECK),
+      () => client.canProcess(CHECK),
+      () => client.canProcessMany([CHECK]),
+      () => client.grant(write),
+      () => client.deny(write),
+      () => client.withdraw(write),
+      () => client.state('u-1'),
+      () => client.history('u-1'),
+      () => client.sessions.create('u-1'),
+      () => client.receipt(1),
+      () => client.proof(1),
+      () => client.decision('req_1'),
+      () => client.reportOutcome('req_1', 'fraud'),
+      () => client.ping(),
+    ];
+    await Promise.allSettled(calls.map((call) => call()));
+    expect(inits).toHaveLength(calls.length);
+    for (const { cache, headers } of inits) {
+      expect(cache).toBe('no-store');
+      expect(new Headers(headers).get('cache-control')).toBe('no-store');
+    }
+  });
+
+  test('sets no cache mode where the host has none: an older workerd would refuse the call', async () => {
+    const mode = Object.getOwnPropertyDescriptor(Request.prototype, 'cache') as PropertyDescriptor;
+    Reflect.deleteProperty(Request.prototype, 'cache');
+    vi.resetModules();
+    try {
+      const { ConsentClient: Older } = await import('../src/client.ts');
+      const older: typeof fetch = async (_url, init) => {
+        if (init && 'cache' in init) throw new Error('not implemented');
+        return Response.json(GRANTED);
+      };
+      const client = new Older({ url: 'http://127.0.0.1:1', key: KEY, fetch: older });
+      await expect(client.isAllowed(CHECK)).resolves.toBe(true);
+    } finally {
+      Object.defineProperty(Request.prototype, 'cache', mode);
+      vi.resetModules();
+    }
   });
 
   test.each([

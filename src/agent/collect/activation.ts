@@ -34,10 +34,13 @@ function activatedAlone(): boolean | null {
 let wasActivated: boolean | null = false;
 
 /**
- * Reads the activation of this page so far: a press explains only later events, and a removed frame leaves a
- * doubt.
+ * Reads the activation of this page so far: a press explains only later events, and a removed frame leaves a doubt.
+ * @param needsFocus for a later reading: where the page lacks the focus, a person may have typed into the console of developer
+ * tools, which counts as a press
  */
-export function readActivation(): boolean | null {
-  if (wasActivated === false) wasActivated = activatedAlone();
+export function readActivation(needsFocus = false): boolean | null {
+  if (wasActivated !== false) return wasActivated;
+  const isActivated = activatedAlone();
+  wasActivated = isActivated && needsFocus && !document.hasFocus() ? null : isActivated;
   return wasActivated;
 }

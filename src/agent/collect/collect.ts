@@ -22,7 +22,7 @@ export type CollectedGroups = { readonly [K in keyof Signals]: Group<K> | null }
 /** Renews signals with the input since they were collected. */
 export const renewSignals = <S extends CollectedSignals>(before: S): S => ({
   ...before,
-  tells: { ...(before['tells'] as object), activated: readActivation() },
+  tells: { ...(before['tells'] as object), activated: readActivation(true) },
   input: collectInput(),
 });
 

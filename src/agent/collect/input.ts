@@ -50,7 +50,7 @@ function listen(): () => void {
     if (pointerType === 'mouse') next.offGrid = offGrid(timeStamp);
     if (type === 'pointermove') {
       // Before a press explains it; during a press it is not counted yet.
-      if (next.moves === 0) readActivation();
+      if (next.moves === 0) readActivation(true);
       next.moves = (next.moves ?? 0) + 1;
     } else if (type === 'pointerdown') {
       downAt = timeStamp;

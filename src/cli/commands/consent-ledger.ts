@@ -79,7 +79,7 @@ export async function verify(
     `root     ${root}`,
     ...(ok
       ? [
-          'The log is whole: every entry, checkpoint, opening, state, policy, purpose and anchored hour matches.',
+          'The log is whole: every entry, checkpoint, commitment opening, state, policy, purpose and anchored hour matches.',
         ]
       : problems.map(
           ({ code, seq, what: text }) => `${code}${seq === undefined ? '' : ` (entry ${seq})`}: ${text}`,

@@ -42,6 +42,7 @@ export function define(consent: Command): void {
     .option('--lawful-basis <basis>', 'the lawful basis, for instance consent')
     .option('--gpc <policy>', 'what a Global Privacy Control signal does: opt-out (default), ask or ignore')
     .option('--ttl-days <days>', 'how long a grant lasts')
+    .option('--not-material', 'ask nobody again: the change does not alter what people agreed to')
     .addHelpText(
       'after',
       example("gpd consent purposes set shop newsletter --title 'Our newsletter' --ttl-days 365"),
@@ -67,7 +68,10 @@ export function define(consent: Command): void {
     .action(command(listBanners));
 }
 
-type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & { readonly title: string };
+type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & {
+  readonly title: string;
+  readonly notMaterial?: boolean;
+};
 
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
   const gpcText = flags.gpc ?? before?.gpc ?? 'opt-out';
@@ -99,7 +103,8 @@ async function setPurpose(
   const before = (await createTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
   const purpose = checkPurpose(id, flags, before);
   const terms = (await stateMacs(store)).get(kid);
-  if (!terms || !(await savePurposes(database, terms, [purpose], await by(kid)))) throw noSuchTenant(kid);
+  const change = { ...purpose, material: flags.notMaterial !== true };
+  if (!terms || !(await savePurposes(database, terms, [change], await by(kid)))) throw noSuchTenant(kid);
   print({ kid, ...purpose }, () => [`${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`]);
 }
 

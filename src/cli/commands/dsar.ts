@@ -9,7 +9,7 @@ import { openArchiveSigner } from '../../rights/dsar/signer.ts';
 import { createExports } from '../../rights/dsar/staff-export-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, type Flags } from '../input.ts';
+import { checkKid, type Flags, ONLY_KID_HELP } from '../input.ts';
 import { failed, misused, notFound, print, say, wantsJson } from '../io.ts';
 import { expectNoFile, writeNewFile } from '../new-file.ts';
 import { createBar, QUIET_MS, runStoppable } from '../progress.ts';
@@ -19,7 +19,7 @@ export function define(dsar: Command): void {
   dsar
     .command('export')
     .description('write everything held about a person to a signed archive; audited')
-    .requiredOption('--tenant <kid>', 'the tenant')
+    .option('--tenant <kid>', ONLY_KID_HELP, checkKid)
     .option('--visitor <id>', 'the visitorId of their device')
     .option('--request <id>', 'a requestId of theirs')
     .option('--principal <id>', 'their id in the consent ledger')
@@ -34,7 +34,7 @@ export function define(dsar: Command): void {
     .action(command(printCertificate));
 }
 
-type ExportOptions = TargetOptions & Flags<'encryptTo'> & { readonly tenant: string; readonly out: string };
+type ExportOptions = TargetOptions & Flags<'encryptTo'> & { readonly tenant?: string; readonly out: string };
 
 function recipientOf(file: string | undefined): ExportRecipient | undefined {
   if (file === undefined) return undefined;
@@ -68,12 +68,12 @@ async function runAbortable<T>(work: (signal: AbortSignal) => Promise<T>): Promi
 }
 
 async function exportArchive(context: CommandContext, options: ExportOptions): Promise<void> {
-  const kid = checkKid(options.tenant);
   const target = targetBody(options);
   if (options.out === '-') throw misused('--out must name a file; an archive cannot go to standard output');
   const file = resolve(options.out);
   expectNoFile(file);
   const recipient = recipientOf(options.encryptTo);
+  const kid = await context.resolveKid(options.tenant, 'option --tenant');
   const { role, ref } = await context.operator(kid);
   const { config } = context;
   const store = await context.open();

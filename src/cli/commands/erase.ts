@@ -6,7 +6,7 @@ import { withClosing } from '../../lib/collections.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
 import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase.ts';
-import { type ErasureTarget, erasureState, heldRows } from '../../rights/erase/erasure.ts';
+import { type ErasureTarget, erasureState, hasFailed, heldRows } from '../../rights/erase/erasure.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts.ts';
 import { NotTheOwner } from '../../rights/erase/scrub.ts';
 import { isPrincipalKnown } from '../../rights/erase/shred.ts';
@@ -27,7 +27,7 @@ import {
 
 export function define(erase: Command): void {
   erase
-    .option('--tenant <kid>', 'the tenant')
+    .option('--tenant <kid>', ONLY_KID_HELP, checkKid)
     .option('--visitor <id>', 'the visitorId of their device')
     .option('--request <id>', 'a requestId of theirs')
     .option('--principal <id>', 'their principalId: linked requests and the consent record')
@@ -79,6 +79,9 @@ const MAX_LIST = 1000;
 const FILES_IN_USE =
   'Another program has the database open (stop it), or the disk is too full to rewrite it; see docs/operate/erasure-incomplete.md.';
 
+const ID_IS_LEFT =
+  'Failed: an id of this person is still in the rewritten database file. `gpd doctor` names foreign objects; see docs/operate/erasure-incomplete.md.';
+
 const NEEDS_SCRUB =
   'Not complete yet: the rows are deleted, and the files of PostgreSQL hold bytes of them until `gpd erase scrub` has run.';
 
@@ -104,9 +107,11 @@ function printReceipt(receipt: ErasureReceipt): void {
     ...(receipt.incomplete
       ? [
           '',
-          needsResume(receipt)
-            ? 'Not complete yet: rows remain, or the file is not searched or rewritten yet. `gpd erase resume` finishes it now.'
-            : NEEDS_SCRUB,
+          hasFailed(receipt.scopes)
+            ? ID_IS_LEFT
+            : needsResume(receipt)
+              ? 'Not complete yet: rows remain, or the file is not searched or rewritten yet. `gpd erase resume` finishes it now.'
+              : NEEDS_SCRUB,
         ]
       : legalHoldText(receipt)),
   ]);
@@ -154,9 +159,8 @@ async function erasePerson(
   context: CommandContext,
   options: TargetOptions & DestructiveFlags & Flags<'tenant'>,
 ): Promise<void> {
-  if (options.tenant === undefined) throw misused('missing --tenant <kid>');
-  const kid = checkKid(options.tenant);
   const body = targetBody(options);
+  const kid = await context.resolveKid(options.tenant, 'option --tenant');
   const by = await context.operator(kid);
   const { api } = (await context.services()).rights;
   const target = await api.findTarget(kid, body);
@@ -217,7 +221,7 @@ async function scrub(context: CommandContext, kid?: string): Promise<void> {
 
 /** True if `gpd erase resume` can finish it; one that waits only for `gpd erase scrub` has no other pending scope. */
 const needsResume = ({ scopes }: ErasureReceipt): boolean =>
-  scopes.some(({ scope, action }) => action === 'pending' && scope !== 'storage');
+  scopes.some(({ scope, action }) => action === 'failed' || (action === 'pending' && scope !== 'storage'));
 
 async function resumeAll({ services }: CommandContext): Promise<void> {
   const { eraser } = (await services()).rights;
@@ -228,7 +232,7 @@ async function resumeAll({ services }: CommandContext): Promise<void> {
   const nothing = failures.length === 0 ? ['no erasure is left to finish'] : [];
   print({ resumed: all, incomplete: open + failed }, () => [
     ...(all === 0 ? nothing : [`${receipts.length - open} of ${all} erasures are complete now`]),
-    ...(open > 0 ? [FILES_IN_USE] : []),
+    ...(open > 0 ? [receipts.some(({ scopes }) => hasFailed(scopes)) ? ID_IS_LEFT : FILES_IN_USE] : []),
   ]);
   if (open > 0) io().exitCode = EXIT.incomplete;
   const other = failures.find(({ error }) => !(error instanceof UnreadableErasure));

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { AlreadyInitialised, initialiseStore } from '../../tenants/installation-files.ts';
-import { type CommandContext, command, example } from '../command.ts';
+import { type CommandContext, command, example, startCommand } from '../command.ts';
 import { checkKid, collect } from '../input.ts';
 import { print, say } from '../io.ts';
 import { checkOrigins, type NewTenantFlags, warningsOf } from './tenants.ts';
@@ -44,7 +44,7 @@ async function initialise(
     `tenant          ${kid}`,
     `seal key        generation ${key?.generation}, published`,
     'Keep the master key on paper, away from this machine: gpd master-key escrow. Without it nothing can be decrypted.',
-    'Next: gpd serve',
+    `Next: ${startCommand(config)}`,
   ]);
 }
 

@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/engine.ts';
+import { refuseForeignObjects } from '../../db/foreign-objects.ts';
 import { pendingMigrations } from '../../db/migrate.ts';
 import { withClosing } from '../../lib/collections.ts';
+import { TABLES } from '../../rights/person-map.ts';
 import { migrateData, notInitialised, openData } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { print } from '../io.ts';
@@ -21,8 +23,11 @@ async function migrateSchema(
 ): Promise<void> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
   const dryRun = options.dryRun === true;
-  const apply = (database: Database) =>
-    dryRun ? pendingMigrations(database) : migrateData(config, database);
+  const apply = async (database: Database) => {
+    const names = await (dryRun ? pendingMigrations(database) : migrateData(config, database));
+    await refuseForeignObjects(database, TABLES);
+    return names;
+  };
   const applied = await withClosing<Database, readonly string[]>(openData(config), apply);
   print({ applied, dryRun }, () =>
     applied.length === 0

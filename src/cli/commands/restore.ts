@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, sqliteFile } from '../../config.ts';
-import { accountName, type CommandContext, command, example } from '../command.ts';
+import { accountName, type CommandContext, command, example, startCommand } from '../command.ts';
 import { confirm, type DestructiveFlags, type Flags } from '../input.ts';
 import { notFound, print, say } from '../io.ts';
 import { runWithCleanup } from '../progress.ts';
@@ -55,7 +55,7 @@ export async function restoreInto(config: Config, name: string, options: Options
       (key) => `seal key  ${key} was destroyed after it, and is destroyed again`,
     ),
     'sessions  all are ended; bundles from before this restore are stale',
-    ...(dryRun ? [] : ['Next: gpd serve']),
+    ...(dryRun ? [] : [`Next: ${startCommand(config)}`]),
   ]);
   if (!dryRun && replaces) {
     say(

@@ -7,7 +7,7 @@ import { createSupervisor } from '../../ops/systemd/supervisor.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
 import { endWithError } from '../failure.ts';
 import type { Flags } from '../input.ts';
-import { io, print, printLine, wantsJson } from '../io.ts';
+import { io, print, printLine, say, wantsJson } from '../io.ts';
 
 export function define(serve: Command): void {
   serve
@@ -19,6 +19,8 @@ export function define(serve: Command): void {
 }
 
 const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
+/** Contract section 10: the process ends within 15 s, whatever hangs. What was answered is committed by then. */
+const STOP_WITHIN_MS = 14_000;
 /** Under `npm run demo`, both npm and the terminal send a signal for one Ctrl-C. */
 const DUPLICATE_SIGNAL_MS = 500;
 
@@ -82,9 +84,14 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
       process.on('SIGHUP', () => void app.reload().then(() => log.info({ event: 'reloaded' })));
     log.info({ event: 'listening', url: app.url, port: app.port });
     if (wantsJson()) printLine(JSON.stringify({ url: app.url, port: app.port }));
+    else if (io().stderr.isTTY === true) say(`gpd: open ${app.url} in a browser, end with Ctrl-C`);
     supervisor.ready(app);
     const signal = await signalled;
     supervisor.stopping();
+    setTimeout(() => {
+      log.error({ event: 'stop-timed-out' });
+      process.exit(0);
+    }, STOP_WITHIN_MS).unref();
     log.info({ event: 'draining', signal });
     await app.stop();
     log.info({ event: 'stopped' });

@@ -158,7 +158,7 @@ export function classify(facts: Facts, table: readonly Rule[]) {
 // The table of rules, and each tenant's weights.
 
 /** In every verdict; it changes whenever a rule, a weight or the combination does. */
-export const POLICY_VERSION = '2026-11-25.1';
+export const POLICY_VERSION = '2026-11-28.1';
 
 /** The whole table of rules; `docs/classification.md` explains it. */
 export const RULES: readonly Rule[] = [...AUTOMATION_RULES, ...TAMPER_RULES, ...MEDIUM_RULES, ...WEAK_RULES];

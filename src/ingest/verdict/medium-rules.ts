@@ -4,6 +4,7 @@ import {
   fillScreen,
   hasFired,
   isAndroidDesktopMode,
+  isAppliance,
   isStagedPhone,
   type Rule,
   rule,
@@ -13,7 +14,6 @@ import { headerAgent, isOtherEngine, isWebView } from './tamper-rules.ts';
 /** M: odd, yet people have it too, so one alone is `unknown`. W: it only moves the score. */
 
 const WEBVIEW = /; wv\)|\bWebView\b/;
-const NO_POINTER_DEVICE = /\b(?:TV|SmartTV|HbbTV|Tizen|Web0S|PlayStation|Xbox|Nintendo|CrKey|AFT[A-Z])/i;
 const MULTI_MONITOR_PX = 32;
 
 function outerExceedsScreen({ signals }: Facts): boolean {
@@ -23,17 +23,18 @@ function outerExceedsScreen({ signals }: Facts): boolean {
   return exceeds(outerWidth, width) || exceeds(outerHeight, height);
 }
 
-function noPointer({ signals, agent }: Facts): boolean {
+function noPointer(facts: Facts): boolean {
+  const { signals, agent } = facts;
   const { pointer, hover } = signals.media ?? {};
   if (pointer !== 'none' || hover !== false || agent.mobile || agent.os === 'android') return false;
-  return !NO_POINTER_DEVICE.test(signals.page?.userAgent ?? '');
+  return !isAppliance(facts);
 }
 
 function noChromeObject(facts: Facts): boolean {
   const { signals, agent } = facts;
   const desktop = agent.browser === 'chrome' && !agent.mobile && agent.os !== 'android';
   if (!desktop || signals.page?.chromeObject !== false) return false;
-  return !isWebView(facts) && !isAndroidDesktopMode(facts) && !isOtherEngine(facts);
+  return !isWebView(facts) && !isAndroidDesktopMode(facts) && !isOtherEngine(facts) && !isAppliance(facts);
 }
 
 const FIRST_CHROMIUM_WITH_HINTS = 89;
@@ -65,12 +66,21 @@ const explainsDebugger = (otherRules: readonly Rule[]): boolean =>
   otherRules.every(({ withDebugger }) => withDebugger !== undefined) &&
   otherRules.some(({ withDebugger }) => withDebugger === 'usual');
 
-/** A headless browser under another name empties its data (T10), and neither T2 nor T4 fires. */
+/** A browser under another name leaves one of these. A headless one empties its data (T10) and leaves none. */
+const NAMES_ANOTHER_SYSTEM = ['T2', 'T3', 'T4', 'T9'] as const;
+
+/** A remote desktop can be made smaller than its window, which is M1; together with a third rule M1 explains nothing. */
+function isShrunkDesktop(otherRules: readonly Rule[]): boolean {
+  const rest = otherRules.filter(({ fact }) => fact !== 'no-pointer');
+  return rest.length === 1 && hasFired(rest, 'M1');
+}
+
 function explainsNoPointer(otherRules: readonly Rule[]): boolean {
+  if (isShrunkDesktop(otherRules)) return true;
   const rest = otherRules.filter(({ withNoPointer }) => !withNoPointer);
   return (
     rest.every(({ ofAnotherName }) => ofAnotherName) &&
-    (hasFired(otherRules, 'T2') || hasFired(otherRules, 'T4'))
+    NAMES_ANOTHER_SYSTEM.some((id) => hasFired(otherRules, id))
   );
 }
 

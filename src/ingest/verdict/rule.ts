@@ -156,12 +156,26 @@ export function isStagedPhone(facts: Facts): boolean {
   return showsPhone(facts) && worker !== null && !workerWithoutBrands(facts) && !isPhone;
 }
 
-/** A page fills the screen only in full screen, and then its window does too. */
+/** Frame and scroll bar of a window that a driver fitted to its page: 8 pixels in every measured run. */
+const FITTED_PX = 32;
+
+/**
+ * A page fills the screen only in full screen, and then its window does too. The device toolbar of developer tools sets the screen to the
+ * page and leaves the window as it was, much wider than the page.
+ */
 export function windowOutgrowsScreen(facts: Facts): boolean {
   const sizes = sizesOf(facts);
   if (sizes === null || !pageFillsScreen(sizes)) return false;
+  if (sizes.outerWidth - sizes.innerWidth > FITTED_PX) return false;
   return sizes.outerWidth > sizes.width || sizes.outerHeight > sizes.height;
 }
+
+/** Televisions, set-top boxes, consoles, cars and headsets, by the names that their browsers send. */
+const APPLIANCE =
+  /\b(?:TV|SmartTV|SmartHub|HbbTV|NetCast|VIDAA|BRAVIA|Tizen|Web0S|PlayStation|Xbox|Nintendo|CrKey|AFT[A-Z]|Tesla|QtCarBrowser|Oculus|Quest|Pico|Wolvic)/i;
+
+/** A device without a pointer whose browser seldom says which engine it has. */
+export const isAppliance = ({ signals }: Facts): boolean => APPLIANCE.test(signals.page?.userAgent ?? '');
 
 /** Android that asks for the desktop site says Linux, and keeps its touch screen and its processor. */
 export function isAndroidDesktopMode({ signals }: Facts): boolean {

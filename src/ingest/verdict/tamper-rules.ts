@@ -1,5 +1,5 @@
 import { type AgentFacts, type Facts, osFamily, readAgent } from './facts.ts';
-import { isPhoneView, onlyWhere, type Rule, rule, windowOutgrowsScreen } from './rule.ts';
+import { isAppliance, isPhoneView, onlyWhere, type Rule, rule, windowOutgrowsScreen } from './rule.ts';
 
 /** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
 
@@ -91,9 +91,10 @@ export function isOtherEngine({ signals }: Facts): boolean {
   return spoken && engine?.evalLength === OTHER_EVAL_LENGTH && page?.uaData == null;
 }
 
-function engineContradicts({ signals, agent }: Facts): boolean {
+function engineContradicts(facts: Facts): boolean {
+  const { signals, agent } = facts;
   const { engine, page } = signals;
-  if (agent.engine === 'unknown' || WEBVIEW.test(page?.userAgent ?? '')) return false;
+  if (agent.engine === 'unknown' || WEBVIEW.test(page?.userAgent ?? '') || isAppliance(facts)) return false;
   const isBlink = agent.engine === 'blink';
   // Another length is a page or an add-on that wraps eval, not another engine.
   if (engine?.evalLength === (isBlink ? OTHER_EVAL_LENGTH : V8_EVAL_LENGTH)) return true;
@@ -194,13 +195,13 @@ const ANOTHER_NAME = { withDebugger: 'usual', ofAnotherName: true } as const;
 export const TAMPER_RULES: readonly Rule[] = [
   rule('T1', 'T', 0.35, workerOsDiffers, ANOTHER_NAME),
   rule('T2', 'T', 0.3, outsidePhoneView(platformDiffers), ANOTHER_NAME),
-  rule('T3', 'T', 0.35, hintPlatformDiffers, { ofAnotherName: true }),
+  rule('T3', 'T', 0.35, hintPlatformDiffers, ANOTHER_NAME),
   rule('T4', 'T', 0.3, outsidePhoneView(uaDataOsDiffers), ANOTHER_NAME),
   rule('T5', 'T', 0.35, brandListsDiffer),
   rule('T6', 'T', 0.3, workerRendererDiffers),
   rule('T7', 'T', 0.4, outsidePhoneView(engineContradicts), ANOTHER_NAME),
   rule('T8', 'T', 0.25, identityPatched, ANOTHER_NAME),
-  rule('T9', 'T', 0.3, headerDiffers, { ofAnotherName: true }),
+  rule('T9', 'T', 0.3, headerDiffers, ANOTHER_NAME),
   rule('T10', 'T', 0.2, hintsEmptied, ANOTHER_NAME),
   rule('T11', 'T', 0.3, outsidePhoneView(gpuContradicts), ANOTHER_NAME),
   rule('T12', 'T', 0.2, outsidePhoneView(phoneWithoutTouch), { withDebugger: 'usual' }),

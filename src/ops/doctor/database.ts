@@ -1,10 +1,12 @@
 import { keepNoncesFrom } from '../../db/clock-rule-store.ts';
 import { quickCheck } from '../../db/files.ts';
+import { readForeignObjects } from '../../db/foreign-objects.ts';
 import { LAST_RETENTION, LAST_SWEEP, MOVED, MOVING, readMeta, readMetaNumber } from '../../db/meta-store.ts';
 import { isUnreleased } from '../../db/migrate.ts';
 import { readEpochLength } from '../../ingest/epoch-length-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../lib/clock.ts';
 import { unanchoredSince } from '../../log/anchors.ts';
+import { TABLES } from '../../rights/person-map.ts';
 import { oldestDueDecision } from '../../rights/retention/store.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
 import { listTenantsInRemoval } from '../../tenants/tenant-store.ts';
@@ -49,7 +51,7 @@ async function* checkReachable({ seen: inspect, config }: DoctorContext): Findin
 }
 
 async function* checkSchema({ reachable }: DoctorContext): Findings {
-  const { pending, unknown, missing } = await reachable();
+  const { database, pending, unknown, missing } = await reachable();
   if (isUnreleased(unknown))
     yield fail('made before gpd 0.1.0, the first release', 'Make a new installation with gpd init.');
   else if (unknown.length > 0)
@@ -57,6 +59,10 @@ async function* checkSchema({ reachable }: DoctorContext): Findings {
   if (pending.length > 0)
     yield warn(`${pending.length} migrations are pending`, 'Run gpd migrate, or start gpd serve.');
   else yield* about(missing, fail('tables are missing', 'Restore a backup.'));
+  if (unknown.length > 0) return;
+  const remedy =
+    'They can keep erased rows and undo what gpd changes: find out who made them, then drop them or restore an earlier backup.';
+  yield* about(await readForeignObjects(database, TABLES), fail('no migration of gpd makes these', remedy));
 }
 
 async function* checkIntegrity({ reachable }: DoctorContext): Findings {

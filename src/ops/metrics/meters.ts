@@ -5,8 +5,10 @@ import { OUTCOMES } from '../../attest/ceremony.ts';
 import type { BatchBegun } from '../../db/group-commit.ts';
 import { SECOND } from '../../lib/clock.ts';
 import { memoised } from '../../lib/collections.ts';
+import { JOB_RESULTS, type JobResult } from '../../lib/jobs.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import { readDoctorRecord } from '../doctor/record.ts';
+import { WRITE_FAULTS } from '../write-faults.ts';
 import type { Stock } from './stock-store.ts';
 
 /** The metrics that requests update. Labels come from closed sets: routes, statuses, reasons, classes, groups. */
@@ -71,8 +73,15 @@ export function createMeters() {
     SIZES,
   );
   const depth = gauge('gpd_batch_waiting', 'Items that waited when the last batch began, by group.', 'group');
+  const job = counter(
+    'gpd_jobs_total',
+    'Runs of the jobs of housekeeping, by job and result.',
+    'job',
+    'result',
+  );
   const witnessed = ['cosigned', 'unreachable', 'refused', 'fork'];
   const cosigned = 'Answers of witnesses to checkpoints, by result.';
+  const refused = 'Write transactions that the disk refused, by reason.';
   const attested = 'Ceremonies of passkeys, by result.';
   return {
     registry,
@@ -86,6 +95,11 @@ export function createMeters() {
     },
     check,
     cosigning: countBy('gpd_cosignatures_total', cosigned, 'result', witnessed),
+    /** The other results begin at 0, so that no series is missing before its first event. */
+    job(name: string, result: JobResult) {
+      for (const each of JOB_RESULTS) job(name, each).inc(each === result ? 1 : 0);
+    },
+    writeFault: countBy('gpd_write_faults_total', refused, 'reason', WRITE_FAULTS),
     attestation: countBy('gpd_attestations_total', attested, 'result', OUTCOMES),
     invalidState: () => invalid('').inc(),
     batch({ group, size: items, waiting }: BatchBegun) {

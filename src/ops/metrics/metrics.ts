@@ -90,6 +90,8 @@ export async function startMetrics(
       },
     countCosigning: meters.cosigning,
     countAttestation: meters.attestation,
+    countJob: meters.job,
+    countWriteFault: meters.writeFault,
     async stop() {
       unsubscribe(BATCHES, onBatch);
       unsubscribe(STATE_INVALID, meters.invalidState);

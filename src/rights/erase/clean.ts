@@ -2,9 +2,11 @@ import { statSync } from 'node:fs';
 import { idsInFile, type SoughtIds } from '../../db/byte-scan.ts';
 import type { Database } from '../../db/engine.ts';
 import { releaseFreePages } from '../../db/files.ts';
+import { readForeignObjects } from '../../db/foreign-objects.ts';
 import { createGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, type DailyWindow, HOUR, isWithin } from '../../lib/clock.ts';
+import { TABLES } from '../person-map.ts';
 import { markComplete } from './erasure.ts';
 import { idsInUse } from './find.ts';
 import { erasuresAt, saveErasureStep } from './receipts.ts';
@@ -12,7 +14,8 @@ import { scrubFiles } from './scrub.ts';
 
 /**
  * Makes sure that no erased byte is left in the files of the database: empties the write-ahead log and searches the file. If an id is
- * found, it rewrites the file, which blocks all writes: a large file at most once a day, in the operator's window.
+ * found, it rewrites the file, which blocks all writes: a large file at most once a day, in the operator's window. Then it searches
+ * again: an id that is still there is in a live row, and the erasure has failed.
  */
 
 export interface CleanDeps {
@@ -30,20 +33,30 @@ export interface CleanDeps {
 export interface SearchRequest {
   readonly receiptId: string;
   readonly kid: string;
-  /** Undefined: the needles of an earlier attempt that could not search. Null: unknown, and only rewriting is sure. */
+  /** Undefined: the needles of an earlier attempt that did not end. Null: unknown, and only rewriting is sure. */
   readonly needles?: SoughtIds | null;
   /** An operator waits for it. */
   readonly rewriteNow?: boolean;
+  /** An earlier search found an id in the rewritten file: only an operator has it rewritten again. */
+  readonly hasFailed?: boolean;
 }
 
-type Search = Omit<SearchRequest, 'needles'> & { readonly needles: SoughtIds | null };
+/** `waiting`: the file could not be searched or rewritten yet. `failed`: an id is in the rewritten file. */
+export type SearchResult = 'clean' | 'waiting' | 'failed';
+
+type Search = Omit<SearchRequest, 'needles'> & Attempt;
+
+interface Attempt {
+  readonly needles: SoughtIds | null;
+  /** An id is in the file, which waits for its rewriting: until then it is not searched again. */
+  readonly isFound: boolean;
+}
 
 /** Rewritten in about half a second: no write is refused. */
 const LARGE_FILE = 64 * 1024 * 1024;
 /** Less than a day, as the window opens at the same time each day. */
 const REWRITE_EVERY_MS = 23 * HOUR;
 const MAX_KEPT = 1000;
-const NOTHING: SoughtIds = { requests: new Set(), others: new Set() };
 
 /** A device that visited again is rightly in the file. */
 async function withoutIdsInUse({ read }: Database, kid: string, ids: readonly string[]): Promise<string[]> {
@@ -52,26 +65,42 @@ async function withoutIdsInUse({ read }: Database, kid: string, ids: readonly st
   return ids.filter((id) => !idsUsed.has(id));
 }
 
-/** Finds the receipts of which an id is in the file, and those whose ids are unknown. */
-async function findReceiptsInFile(
+/** Finds the searches of which an id is in the file, and those whose ids are unknown. */
+async function findInFile(
   { database, isStopping: hurries }: CleanDeps,
   file: string,
   searches: readonly Search[],
 ) {
   const [requestIds, otherIds] = [new Set<string>(), new Set<string>()];
-  for (const { kid, needles } of searches) {
+  for (const { kid, needles } of searches.filter(({ isFound }) => !isFound)) {
     for (const id of needles?.requests ?? []) requestIds.add(id);
     for (const id of await withoutIdsInUse(database, kid, [...(needles?.others ?? [])])) otherIds.add(id);
   }
   const foundIds = await idsInFile(file, { requests: requestIds, others: otherIds }, hurries);
-  const receiptsFound = new Set<string>();
-  for (const { receiptId, kid, needles } of searches) {
+  const found = new Set<Search>();
+  for (const search of searches) {
+    const { kid, needles } = search;
     const hits = [...(needles?.others ?? [])].filter((id) => foundIds.has(id));
-    const isFound = needles === null || [...needles.requests].some((id) => foundIds.has(id));
+    const isFound =
+      search.isFound || needles === null || [...needles.requests].some((id) => foundIds.has(id));
     // It may have visited while the file was searched.
-    if (isFound || (await withoutIdsInUse(database, kid, hits)).length > 0) receiptsFound.add(receiptId);
+    if (isFound || (await withoutIdsInUse(database, kid, hits)).length > 0) found.add(search);
   }
-  return receiptsFound;
+  return found;
+}
+
+/** The searches that the rewritten file still answers. Unknown ids cannot be sought: gpd's own tables hold none of them. */
+async function findInRewritten(deps: CleanDeps, file: string, searches: readonly Search[]) {
+  const again = searches.map((search) => ({ ...search, isFound: false }));
+  const found = await findInFile(deps, file, again);
+  const isUnknown = [...found].some(({ needles }) => needles === null);
+  const hasForeign = isUnknown && (await readForeignObjects(deps.database, TABLES)).length > 0;
+  return new Set(
+    searches.filter((search, i) => {
+      const one = again[i];
+      return one && found.has(one) && (search.needles !== null || hasForeign);
+    }),
+  );
 }
 
 async function mayRewrite(deps: CleanDeps): Promise<boolean> {
@@ -96,6 +125,18 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
   }
 }
 
+/** The needles of attempts that did not end, in memory alone. */
+function createKeptAttempts() {
+  const kept = new Map<string, Attempt>();
+  return {
+    get: (receiptId: string) => kept.get(receiptId),
+    keep({ receiptId, needles, isFound }: Search): void {
+      if (needles && (kept.has(receiptId) || kept.size < MAX_KEPT)) kept.set(receiptId, { needles, isFound });
+    },
+    drop: ({ receiptId }: Search) => kept.delete(receiptId),
+  };
+}
+
 export function createCleaner(deps: CleanDeps) {
   const { database } = deps;
   let queueEnd: Promise<unknown> = Promise.resolve();
@@ -104,42 +145,44 @@ export function createCleaner(deps: CleanDeps) {
     queueEnd = result.catch(() => {});
     return result;
   };
-  const keptNeedles = new Map<string, SoughtIds>();
-  const keepNeedles = (receiptId: string, needles: SoughtIds | null): void => {
-    if (needles && keptNeedles.size < MAX_KEPT) keptNeedles.set(receiptId, needles);
-  };
+  const kept = createKeptAttempts();
 
-  async function clean(searches: readonly Search[]): Promise<readonly boolean[]> {
-    if (!(await database.truncateLog())) {
-      for (const { receiptId, needles } of searches) keepNeedles(receiptId, needles);
-      return searches.map(() => false);
+  async function clean(searches: readonly Search[]): Promise<readonly SearchResult[]> {
+    if (!(await database.truncateLog())) return searches.map(() => 'waiting');
+    if (database.file === null) return searches.map(() => 'clean');
+    const found = await findInFile(deps, database.file, searches);
+    const results = (left: ReadonlySet<Search>, result: SearchResult): SearchResult[] =>
+      searches.map((search) => (left.has(search) ? result : 'clean'));
+    // A file that was rewritten in vain is not rewritten each minute.
+    const due = [...found].filter(({ hasFailed, rewriteNow }) => hasFailed !== true || rewriteNow === true);
+    if (due.length === 0) return results(found, 'failed');
+    const rewriteNow = due.some((one) => one.rewriteNow === true);
+    if (!(await rewrite(deps, database.file, rewriteNow))) {
+      for (const search of due) kept.keep({ ...search, isFound: true });
+      return results(found, 'waiting');
     }
-    if (database.file === null) return searches.map(() => true);
-    const receiptsFound = await findReceiptsInFile(deps, database.file, searches);
-    const isClean = ({ receiptId }: Search): boolean => !receiptsFound.has(receiptId);
-    if (receiptsFound.size === 0) return searches.map(isClean);
-    const rewriteNow = searches.some((one) => one.rewriteNow === true && !isClean(one));
-    if (!(await rewrite(deps, database.file, rewriteNow))) return searches.map(isClean);
-    if (await database.truncateLog()) return searches.map(() => true);
-    for (const receiptId of receiptsFound) keepNeedles(receiptId, NOTHING);
-    return searches.map(isClean);
+    if (!(await database.truncateLog())) return results(found, 'waiting');
+    return results(await findInRewritten(deps, database.file, [...found]), 'failed');
   }
 
-  const group = createGroup<SearchRequest, boolean>({
+  const group = createGroup<SearchRequest, SearchResult>({
     name: 'clean',
-    run: (requests) => {
-      const searches = requests.map((one) => ({
-        ...one,
-        needles: one.needles ?? keptNeedles.get(one.receiptId) ?? null,
-      }));
-      for (const { receiptId } of requests) keptNeedles.delete(receiptId);
-      return serialise(() => clean(searches));
+    run: async (requests) => {
+      const searches = requests.map((one): Search => {
+        const { needles = null, isFound = false } = kept.get(one.receiptId) ?? {};
+        return { ...one, needles: one.needles ?? needles, isFound };
+      });
+      // Kept first, so that a search that throws keeps them for the next attempt.
+      for (const search of searches) kept.keep(search);
+      const results = await serialise(() => clean(searches));
+      for (const [i, search] of searches.entries()) if (results[i] === 'clean') kept.drop(search);
+      return results;
     },
     maxBatch: 1000,
     maxWaiting: 10_000,
   });
   return {
-    /** One pass at a time; all erasures that wait meanwhile share the next. Answers whether nothing is left. */
+    /** One pass at a time; all erasures that wait meanwhile share the next. */
     submit: (one: SearchRequest) => group.submit(one),
     /** Waits for a running search, which would miss a page that moves. */
     releasePages: () => serialise(() => releaseFreePages(database)),

@@ -5,7 +5,9 @@ import type { Database } from '../../db/engine.ts';
 import { serialise } from '../../db/files.ts';
 import { fileOf, isSameFile, type LogFile, readLines } from '../../db/line-log.ts';
 import { bumpTenant, listKids } from '../../db/meta-store.ts';
+import { requireNone } from '../../db/sql.ts';
 import { DAY, isoTime } from '../../lib/clock.ts';
+import { pagesBy } from '../../lib/collections.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
 import { listTenantsInRemoval, readCreationTimes } from '../../tenants/tenant-store.ts';
 import {
@@ -28,17 +30,20 @@ import { erasuresOf, knownReceipts, receiptsSince, type StoredErasure } from './
 
 /** Keys, holds and erasures that must stay ended after a restore: written as lines of erasures.log, and read from them again. */
 
-/** More holds than a tenant places and releases in the time that is looked at. */
-const MAX_HOLDS = 10_000;
+const PAGE = 5000;
 
 async function holdLines(database: Database, kid: string, from: number): Promise<HoldLine[]> {
   const lines: HoldLine[] = [];
-  for (const event of ['hold.placed', 'hold.released'] as const)
-    for (const { at, object, detail } of await listAudit(database, kid, { action: event, from }, MAX_HOLDS)) {
-      // A restore that found no such device changed no hold.
-      if (object === null || detail['found'] === false) continue;
-      lines.push({ v: 1, at: isoTime(at), event, tenant: kid, device: object });
-    }
+  for (const event of ['hold.placed', 'hold.released'] as const) {
+    const readPage = (last: { readonly seq: number } | undefined) =>
+      listAudit(database, kid, { action: event, from, ...(last && { before: last.seq }) }, PAGE);
+    for await (const page of pagesBy(PAGE, readPage))
+      for (const { at, object, detail } of page) {
+        // A restore that found no such device changed no hold.
+        if (object === null || detail['found'] === false) continue;
+        lines.push({ v: 1, at: isoTime(at), event, tenant: kid, device: object });
+      }
+  }
   return lines;
 }
 
@@ -133,15 +138,23 @@ async function endKeyOfLine(tx: Knex.Transaction, line: EndedKey): Promise<boole
   const at = Date.parse(line.at);
   if (line.event === 'apikey.revoked') {
     const row = tx('api_keys').where({ kid, id: line.id }).whereNull('revoked_at');
-    return (await row.update({ revoked_at: at })) > 0;
+    const revokedCount = await row.clone().update({ revoked_at: at });
+    await requireNone(tx, row, `API key ${line.id} is not revoked`);
+    return revokedCount > 0;
   }
   if (line.event === 'staff.removed') {
     const row = tx('staff').where({ kid, id: line.id }).whereNull('removed_at');
     const change = { invite_hash: null, credential: null, public_key: null, removed_at: at };
-    return (await row.update(change)) > 0;
+    const removedCount = await row.clone().update(change);
+    await requireNone(tx, row, `staff member ${line.id} is not removed`);
+    return removedCount > 0;
   }
   const row = tx('seal_keys').where({ kid, generation: line.generation }).whereNot({ state: 'destroyed' });
-  return (await row.update({ state: 'destroyed', wrapped_private: null, destroyed_at: at })) > 0;
+  const destroyedCount = await row
+    .clone()
+    .update({ state: 'destroyed', wrapped_private: null, destroyed_at: at });
+  await requireNone(tx, row, `generation ${line.generation} of ${kid} is not destroyed`);
+  return destroyedCount > 0;
 }
 
 export async function endKeysOfLines(tx: Knex.Transaction, lines: readonly EndedKey[]) {

@@ -19,9 +19,11 @@ import {
   consentCount,
   type ErasureTarget,
   erasesAny,
+  hasFailed,
   isIncomplete,
   type Keep,
   markComplete,
+  markFailed,
   markPendingFiles,
   markPendingSteps,
   NOTHING,
@@ -252,7 +254,14 @@ async function searchFiles(run: Run, erasure: StoredErasure, scope: SearchScope)
   const { database, cleaner, clock } = run;
   const { receiptId, kid, step } = erasure;
   if (step === 'rows' || (await hasSteps(database, receiptId))) return erasure;
-  if (!(await cleaner.submit({ receiptId, kid, ...scope }))) return erasure;
+  const request = { receiptId, kid, hasFailed: hasFailed(erasure.scopes), ...scope };
+  const result = await cleaner.submit(request);
+  if (result === 'waiting' || (result === 'failed' && request.hasFailed)) return erasure;
+  if (result === 'failed') {
+    const failure = { step, scopes: markFailed(erasure.scopes) };
+    await saveErasureStep(database, erasure, failure);
+    return { ...erasure, ...failure };
+  }
   const scopes = markComplete(erasure.scopes, database.kind === 'sqlite');
   const end = isIncomplete(scopes)
     ? ({ step: 'scrub' } as const)

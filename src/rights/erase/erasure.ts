@@ -129,11 +129,21 @@ export function markPendingFiles(scopes: readonly ScopeResult[]): ScopeResult[] 
 /** @param areFilesClean whether the files of the database were cleaned too */
 export function markComplete(scopes: readonly ScopeResult[], areFilesClean: boolean): ScopeResult[] {
   return scopes.map((result) =>
-    result.action === 'pending' && (areFilesClean || result.scope !== 'storage')
+    (result.action === 'pending' || result.action === 'failed') &&
+    (areFilesClean || result.scope !== 'storage')
       ? { ...result, action: result.count > 0 ? 'erased' : 'none' }
       : result,
   );
 }
+
+/** The rows are deleted, and an id of them is in the rewritten file. */
+export const markFailed = (scopes: readonly ScopeResult[]): ScopeResult[] =>
+  markComplete(scopes, false).map((result) =>
+    result.scope === 'storage' ? { ...result, action: 'failed' } : result,
+  );
+
+export const hasFailed = (scopes: readonly ScopeResult[]): boolean =>
+  scopes.some(({ action }) => action === 'failed');
 
 export function isIncomplete(scopes: readonly ScopeResult[]): boolean {
   return scopes.some(({ action }) => action === 'pending' || action === 'failed');

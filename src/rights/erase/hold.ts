@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
+import { requireNone } from '../../db/sql.ts';
 import { pagesBy } from '../../lib/collections.ts';
 import { lockHead } from '../../log/entries.ts';
 
@@ -27,7 +28,10 @@ export async function placeHold(tx: Knex.Transaction, hold: LegalHold): Promise<
 /** @returns false when the device is not held */
 export async function releaseHold(tx: Knex.Transaction, { kid, durable }: HoldKey): Promise<boolean> {
   await lockHead(tx, kid);
-  return (await tx('legal_holds').where({ kid, durable }).delete()) === 1;
+  const hold = tx('legal_holds').where({ kid, durable });
+  const deletedCount = (await hold.clone().delete()) as unknown as number;
+  await requireNone(tx, hold, 'the legal hold is not released');
+  return deletedCount === 1;
 }
 
 /** A page, the oldest first. */

@@ -1,9 +1,16 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
-import { toColumns, whereAmong } from '../../db/sql.ts';
+import { type Bindings, insertMany, toColumns, whereAmong } from '../../db/sql.ts';
 import { inChunks } from '../../lib/collections.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
-import { addStepCounts, type ErasureRef, type Keep, type ScopeResult, type Tally } from './erasure.ts';
+import {
+  addStepCounts,
+  type ErasureRef,
+  heldRows,
+  type Keep,
+  type ScopeResult,
+  type Tally,
+} from './erasure.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
 export interface StoredErasure
@@ -85,6 +92,15 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
     refs: JSON.stringify({ refs, keep, doneAt, held: heldRefs }),
   };
   await tx('erasures').insert(toColumns({ ...rest, ...texts }));
+  const { kid, receiptId } = erasure;
+  const kept = heldRows(scopes) > 0 ? (heldRefs ?? []) : [];
+  const refRows = [...refs, ...kept.map((ref) => ({ kind: 'held', ref }))];
+  await insertMany(
+    tx,
+    'INSERT INTO erasure_refs (kid, ref, kind, receipt)',
+    refRows.map(({ kind, ref }): Bindings => [kid, ref, kind, receiptId]),
+    'ON CONFLICT DO NOTHING',
+  );
 }
 
 /**
@@ -103,7 +119,8 @@ export async function receiptOfRequest(
   const row = await rows(tx)
     .where({ kid, subject })
     .orWhere((recent) => {
-      void recent.where({ kid }).where('erased_at', '>=', recentFrom).where('refs', 'like', `%"${ref}"%`);
+      const naming = tx('erasure_refs').where({ kid, kind: 'request', ref }).select('receipt');
+      void recent.where({ kid }).where('erased_at', '>=', recentFrom).whereIn('receipt_id', naming);
     })
     .orderBy(NEWEST)
     .first<Row | undefined>();
@@ -143,7 +160,7 @@ export async function addStep(tx: Knex.Transaction, receiptId: string, counts: T
 export async function heldReceipts({ read }: Database, kid: string): Promise<readonly StoredErasure[]> {
   const rowsFound = await rows(read)
     .where({ kid })
-    .where('refs', 'like', '%"held":[%')
+    .whereIn('receipt_id', read('erasure_refs').where({ kid, kind: 'held' }).select('receipt'))
     .orderBy(['erased_at', 'receipt_id']);
   return rowsToErasures(rowsFound).erasures;
 }

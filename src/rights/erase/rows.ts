@@ -1,6 +1,15 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
-import { type Bindings, cellOf, countOf, insertMany, pagesOf, whereAmong } from '../../db/sql.ts';
+import {
+  type Bindings,
+  cellOf,
+  countOf,
+  hasRowLocks,
+  insertMany,
+  pagesOf,
+  requireNone,
+  whereAmong,
+} from '../../db/sql.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
 import { inChunks } from '../../lib/collections.ts';
 import {
@@ -77,7 +86,7 @@ export async function eraseRows(
   const { deletedIds } = subject;
   const requestPlaces = places ?? createAnchoredPlaces(target.kid, new Set(deletedIds.requests));
   const work = startDeletion(tx, target, requestPlaces);
-  for (const one of DELETES) await runDelete(work, one, deletedIds[one.ids]);
+  await runDeletes(work, DELETES, deletedIds);
   await countKept(work, subject);
   await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
   return erasedOf(work, subject);
@@ -109,8 +118,8 @@ export async function beginSteps(
     requestRows.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
   }
   await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', requestRows);
-  for (const one of DELETES)
-    if (one.ids !== 'requests' || one.table === 'contests') await runDelete(work, one, deletedIds[one.ids]);
+  const atOnce = DELETES.filter(({ ids, table }) => ids !== 'requests' || table === 'contests');
+  await runDeletes(work, atOnce, deletedIds);
   await countKept(work, subject);
   await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
   return { ...erasedOf(work, subject), requests: [] };
@@ -164,7 +173,7 @@ export async function eraseStep(
   for (const { durable } of keep.override ? [] : await rowsNamed(tx, 'overrides', target))
     if (durable !== null) deletedIds.overridden.push(durable);
   const work = startDeletion(tx, target, places);
-  for (const one of DELETES) await runDelete(work, one, deletedIds[one.ids]);
+  await runDeletes(work, DELETES, deletedIds);
   await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
   await inChunks(requests, (ids) =>
     tx('erasing').where({ receipt_id: receiptId, durable: '' }).whereIn('request_id', ids).delete(),
@@ -221,6 +230,22 @@ async function runDelete(work: Work, one: Delete, allIds: readonly string[]): Pr
     if (one.scope !== null) addCount(work.counts, one.scope, { erased: await erased, retained: 0 });
     else await erased;
   });
+}
+
+/** Deletes, and reads back what must be gone. @throws {WriteUndone} */
+async function runDeletes(work: Deletion, deletes: readonly Delete[], ids: Ids): Promise<void> {
+  for (const one of deletes) await runDelete(work, one, ids[one.ids]);
+  for (const one of deletes) {
+    // On PostgreSQL another visit of the device may add a row meanwhile.
+    if (one.column !== 'request_id' && hasRowLocks(work.db)) continue;
+    await inChunks(ids[one.ids], (chunk) =>
+      requireNone(
+        work.db,
+        rowsOf(work, one, chunk).select(one.column),
+        `rows in ${one.table} are not erased`,
+      ),
+    );
+  }
 }
 
 async function deleteRows(work: Deletion, one: Delete, ids: readonly string[]): Promise<number> {

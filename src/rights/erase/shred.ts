@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { eraseAnswers } from '../../consent/append-store.ts';
 import type { Notification } from '../../consent/plan-write.ts';
-import { cellOf } from '../../db/sql.ts';
+import { cellOf, hasRowLocks, requireNone } from '../../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../../keys/master-key.ts';
 import { personalEntry } from '../../ledger/entries.ts';
 import { appendEntries } from '../../log/entries.ts';
@@ -69,6 +69,9 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   for (const table of SHREDS) {
     const deletedCount = await tx(table).where({ kid, principal }).delete();
     if (table === 'consent_openings') openings = deletedCount;
+    // On PostgreSQL a session may be opened meanwhile: the head of the log locks the evidence alone.
+    if (!hasRowLocks(tx) || table.startsWith('consent_'))
+      await requireNone(tx, tx(table).where({ kid, principal }), `rows in ${table} are not erased`);
   }
   if (wrapped == null) return { openings: 0, seq: null, secrets };
   const context = principalKeyContext(kid, principal);
@@ -84,6 +87,8 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   );
   const mac = target.stateMac.ofPrincipal(principal, { gpc: false, except: null, erasedAt: now });
   const erased = { wrapped_key: null, gpc: false, gpc_except: null, erased_at: now, mac };
-  await tx('consent_principals').where({ kid, principal }).update(erased);
+  const row = tx('consent_principals').where({ kid, principal });
+  await row.clone().update(erased);
+  await requireNone(tx, row.whereNotNull('wrapped_key'), 'the key of the consent record is not destroyed');
   return { openings, seq: appended?.seq ?? null, secrets: [...secrets, wrapped] };
 }

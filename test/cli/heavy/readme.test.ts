@@ -57,6 +57,8 @@ it('README’s five minutes work as they are pasted', async () => {
     expect(listed).toMatch(/publishable +page/);
     expect(hook).toMatch(/^whsec_/m);
     expect(output.stdout).not.toMatch(/"error"|unauthenticated/);
+    const doctor = paste('node bin/gpd doctor');
+    expect(await doctor.exited, doctor.output.stdout).toEqual({ code: 0, signal: null });
   } finally {
     server.child.kill('SIGTERM');
     await server.exited;

@@ -67,6 +67,13 @@ describeWithTool('cli/terminal', missingScript(), () => {
     expect(text).not.toMatch(/\u001b\[[\d;]*m/);
   });
 
+  it('gpd serve says which address to open', async () => {
+    const { env } = await createOwn();
+    const shown = await inTerminal(['serve', '--port', '0'], env, '\u0003', 'Ctrl-C');
+    expect(shown.text).toMatch(/gpd: open http:\/\/127\.0\.0\.1:\d+ in a browser/);
+    expect(shown.text).toContain('"event":"stopped"');
+  });
+
   it('gpd top draws in place until q', async () => {
     const { env } = await createOwn();
     const shown = await inTerminal(['top'], env, 'q', '2 entries');

@@ -69,16 +69,17 @@ describe('the page', () => {
     postTo(url, path, form, headers);
 
   it('is all that there is', async () => {
-    for (const path of [
-      '/',
-      '/healthz',
-      '/docs',
-      '/assets/base.css',
-      '/v1/agent.js',
-      '/console',
-      '/setup/visit',
-    ])
+    for (const path of ['/', '/docs', '/assets/base.css', '/v1/agent.js', '/console', '/setup/visit'])
       expect({ path, status: (await ask(url, path)).status }).toEqual({ path, status: 404 });
+  });
+
+  it('leaves the server alive, and not ready', async () => {
+    const alive = await ask(url, '/healthz');
+    expect(alive.status).toBe(200);
+    expect(alive.json()).toEqual({ status: 'ok', version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
+    const ready = await ask(url, '/readyz');
+    expect(ready.status).toBe(503);
+    expect(ready.json()).toMatchObject({ status: 'not-ready', notReady: [expect.stringContaining('link')] });
   });
 
   it('is for a Host of this machine alone', async () => {

@@ -228,6 +228,13 @@ const ROWS: readonly Row[] = [
   ),
   row('change what no log covers', null, by(setting('consent.byAutomation', "'deny'"))),
   row('add their own API key, session or staff passkey', null, by(NEW_KEY), by(NEW_PASSKEY)),
+  row(
+    'lay a trigger, a view or a table',
+    'database.schema',
+    by('CREATE TABLE stolen (x TEXT)'),
+    by('CREATE VIEW seen AS SELECT * FROM decisions'),
+    by('CREATE TRIGGER kept BEFORE DELETE ON decisions BEGIN SELECT RAISE(IGNORE); END'),
+  ),
   row('take away or change the cosignatures', null, by("UPDATE checkpoints SET cosignatures = 'x'")),
 ];
 

@@ -116,7 +116,8 @@ describe('what the banner is told', () => {
     expect(reply.status).toBe(200);
     expect(reply.headers['access-control-allow-origin']).toBe(ORIGIN);
     const texts = { title: expect.any(String) as unknown, description: expect.any(String) as unknown };
-    const purposes = [{ id: PURPOSE, ...texts, gpc: 'opt-out', ttlDays: 180 }];
+    const definition = { seq: 1, materialSince: 1, optOutUntil: 0, askUntil: null };
+    const purposes = [{ id: PURPOSE, ...texts, gpc: 'opt-out', ttlDays: 180, definition }];
     const policy = { version: 0, material: 0, url: '' };
     expect(reply.json()).toEqual({ kid: KID, policy, title: '', body: '', purposes, gpc: false });
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batchResponseSchema } from '../../../src/schema/consent.ts';
 import { KID } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
-import { type Api, type Decision, PURPOSE, startApi, type WriteBody } from './support/api.ts';
+import { type Action, type Api, type Decision, PURPOSE, startApi, type WriteBody } from './support/api.ts';
 
 interface Event {
   readonly seq: number;
@@ -156,6 +156,28 @@ describe('state', () => {
         reason: 'withdrawn',
       }),
     ]);
+  });
+
+  it('never contradicts itself while the person changes their mind', async () => {
+    const toggles = Array.from({ length: 60 }, (_, i): Action => (i % 2 === 0 ? 'grant' : 'withdraw'));
+    let isWriting = true;
+    const write = async () => {
+      for (const action of toggles) await api.write(action, { principalId: 'gabi', purposes: ['ads'] });
+      isWriting = false;
+    };
+    const read = async () => {
+      const contradictions: object[] = [];
+      while (isWriting) {
+        const { purposes } = (await api.post('/v1/consent/state', { principalId: 'gabi' })).json() as {
+          purposes: { purpose: string; choice: string | null; allowed: boolean; reason: string }[];
+        };
+        const ads = purposes.find(({ purpose }) => purpose === 'ads');
+        if (ads && (ads.choice ?? 'never-asked') !== ads.reason) contradictions.push(ads);
+      }
+      return contradictions;
+    };
+    const [, ...readers] = await Promise.all([write(), read(), read(), read()]);
+    expect(readers.flat()).toEqual([]);
   });
 
   it('agrees with the checks, under GPC too', async () => {

@@ -182,6 +182,9 @@ describe.each(ROUTES.map((route) => [route.call, route] as const))('%s in a page
 
   it.each(READERS)('refuses the %s key, whatever it may do', async (who) => {
     expectError(await call(route, who, { ...inPage, origin: ORIGIN }), 'secret-key-in-page');
+    expectError(await call(route, who, inPage), 'secret-key-in-page');
+    // A page without TLS sends its origin alone.
+    expectError(await call(route, who, { origin: ORIGIN }), 'secret-key-in-page');
   });
 
   it.each(['publishable', 'session', 'revoked'] as const)('%s: as without a browser', async (who) => {

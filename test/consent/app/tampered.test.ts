@@ -36,6 +36,30 @@ async function checkpointLine(): Promise<string> {
 /** The newest proof, which a checkpoint over the whole log has to cover. */
 const sign = (seq: number) => api.get(`/v1/consent/proofs/${seq}`);
 
+it('a head that has lost its checkpoint alone is not signed, and is again once it is back', async () => {
+  const { seq: first } = await api.write('grant', { principalId: 'anna' });
+  expect((await sign(first)).status).toBe(200);
+  const [head] = await sql(`SELECT checkpoint FROM ledger_heads WHERE kid = '${KID}'`);
+  await sql(`UPDATE ledger_heads SET checkpoint = NULL WHERE kid = '${KID}'`);
+  const { seq } = await api.write('grant', { principalId: 'bert' });
+  for (const reply of [await api.get('/v1/ledger/checkpoint'), await sign(seq)])
+    expectError(reply, 'unavailable');
+  expect((await verify()).codes).toEqual(['checkpoint-missing']);
+  expect(await checkpointLine()).toBe('fail');
+  await sql(`UPDATE ledger_heads SET checkpoint = '${String(head?.['checkpoint'])}' WHERE kid = '${KID}'`);
+  expect((await api.get('/v1/ledger/checkpoint')).status).toBe(200);
+});
+
+it('a head whose size was changed cannot be signed: the answer comes after three tries', async () => {
+  const grow = (by: number) =>
+    sql(`UPDATE ledger_heads SET checkpoint_size = checkpoint_size + ${by} WHERE kid = '${KID}'`);
+  await grow(1000);
+  const { seq } = await api.write('grant', { principalId: 'carl' });
+  expectError(await sign(seq), 'unavailable');
+  await grow(-1000);
+  expect((await api.get('/v1/ledger/checkpoint')).status).toBe(200);
+});
+
 it('a log agrees with checkpoints that were kept elsewhere, until its last entry is taken: it is not signed then, and checks go on', async () => {
   await api.write('grant', { principalId: 'anna' });
   const { seq } = await api.write('withdraw', { principalId: 'anna' });

@@ -211,7 +211,8 @@ describe('Global Privacy Control', () => {
 const body = (principalId: string) => ({ principalId, purposes: [PURPOSE] });
 
 function send(key: string, fields: unknown, credential?: string, action: Action = 'grant'): Promise<Reply> {
-  const headers = { 'idempotency-key': key, origin: ORIGIN };
+  const inPage = credential === api.keys.publishable ? { origin: ORIGIN } : {};
+  const headers = { 'idempotency-key': key, ...inPage };
   return api.post(`/v1/consent/${action}`, fields, credential, headers);
 }
 
@@ -284,6 +285,25 @@ describe('Idempotency-Key', () => {
     ];
     expect(replies.map(({ status }) => status)).toEqual(Array(5).fill(201));
     expect(new Set(replies.map(({ text }) => text)).size).toBe(5);
+  });
+
+  it('with a publishable key belongs to the browser: no stranger holds up a withdrawal by guessing it', async () => {
+    const [visitor, stranger] = [createBrowser(), createBrowser()].map((one) => ({
+      ...one,
+      purposes: [PURPOSE],
+    }));
+    await send('order-4711', visitor, api.keys.publishable);
+    for (const who of [stranger, visitor]) {
+      const reply = await send('order-4711-withdraw', who, api.keys.publishable, 'withdraw');
+      expect(reply.status).toBe(201);
+      const again = await send('order-4711-withdraw', who, api.keys.publishable, 'withdraw');
+      expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: reply.text });
+    }
+    expect(await api.check(visitor?.principalId ?? '')).toMatchObject({ reason: 'withdrawn' });
+    expectError(
+      await send('order-4711', { ...visitor, gpc: true }, api.keys.publishable),
+      'idempotency-conflict',
+    );
   });
 
   it('stores no key as it was sent', async () => {

@@ -70,6 +70,13 @@ const AUTOMATION: readonly Row[] = [
   ['A9', 'Firefox', firefox, put.tells({ granted: 2, barred: 4 })],
 ];
 
+const QUIET_TV =
+  'Mozilla/5.0 (SMART-TV; LINUX; Tizen 7.0) AppleWebKit/537.36 (KHTML, like Gecko) 94.0.4606.31/7.0 TV Safari/537.36';
+const CAR =
+  'Mozilla/5.0 (X11; GNU/Linux) AppleWebKit/537.36 (KHTML, like Gecko) Chromium/141.0.0.0 Chrome/141.0.0.0 Safari/537.36 Tesla/2026.8';
+const HEADSET =
+  'Mozilla/5.0 (X11; Linux x86_64; Quest 3) AppleWebKit/537.36 (KHTML, like Gecko) OculusBrowser/41.0 Chrome/141.0.0.0 VR Safari/537.36';
+const CHROMIUM_WORDS = { evalLength: 33, errorMessage: 'Cannot read properties of null' };
 const WORKER_UNTOLD = { userAgent: null, platform: null, uaData: null };
 const GECKO_WORDS = { evalLength: 37, errorMessage: 'null has no properties' };
 const READ_OUTS = ['canvas', 'audio', 'webgl', 'screen', 'hardwareConcurrency'];
@@ -125,6 +132,13 @@ const TAMPER: readonly Row[] = [
   ['T7', 'an unknown family', chrome, all(named('Lynx/2.9', 'Linux x86_64'), put.engine({ evalLength: 37 }))],
   ['T7', 'every browser of iOS is WebKit', IOS_CHROME, nothing],
   ['T7', 'an engine that does not say', chrome, put.engine({ evalLength: null, errorMessage: null })],
+  [
+    'T7',
+    'a television that calls itself Safari on Chromium',
+    chrome,
+    all(named(QUIET_TV, 'Linux armv7l'), put.engine(CHROMIUM_WORDS)),
+  ],
+  ['T7', 'the browser of a car', chrome, all(named(CAR, 'Linux x86_64'), put.engine(GECKO_WORDS))],
   ['T7', 'words that no engine uses', chrome, put.engine({ errorMessage: 'x is not a function' })],
   ['T8', 'read-outs: a privacy extension', chrome, patched(...READ_OUTS)],
   ['T8', 'nothing', chrome, patched()],
@@ -202,6 +216,8 @@ const MEDIUM: readonly Row[] = [
   ['M5', 'a pointer that does not hover', chrome, put.media({ pointer: 'coarse', hover: false })],
   ['M5', 'no answer about hovering', chrome, put.media({ pointer: 'none', hover: null })],
   ['M6', 'a phone', androidChrome, nothing],
+  ['M6', 'a television', chrome, all(named(TV, 'Linux armv7l'), put.page({ chromeObject: false }))],
+  ['M6', 'a headset', chrome, all(named(HEADSET, 'Linux x86_64'), put.page({ chromeObject: false }))],
   ['M6', 'Android on a desk', androidChrome, all(named(ANDROID_TV, 'Linux armv81'), NO_TOUCH)],
   ['M6', '"desktop site" on a phone', androidDesktopMode, nothing],
   ['M6', 'a WebView', webView, nothing],

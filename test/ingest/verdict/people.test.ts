@@ -14,6 +14,7 @@ import {
   type Change,
   changed,
   chrome,
+  DEVICE_TOOLBAR,
   DEVTOOLS,
   drawnBy,
   EMPTIED,
@@ -29,6 +30,7 @@ import {
   patched,
   put,
   request,
+  SHRUNK_DESKTOP,
   SWIFTSHADER,
   sized,
   uaData,
@@ -90,6 +92,8 @@ const IPHONE = String(browsers.iPhone().headers['user-agent']);
 /** "Network conditions" of the tools: the name changes in page, worker and request, the platform does not. */
 const renamed = (userAgent: string): Change =>
   all(DEVTOOLS, named(userAgent, 'Win32'), header('sec-ch-ua', undefined), uaData(EMPTIED));
+/** An add-on that changes headers alone, as editors of headers do. */
+const RENAMED_REQUEST = all(header('user-agent', SAFARI), header('sec-ch-ua-platform', '"macOS"'));
 const SECOND_SCREEN = put.screen({ outerWidth: 1990 });
 
 describe('people to protect (signals.md section 2b)', () => {
@@ -107,6 +111,11 @@ describe('people to protect (signals.md section 2b)', () => {
     ['a virtual machine beside a second screen', all(SWIFTSHADER, SECOND_SCREEN)],
     ['a virtual machine behind a proxy', all(SWIFTSHADER, header('sec-ch-ua', undefined))],
     ['a virtual machine that hides the language', all(SWIFTSHADER, header('accept-language', undefined))],
+    ['a remote desktop that was made smaller', all(SHRUNK_DESKTOP, NO_POINTER)],
+    ['the same without graphics', all(SHRUNK_DESKTOP, NO_POINTER, LLVMPIPE)],
+    ['the device toolbar of developer tools', all(DEVTOOLS, DEVICE_TOOLBAR)],
+    ['developer tools, and another name in the request', all(DEVTOOLS, RENAMED_REQUEST)],
+    ['another name in the request, on a remote desktop', all(RENAMED_REQUEST, NO_POINTER, LLVMPIPE)],
     ['a remote desktop over http', all(NO_POINTER, request({ https: false }))],
     ['a virtual machine that is reached by remote desktop', all(SWIFTSHADER, NO_POINTER)],
     ['developer tools on such a machine', all(SWIFTSHADER, NO_POINTER, DEVTOOLS)],
@@ -170,7 +179,11 @@ describe('what protects them is no way around the rules', () => {
     ['software graphics in a window that its screen does not hold', all(SWIFTSHADER, OUTGROWN)],
     ['a debugger on the page alone', all(renamed(SAFARI), put.tells({ debugsPageAlone: true }))],
     ["an iPhone's size and touch, and a worker that no phone view leaves", all(renamed(IPHONE), iPhoneLike)],
-    ['a request that was patched, with a debugger', all(DEVTOOLS, header('sec-ch-ua-platform', '"macOS"'))],
+    ['a page that fills a screen in a window fitted to it', all(DEVTOOLS, OUTGROWN)],
+    [
+      'no pointer in a window too large for its screen, with a debugger',
+      all(SHRUNK_DESKTOP, NO_POINTER, DEVTOOLS, put.tells({ debugsPageAlone: true })),
+    ],
   ])('%s is automation', (_name, change) => {
     expect(changed(chrome, change).class).toBe('undeclared_automation');
   });
@@ -236,15 +249,19 @@ describe('a page that is staged', () => {
 });
 
 describe('a window larger than its screen', () => {
-  it.each(['outerWidth', 'outerHeight'])('by %s alone, is no one that a person has', (side) => {
+  it.each([
+    ['outerWidth', 1952],
+    ['outerHeight', 2000],
+  ])('by %s alone, fitted to its page, is no one that a person has', (side, size) => {
     const larger = (sizes: object): boolean =>
-      windowOutgrowsScreen(factsOf(chrome, FULL, put.screen({ [side]: 2000, ...sizes })));
+      windowOutgrowsScreen(factsOf(chrome, FULL, put.screen({ [side]: size, ...sizes })));
     expect([larger({}), larger({ innerWidth: 900 }), larger({ innerHeight: 900 })]).toEqual([
       true,
       false,
       false,
     ]);
     expect(larger({ [side]: side === 'outerWidth' ? 1920 : 1080 })).toBe(false);
+    expect(larger({ outerWidth: 1953 })).toBe(false);
   });
 });
 

@@ -151,7 +151,10 @@ describe('a rule is demoted', () => {
   it.each<readonly [string, Change]>([
     ['A5 and M2 beside A1', all(A5, M2, put.page({ webdriver: true }))],
     ['A5 and M2 beside another M', all(A5, M2, put.page({ chromeObject: false }))],
-    ['A5 and M2 beside a T that no tools and no add-on explain', all(A5, M2, T3)],
+    [
+      'A5 and M2 beside a T that no tools and no add-on explain',
+      all(A5, M2, put.worker({ renderer: 'another' })),
+    ],
     ['A6 beside nothing', all(A6, nothing)],
     ['A6 beside T8 of read-outs only', all(A6, patched('canvas', 'audio'))],
     ['A6 beside T8 and M2', all(A6, T8, M2)],

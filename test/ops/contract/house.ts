@@ -39,16 +39,17 @@ export function createHouse(database: Database, begin = NOW, over: Partial<House
   });
   return {
     swept: () => housekeeping.swept(),
+    degraded: () => housekeeping.degraded(),
     stop: () => housekeeping.stop(),
     /** Events of the clock. */
     events,
-    /** Runs a round and returns its complaints, as `job kid`. */
+    /** Runs a round and returns its complaints in order, as `job kid`. */
     async round(after = MINUTE): Promise<string[]> {
       now += after;
       ticks += after;
       failures.length = 0;
       await housekeeping.round();
-      return failures.map(({ job, kid }) => `${job} ${kid}`);
+      return failures.map(({ job, kid }) => `${job} ${kid}`).sort();
     },
     /** Sets the clock, as a person or NTP would. */
     setClock(ms: number): void {

@@ -48,7 +48,7 @@ export function housekeepingContract(make: MakeDatabase): void {
           endedJobs = await destroyedKeys.clone().pluck('kid');
         },
       });
-      expect(await house.round()).toEqual(['seal-verdicts aaa', 'retention bbb']);
+      expect(await house.round()).toEqual(['retention bbb', 'seal-verdicts aaa']);
       expect(endedJobs).toEqual(KIDS);
       for (const kid of KIDS) expect(await privateKeyOf(db.database, kid), kid).toBeNull();
       // The other one was deleted with its decision.
@@ -80,11 +80,11 @@ export function housekeepingContract(make: MakeDatabase): void {
       await earlier.round();
       await earlier.stop();
       const house = createHouse(db.database, NOW + 2 * HOUR);
-      expect(await house.round()).toEqual(['seal-verdicts aaa', 'seal-audit aaa', 'retention bbb']);
+      expect(await house.round()).toEqual(['retention bbb', 'seal-audit aaa', 'seal-verdicts aaa']);
       const head = "UPDATE ledger_heads SET frontier = ? WHERE kid = 'aaa'";
       const [frontier = ''] = await db.database.read('ledger_heads').where({ kid: 'ccc' }).pluck('frontier');
       await sql(db.database, "DELETE FROM ledger_heads WHERE kid = 'aaa'");
-      expect(await house.round()).toEqual(['seal-verdicts aaa', 'seal-audit aaa']);
+      expect(await house.round()).toEqual(['seal-audit aaa', 'seal-verdicts aaa']);
       expect(await house.round()).toEqual([]);
       await removeTenant(db.database, 'aaa');
       await fill(db.database, 'aaa');
@@ -119,6 +119,73 @@ export function housekeepingContract(make: MakeDatabase): void {
       await sql(db.database, "UPDATE tenants SET settings = '{}' WHERE kid = 'bbb'");
       expect((await runRetention(db.database, at + HOUR)).failures).toEqual([]);
       expect(await readMeta(db.database, LAST_RETENTION)).toBe(String(at + HOUR));
+    });
+
+    it('a job that hangs for one tenant stops nothing else, is counted, and does not begin twice', async () => {
+      const begun: string[] = [];
+      const ends: (() => void)[] = [];
+      const runs: string[] = [];
+      const hang = () => new Promise<void>((resolve) => ends.push(resolve));
+      const house = createHouse(db.database, NOW, {
+        keepCheckpoints(kid) {
+          begun.push(kid);
+          return kid === 'aaa' && ends.length === 0 ? hang() : Promise.resolve();
+        },
+        deadlineOf: ({ name }) => (name === 'keep-checkpoints' ? 20 : MINUTE),
+        onRun: (job, result) => runs.push(`${job} ${result}`),
+      });
+      expect(await house.round()).toContain('keep-checkpoints aaa');
+      expect(begun).toEqual(KIDS);
+      expect(runs).toContain('keep-checkpoints late');
+      expect(runs).toContain('tally done');
+      expect(await countOf(db.database, 'decisions', 'ccc')).toBe(1);
+      expect(await readJobFailures(db.database)).toContainEqual(
+        expect.objectContaining({ job: 'keep-checkpoints', kid: 'aaa', reason: 'JobLate deadline' }),
+      );
+      await house.round();
+      expect(begun).toEqual([...KIDS, 'bbb', 'ccc']);
+      ends[0]?.();
+      await house.round();
+      expect(begun.slice(5)).toEqual(KIDS);
+      expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('keep-checkpoints');
+      await house.stop();
+    });
+
+    it('hourly jobs do not wait for a job of the minute, and a stop waits for none that hangs', async () => {
+      let thinned = (): void => {};
+      let end = (): void => {};
+      const hourly = new Promise<void>((resolve) => {
+        thinned = resolve;
+      });
+      const house = createHouse(db.database, NOW, {
+        recordEnded: () =>
+          new Promise<void>((resolve) => {
+            end = resolve;
+          }),
+        thinCheckpoints: () => Promise.resolve(thinned()),
+      });
+      const round = house.round();
+      await hourly;
+      await house.stop();
+      await round;
+      end();
+    });
+
+    it('a job that was not done for long makes the node degraded, until it is done', async () => {
+      let fails = true;
+      for (const table of ['ledger_heads', 'tenants'])
+        await sql(db.database, `DELETE FROM ${table} WHERE kid IN ('aaa', 'bbb')`);
+      const house = createHouse(db.database, NOW, {
+        flushKeyUse: () => (fails ? Promise.reject(new Error('no')) : Promise.resolve()),
+      });
+      await house.round();
+      expect(house.degraded()).toEqual([]);
+      await house.round(16 * MINUTE);
+      expect(house.degraded()).toEqual(['housekeeping']);
+      fails = false;
+      await house.round();
+      expect(house.degraded()).toEqual([]);
+      await house.stop();
     });
 
     it('retention stops between two steps, and the next continues', async () => {

@@ -178,6 +178,15 @@ const DATABASE_ROWS: readonly Row[] = [
   fail('database.schema', /before gpd 0\.1\.0/, migration('20261120_01_a.js')),
   warn('database.schema', /1 migrations/, sql('DELETE FROM knex_migrations')),
   fail('database.schema', /missing: nonces/, sql('DROP TABLE nonces')),
+  fail(
+    'database.schema',
+    /makes these: table stolen, trigger kept on nonces, view seen$/,
+    sql(
+      'CREATE TABLE stolen (x TEXT)',
+      'CREATE TRIGGER kept BEFORE DELETE ON nonces BEGIN INSERT INTO stolen VALUES (OLD.nonce); END',
+      'CREATE VIEW seen AS SELECT x FROM stolen',
+    ),
+  ),
   fail('database.integrity', /1 rows/, sql("INSERT INTO tenant_secrets VALUES ('went', 'x', 'y')")),
   warn('database.pooler', /no time limit/, pooling({ readLimit: '0' })),
   fail('database.pooler', /splits transactions/, pooling({ transactions: false })),

@@ -68,16 +68,20 @@ export function erasureContract(make: MakeDatabase): void {
     }
     const MINE = { ...NOTHING, durables: ['mine'] };
 
+    /** Of one tenant alone and found in no word, as a keyed hash is: an erasure looks for it in the whole file. */
+    const deviceOf = (kid: string) => (name: string) => `device ${name} of ${kid}`;
+
     /** Two devices with three visits each, of which one is contested and one linked; an override, consent, and somebody else. */
     async function fill(kid: string): Promise<void> {
       const summary = { signals: [], joint: 'j', expiresAt: NOW + DAY };
       for (const durable of ['one', 'two', 'else'])
-        for (const visit of ['a', 'b', 'c']) await record(kid, `${durable}-${visit}`, { durable, summary });
+        for (const visit of ['a', 'b', 'c'])
+          await record(kid, `${durable}-${visit}`, { durable: deviceOf(kid)(durable), summary });
       for (const durable of ['one', 'else'])
         await within(async (tx) => {
-          const requestId = `req_${durable}-a`;
-          await insertContest(tx, WORDS, contestOf({ kid, requestId, durable }));
-          await insertOverride(tx, { kid, durable, requestId, at: NOW });
+          const contested = { kid, requestId: `req_${durable}-a`, durable: deviceOf(kid)(durable) };
+          await insertContest(tx, WORDS, contestOf(contested));
+          await insertOverride(tx, { ...contested, at: NOW });
           for (const visit of ['b', 'c']) {
             const link = { kid, requestId: `req_${durable}-${visit}`, principal: PAUL.ref, linkedAt: NOW };
             await linkRequest(tx, link);
@@ -173,8 +177,9 @@ export function erasureContract(make: MakeDatabase): void {
       ] as const) {
         const kid = await addTenant(db.database, `plan-${of.replaceAll(' ', '-')}-${way}`);
         await fill(kid);
-        if (heldDevice !== undefined) await hold(kid, heldDevice);
-        expect(await compare(kid, target, keep, largeAbove), way).toMatchObject(expected);
+        if (heldDevice !== undefined) await hold(kid, deviceOf(kid)(heldDevice));
+        const devices = { ...target, durables: target.durables.map(deviceOf(kid)) };
+        expect(await compare(kid, devices, keep, largeAbove), way).toMatchObject(expected);
       }
     });
 
@@ -182,7 +187,8 @@ export function erasureContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'plan-waits-not');
       await fill(kid);
       const writer = await holdTransaction(db.database, (tx) => lockHead(tx, kid));
-      const target = { ...DEVICES, principal: PAUL, linksOf: PAUL.ref };
+      const durables = DEVICES.durables.map(deviceOf(kid));
+      const target = { ...NOTHING, durables, principal: PAUL, linksOf: PAUL.ref };
       const plan = () => planErasure(other, { kid, target, keep: KEEP_NOTHING });
       const plannedScopes = await Promise.race([plan(), sleep(5000, null, { ref: false })]);
       await writer.commit();

@@ -6,6 +6,7 @@ import { DAY, HOUR, parseDailyWindow } from '../../../src/lib/clock.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { principalRef } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';
+import { execute } from '../../support/database.ts';
 import { createEntry } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
 import { initGpd } from '../../support/server.ts';
@@ -59,11 +60,22 @@ async function createPlace({ largeFile = 0, window = '02:00-04:00', patienceMs, 
     visits += 1;
     return createRecorder(database).record(createEntry({ kid: KID, id: `v${visits}`, durable: DEVICE }));
   };
-  /** Leaves a text in the file, as SQLite does in the free space of a page once in a while. */
+  /** Leaves a text in the free space of a page, as SQLite does once in a while. */
   const leave = (text: string) =>
-    database.transaction(async (tx) => {
-      await tx('meta').insert({ name: `left ${text.slice(0, 20)}`, value: `..${text}..` });
-    });
+    execute(
+      dataDir,
+      'PRAGMA secure_delete = OFF',
+      `INSERT INTO agent_directories (url, source, keys) VALUES ('left', 'pinned', '..${text}..')`,
+      "DELETE FROM agent_directories WHERE url = 'left'",
+    );
+  /** Keeps a text in a row that no erasure deletes. */
+  const keepRow = (text: string) =>
+    execute(
+      dataDir,
+      `INSERT INTO agent_directories (url, source, keys) VALUES ('kept', 'pinned', '${text}')`,
+    );
+  const dropRow = () =>
+    execute(dataDir, 'PRAGMA secure_delete = ON', "DELETE FROM agent_directories WHERE url = 'kept'");
   return {
     database,
     tenant,
@@ -71,6 +83,8 @@ async function createPlace({ largeFile = 0, window = '02:00-04:00', patienceMs, 
     eraser,
     visit,
     leave,
+    keepRow,
+    dropRow,
     restart,
     leaveBytes: () => leave(DEVICE),
     erase: async () => {
@@ -111,6 +125,7 @@ it('a large file in which an id is found is rewritten in the window alone, once 
     expect(await resumeIncomplete(eraser)).toEqual([false]);
     expect(counts.vacuums).toBe(1);
     expect(await eraser.status(receipt.receiptId)).toMatchObject({ incomplete: false });
+    await leaveBytes();
     expect(await erase()).toMatchObject({ incomplete: true });
     at(MIDNIGHT + DAY + 3 * HOUR);
     expect(await resumeIncomplete(eraser)).toEqual([true]);
@@ -186,6 +201,44 @@ it('a small file is rewritten at once', () =>
       expect(counts.vacuums).toBe(1);
     },
     { largeFile: 2 ** 30, window: null },
+  ));
+
+// Guards against: the search found the id, the file was rewritten, and the receipt said complete with the id still in it.
+it('an id that is still in the rewritten file has failed, until it is gone', () =>
+  withPlace(
+    async ({ erase, keepRow, dropRow, counts, eraser, at }) => {
+      await keepRow(DEVICE);
+      const receipt = await erase();
+      expect(receipt).toMatchObject({ incomplete: true });
+      expect(receipt.scopes.at(-1)).toMatchObject({ scope: 'storage', action: 'failed' });
+      expect(receipt.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({ action: 'erased' });
+      at(NOON + HOUR);
+      expect(await resumeIncomplete(eraser)).toEqual([true]);
+      expect(counts.vacuums).toBe(1);
+      expect((await eraser.resume()).receipts).toMatchObject([{ incomplete: true }]);
+      expect(counts.vacuums).toBe(2);
+      await dropRow();
+      expect(await resumeIncomplete(eraser)).toEqual([false]);
+      expect(counts.vacuums).toBe(2);
+      const { scopes } = (await eraser.status(receipt.receiptId)) ?? {};
+      expect(scopes?.at(-1)).toEqual({ scope: 'storage', action: 'erased', count: 1 });
+    },
+    { largeFile: 2 ** 30 },
+  ));
+
+// Guards against: after a search that threw the ids were lost, and only rewriting a large file in its window was left.
+it('a search that fails is repeated with the same ids', () =>
+  withPlace(
+    async ({ database, erase, eraser, counts, at, withLog }) => {
+      withLog(() => Promise.reject(new Error('no disk')));
+      expect(await erase()).toMatchObject({ incomplete: true });
+      expect(eraser.faults).toHaveLength(1);
+      withLog(() => database.truncateLog());
+      at(NOON + HOUR);
+      expect(await resumeIncomplete(eraser)).toEqual([false]);
+      expect(counts.vacuums).toBe(0);
+    },
+    { window: null },
   ));
 
 it('one that cannot be rewritten is not tried all night', () =>

@@ -310,6 +310,23 @@ describe('a restore', () => {
     expect(await startOn(dataDir)).toMatchObject({ applied: 0, holds: [] });
   });
 
+  // Guards against: a sweep read the 10,000 newest changes of holds, and lost the older ones.
+  it('knows a hold that more than ten thousand later rows of the audit log follow', async () => {
+    const { database, dataDir, logAccess, place } = await dpo();
+    const bringBack = await backUp(database, dataDir);
+    await withoutLog(dataDir, place);
+    const row = "'dpo', 'a', 'hold.placed', 'other', '{\"found\":false}', 's', 'c'";
+    await database.transaction((tx) =>
+      tx.raw(`INSERT INTO audit_log (kid, at, role, actor, action, object, detail, salt, commitment)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)
+        SELECT '${KID}', ${Date.now()}, ${row} FROM n`),
+    );
+    await recordEnded(logAccess, Date.now());
+    await database.close();
+    bringBack();
+    expect(await startOn(dataDir)).toMatchObject({ applied: 1, holds: [{ durable: 'mine' }] });
+  });
+
   // Guards against: the hold was committed, its line was lost, and a restore lost the hold or placed it again.
   it.each(['placed', 'released'])(
     'knows a hold that was %s while its line could not be written, after a sweep',

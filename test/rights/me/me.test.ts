@@ -289,7 +289,7 @@ describe('linking', () => {
     expectError(await link({ ...visit, token: 'x' }, anna), 'unauthenticated');
     for (const token of [undefined, null, 7, '', 'x'.repeat(5000)])
       expectError(await link({ ...visit, token }, anna), 'unauthenticated');
-    expectError(await link(visit, secret), 'insufficient-scope');
+    expectError(await link(visit, secret), 'secret-key-in-page');
     expectError(await link(visit, ''), 'unauthenticated');
     const foreign = await rights.visit({ target: rights.other });
     expectError(await link(foreign, anna), 'unauthenticated');

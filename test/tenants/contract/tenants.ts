@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
-import { createFirstPurpose, type Purpose } from '../../../src/tenants/purposes.ts';
+import { createFirstPurpose, definedBy, type Purpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret, saveTenantSecret } from '../../../src/tenants/secrets.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
@@ -81,9 +81,10 @@ export function tenantContract(make: MakeDatabase): void {
       const one = await addTenant(db.database, 'purposes-1');
       const two = await addTenant(db.database, 'purposes-2');
       await db.database.transaction(async (tx) => {
-        for (const definedPurpose of [createFirstPurpose(), purpose])
-          await tx('purposes').insert(purposeToRow(one, definedPurpose));
-        await tx('purposes').insert(purposeToRow(two, { ...purpose, gpc: 'ignore' }));
+        for (const words of [createFirstPurpose(), purpose])
+          await tx('purposes').insert(purposeToRow(one, definedBy(1, words, undefined, true)));
+        const second = definedBy(2, { ...purpose, gpc: 'ignore' }, undefined, true);
+        await tx('purposes').insert(purposeToRow(two, second));
       });
       expect(await createTenantStore(other).purposes(one)).toEqual([purpose, createFirstPurpose()]);
       expect(await createTenantStore(other).purposes(two)).toEqual([{ ...purpose, gpc: 'ignore' }]);

@@ -44,6 +44,7 @@ export interface RequestsExpectation {
 export interface Case {
   readonly name: string;
   readonly kind: 'live' | 'stub' | 'pure';
+  readonly fake?: true;
   readonly client?: Readonly<Record<string, unknown>> & { readonly key?: string };
   readonly script?: readonly unknown[];
   readonly steps: readonly Step[];

@@ -6,9 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { ConsentClient } from '../../src/client.ts';
 import { ConsentError } from '../../src/errors.ts';
+import { FakeConsent } from '../../src/fake.ts';
 import type { ClientOptions } from '../../src/options.ts';
 import { verifyConsistency, verifyProof } from '../../src/proof.ts';
-import type { CallOptions, Check, ConsentWrite } from '../../src/types.ts';
+import type { CallOptions, Check, Consent, ConsentWrite } from '../../src/types.ts';
 import { verifyWebhook, type WebhookHeaders } from '../../src/webhook.ts';
 import type { Case, Range, RequestsExpectation, Step } from './case.ts';
 import { difference, substitute, type Variables, within } from './match.ts';
@@ -19,13 +20,13 @@ import type { Servers } from './servers.ts';
 type Args = Readonly<Record<string, unknown>>;
 
 interface Run {
-  client: ConsentClient | null;
+  client: Consent | null;
   readonly variables: Variables;
   /** Texts that no error may contain. */
   readonly hidden: string[];
 }
 
-function clientOf({ client }: Run): ConsentClient {
+function clientOf({ client }: Run): Consent {
   if (!client) throw new Error('this case has no client');
   return client;
 }
@@ -206,23 +207,8 @@ async function sendJson(method: string, url: string, value?: unknown): Promise<u
   return JSON.parse(answer) as unknown;
 }
 
-export async function runCase(one: Case, servers: Servers): Promise<void> {
-  const id = randomBytes(8).toString('hex');
-  const base = one.kind === 'stub' ? `${servers.stub}/c/${id}` : servers.url;
-  const variables = createVariables(one, servers, base);
-  const hidden = ['principal', 'principal2', 'plainPrincipal', 'key', 'publishableKey'].map((name) =>
-    String(variables.get(name)),
-  );
-  const { key: _key, ...options } = one.client ?? {};
-  const client =
-    one.kind === 'pure'
-      ? null
-      : new ConsentClient({ ...options, url: base, key: String(variables.get('key')) });
-  const run: Run = { client, variables, hidden };
-  if (one.kind === 'stub') {
-    await sendJson('PUT', `${servers.stub}/script/${id}`, substitute(one.script, variables));
-  }
-  for (const [i, step] of one.steps.entries()) {
+async function runSteps(run: Run, steps: readonly Step[]): Promise<void> {
+  for (const [i, step] of steps.entries()) {
     if (step.waitMs !== undefined) await sleep(step.waitMs);
     for (let time = 0; time < (step.times ?? 1); time += 1) {
       await runStep(run, step).catch((error: unknown) => {
@@ -236,9 +222,41 @@ export async function runCase(one: Case, servers: Servers): Promise<void> {
     }
   }
   await run.client?.close();
+}
+
+const SECRETS = ['principal', 'principal2', 'plainPrincipal', 'key', 'publishableKey'];
+
+const createRun = (client: Consent | null, variables: Variables): Run => ({
+  client,
+  variables,
+  hidden: SECRETS.map((name) => String(variables.get(name))),
+});
+
+/** A fake with the purposes of the conformance server. */
+function createFake(): FakeConsent {
+  const fake = new FakeConsent();
+  fake.setGpcPolicy('support', 'ignore');
+  fake.setGpcPolicy('offers', 'ask');
+  return fake;
+}
+
+export async function runCase(one: Case, servers: Servers): Promise<void> {
+  const id = randomBytes(8).toString('hex');
+  const base = one.kind === 'stub' ? `${servers.stub}/c/${id}` : servers.url;
+  const variables = createVariables(one, servers, base);
+  if (one.kind === 'stub') {
+    await sendJson('PUT', `${servers.stub}/script/${id}`, substitute(one.script, variables));
+  }
+  const { key: _key, ...options } = one.client ?? {};
+  const client =
+    one.kind === 'pure'
+      ? null
+      : new ConsentClient({ ...options, url: base, key: String(variables.get('key')) });
+  await runSteps(createRun(client, variables), one.steps);
   if (one.requests) {
     const requests = await sendJson('GET', `${servers.stub}/requests/${id}`);
     const expected = substitute(one.requests, variables) as RequestsExpectation;
     checkRequests(requests as readonly Recorded[], expected);
   }
+  if (one.fake) await runSteps(createRun(createFake(), createVariables(one, servers, base)), one.steps);
 }

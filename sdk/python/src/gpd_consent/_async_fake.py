@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._fake import FakeCall, FakeConsent
+from ._fake_log import GpcPolicy
 from ._options import OnUnavailable
 from ._types import (
     ConsentState,
@@ -37,6 +38,10 @@ class AsyncFakeConsent:
     def set_unavailable(self, unavailable: bool) -> None:
         """Makes all further calls fail as if the server were down, or work again."""
         self._fake.set_unavailable(unavailable)
+
+    def set_gpc_policy(self, purpose: str, policy: GpcPolicy) -> None:
+        """Sets the effect of Global Privacy Control on a purpose; "opt-out" if it was not set."""
+        self._fake.set_gpc_policy(purpose, policy)
 
     def set_decision(self, request_id: str, **verdict: Any) -> None:
         """Sets the verdict that `decision` returns for this request: fields of Verdict."""

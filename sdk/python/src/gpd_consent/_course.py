@@ -133,7 +133,13 @@ class RequestMaker:
 
     def make(self, call: Call, timeouts: dict[str, float]) -> httpx.Request:
         accept = (b"accept", call.accept.encode("ascii"))
-        headers = [self._user_agent, accept, (b"accept-encoding", b"identity")]
+        headers = [
+            self._user_agent,
+            accept,
+            (b"accept-encoding", b"identity"),
+            # A transport that caches, such as hishel's, would answer a check after its withdrawal.
+            (b"cache-control", b"no-store"),
+        ]
         if call.authorized:
             headers.append(self._authorization)
         if call.idempotency_key is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _checks as checks_of
 from ._errors import ConsentError
-from ._fake_log import TIME, Choice, Event, history_of, judge, state_of, store_outcome
+from ._fake_log import TIME, FakeLog, GpcPolicy, Write, WriteMethod, store_outcome
 from ._options import OnUnavailable
 from ._shapes import unavailable
 from ._types import (
@@ -17,12 +16,10 @@ from ._types import (
     Decision,
     Health,
     History,
-    ProofRef,
     Receipt,
     ReportedOutcome,
     Session,
     Verdict,
-    WriteEntry,
     WriteResult,
 )
 from ._version import VERSION
@@ -46,7 +43,7 @@ class FakeConsent:
         self.calls = []
         self.sessions = FakeSessions(self)
         self._on_unavailable = on_unavailable
-        self._events: list[Event] = []
+        self._log = FakeLog()
         self._verdicts: dict[str, Verdict] = {}
         self._outcomes: dict[str, ReportedOutcome] = {}
         self._unavailable = False
@@ -55,6 +52,10 @@ class FakeConsent:
     def set_unavailable(self, unavailable: bool) -> None:
         """Makes all further calls fail as if the server were down, or work again."""
         self._unavailable = unavailable
+
+    def set_gpc_policy(self, purpose: str, policy: GpcPolicy) -> None:
+        """Sets the effect of Global Privacy Control on a purpose; "opt-out" if it was not set."""
+        self._log.set_gpc_policy(purpose, policy)
 
     def set_decision(
         self,
@@ -98,9 +99,7 @@ class FakeConsent:
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult:
-        return self._write(
-            "grant", "granted", principal_id, purposes, policy_version, gpc, idempotency_key, over_gpc
-        )
+        return self._write("grant", principal_id, purposes, policy_version, gpc, idempotency_key, over_gpc)
 
     def deny(
         self,
@@ -112,7 +111,7 @@ class FakeConsent:
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult:
-        return self._write("deny", "denied", principal_id, purposes, policy_version, gpc, idempotency_key)
+        return self._write("deny", principal_id, purposes, policy_version, gpc, idempotency_key)
 
     def withdraw(
         self,
@@ -124,15 +123,12 @@ class FakeConsent:
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult:
-        return self._write(
-            "withdraw", "withdrawn", principal_id, purposes, policy_version, gpc, idempotency_key
-        )
+        return self._write("withdraw", principal_id, purposes, policy_version, gpc, idempotency_key)
 
     def state(self, principal_id: str, *, timeout: float | None = None) -> ConsentState:
         checks_of.check_principal("state", principal_id)
         self._reach("state", principal_id=principal_id)
-        last = {event.purpose: event for event in self._events if event.principal_id == principal_id}
-        return ConsentState(principal_id, tuple(map(state_of, last.values())))
+        return self._log.state(principal_id)
 
     def history(
         self,
@@ -144,7 +140,7 @@ class FakeConsent:
     ) -> History:
         checks_of.check_principal("history", principal_id)
         self._reach("history", principal_id=principal_id, cursor=cursor, limit=limit)
-        return history_of(self._events, principal_id, cursor, limit)
+        return self._log.history(principal_id, cursor, limit)
 
     def receipt(self, seq: int, *, timeout: float | None = None) -> Receipt:
         checks_of.check_seq("receipt", seq)
@@ -204,12 +200,11 @@ class FakeConsent:
             if self._on_unavailable == "error":
                 raise error
             return unavailable(error)
-        return judge(self._events, principal_id, purpose)
+        return self._log.decide(principal_id, purpose)
 
     def _write(
         self,
-        method: str,
-        choice: Choice,
+        method: WriteMethod,
         principal_id: str,
         purposes: Sequence[str],
         policy_version: int | None,
@@ -226,18 +221,11 @@ class FakeConsent:
             purposes=list(purposes),
             policy_version=policy_version,
             gpc=gpc,
+            over_gpc=over_gpc,
             idempotency_key=idempotency_key,
         )
-        entries = []
-        for purpose in purposes:
-            seq = len(self._events) + 1
-            proof = ProofRef(seq, hashlib.sha256(f"fake entry {seq}".encode()).hexdigest())
-            event = Event(
-                principal_id, purpose, choice, policy_version or 0, gpc is True, proof, over_gpc is True
-            )
-            self._events.append(event)
-            entries.append(WriteEntry(purpose, proof.seq, proof.hash))
-        return WriteResult(tuple(entries), entries[-1].seq, entries[-1].hash)
+        write = Write(method, principal_id, tuple(purposes), policy_version, gpc, over_gpc)
+        return self._log.write(write, idempotency_key)
 
 
 class FakeSessions:

@@ -2,5 +2,6 @@
 
 from ._async_fake import AsyncFakeConsent
 from ._fake import FakeCall, FakeConsent
+from ._fake_log import GpcPolicy
 
-__all__ = ["AsyncFakeConsent", "FakeCall", "FakeConsent"]
+__all__ = ["AsyncFakeConsent", "FakeCall", "FakeConsent", "GpcPolicy"]

@@ -15,8 +15,9 @@ from gpd_consent import (
     verify_proof,
     verify_webhook,
 )
+from gpd_consent.fake import AsyncFakeConsent, FakeConsent
 
-Client = ConsentClient | AsyncConsentClient
+Client = ConsentClient | AsyncConsentClient | FakeConsent | AsyncFakeConsent
 
 _METHODS = {
     "isAllowed": "is_allowed",

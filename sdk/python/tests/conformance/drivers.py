@@ -11,11 +11,14 @@ from types import FrameType
 from typing import Any, Protocol
 
 from gpd_consent import AsyncConsentClient, ConsentClient
+from gpd_consent.fake import AsyncFakeConsent, FakeConsent
 
 
 class Driver(Protocol):
     @property
     def client_class(self) -> type[ConsentClient] | type[AsyncConsentClient]: ...
+    @property
+    def fake_class(self) -> type[FakeConsent] | type[AsyncFakeConsent]: ...
     @property
     def cancelled(self) -> type[BaseException]:
         """Cancels in the way that is usual in the language."""
@@ -41,6 +44,7 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
 
 class BlockingDriver:
     client_class = ConsentClient
+    fake_class = FakeConsent
     cancelled: type[BaseException] = KeyboardInterrupt
 
     def run(self, call: Callable[[], Any], cancel_after: float | None) -> Any:
@@ -55,6 +59,7 @@ class BlockingDriver:
 
 class AsyncDriver:
     client_class = AsyncConsentClient
+    fake_class = AsyncFakeConsent
     cancelled: type[BaseException] = asyncio.CancelledError
 
     def __init__(self) -> None:

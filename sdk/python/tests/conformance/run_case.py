@@ -35,6 +35,13 @@ class _Run:
     def open_from(self, environ: dict[str, str]) -> None:
         self.clients.append(self.driver.client_class.from_env(environ))
 
+    def open_fake(self) -> None:
+        """Opens a fake with the purposes of the conformance server."""
+        fake = self.driver.fake_class()
+        fake.set_gpc_policy("support", "ignore")
+        fake.set_gpc_policy("offers", "ask")
+        self.clients.append(fake)
+
     def close(self) -> None:
         for client in self.clients:
             self.driver.run(client.close, None)
@@ -190,6 +197,10 @@ def run_case(case: Case, servers: Servers, driver: Driver) -> None:
             options = {word: value for word, value in case.get("client", {}).items() if word != "key"}
             run.open(base, run.variables["key"], **to_python(options))
         _run_steps(run, case)
+        if case.get("fake"):
+            run.variables = _make_variables(case, servers, base)
+            run.open_fake()
+            _run_steps(run, case)
     finally:
         run.close()
         driver.close()

@@ -307,9 +307,20 @@ export const LLVMPIPE = drawnBy('llvmpipe (LLVM 19.1.7, 256 bits)');
 export const OUTGROWN = put.screen({
   innerWidth: 1920,
   innerHeight: 1080,
-  outerWidth: 1990,
+  outerWidth: 1928,
   outerHeight: 1168,
 });
+/** The device toolbar of developer tools: the screen is the page, and the window is as large as before. */
+export const DEVICE_TOOLBAR = put.screen({
+  width: 1177,
+  height: 837,
+  innerWidth: 1177,
+  innerHeight: 837,
+  outerWidth: 1780,
+  outerHeight: 1000,
+});
+/** A remote desktop that its viewer made smaller than the window of the browser. */
+export const SHRUNK_DESKTOP = put.screen({ width: 1280, height: 720, outerWidth: 1800, outerHeight: 900 });
 /** Developer tools, as a person opens them. */
 export const DEVTOOLS = all(put.tells({ cdp: true, debugsPageAlone: false }), put.worker({ cdp: true }));
 

@@ -3,10 +3,8 @@ package dev.gpd.consent;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /** A fake of the client for your tests. It works in memory, allows only what was granted, and is safe for many threads. */
 public final class FakeConsent extends AtOnce {
@@ -17,17 +15,16 @@ public final class FakeConsent extends AtOnce {
    */
   public record Call(String method, List<Object> args) {}
 
-  private record Event(
-      String principalId, String purpose, String choice, long policyVersion, boolean gpc, ProofRef ref, boolean overGpc) {}
-
-  private static final ProofRef GENESIS = new ProofRef(0, "0".repeat(64));
-
-  /** A fixed time, so that no test depends on the date. */
-  private static final String TIME = "2026-01-01T00:00:00.000Z";
+  /** Effect of Global Privacy Control on a purpose. */
+  public enum GpcPolicy {
+    OPT_OUT,
+    ASK,
+    IGNORE
+  }
 
   private final OnUnavailable onUnavailable;
   private final List<Call> calls = new ArrayList<>();
-  private final List<Event> events = new ArrayList<>();
+  private final FakeLog log = new FakeLog();
   private final Map<String, Verdict> verdicts = new HashMap<>();
   private final Map<String, ReportedOutcome> outcomes = new HashMap<>();
   private boolean isUnavailable;
@@ -51,6 +48,11 @@ public final class FakeConsent extends AtOnce {
     isUnavailable = unavailable;
   }
 
+  /** Sets the effect of Global Privacy Control on a purpose; OPT_OUT if it was not set. */
+  public synchronized void setGpcPolicy(String purpose, GpcPolicy policy) {
+    log.setGpcPolicy(purpose, policy);
+  }
+
   /** Sets the verdict that {@link #decision} returns for this request. */
   public synchronized void setDecision(String requestId, Verdict verdict) {
     verdicts.put(requestId, verdict);
@@ -66,26 +68,8 @@ public final class FakeConsent extends AtOnce {
     if (isUnavailable) throw ConsentException.of(method, ErrorKind.NETWORK);
   }
 
-  private Event last(String principalId, String purpose) {
-    for (int i = events.size() - 1; i >= 0; i--) {
-      Event one = events.get(i);
-      if (one.principalId().equals(principalId) && one.purpose().equals(purpose)) return one;
-    }
-    return null;
-  }
-
-  private Decision judge(String principalId, String purpose) {
-    Event last = last(principalId, purpose);
-    if (last == null) {
-      ProofRef ref = events.isEmpty() ? GENESIS : events.get(events.size() - 1).ref();
-      return new Decision(false, "never-asked", ref, 0L, null, null);
-    }
-    boolean allowed = last.choice().equals("granted");
-    return new Decision(allowed, last.choice(), last.ref(), last.policyVersion(), null, null);
-  }
-
   private Decision decide(String method, Check check) {
-    if (!isUnavailable) return judge(check.principalId(), check.purpose());
+    if (!isUnavailable) return log.decide(check.principalId(), check.purpose());
     ConsentException error = ConsentException.of(method, ErrorKind.NETWORK);
     if (onUnavailable == OnUnavailable.ERROR) throw error;
     return Decision.unavailable(error);
@@ -97,21 +81,11 @@ public final class FakeConsent extends AtOnce {
     return decide(method, check);
   }
 
-  private synchronized WriteResult write(String method, String choice, ConsentWrite write, CallOptions options) {
+  private synchronized WriteResult write(String method, ConsentWrite write, CallOptions options) {
     Rules.write(method, write);
     if (options.idempotencyKey() != null) Rules.idempotencyKey(method, options.idempotencyKey());
     reach(method, write);
-    List<WriteResult.Entry> entries = new ArrayList<>();
-    for (String purpose : write.purposes()) {
-      long seq = events.size() + 1L;
-      ProofRef ref = new ProofRef(seq, Bytes.hex(Bytes.sha256(Bytes.utf8("fake entry " + seq))));
-      long version = write.policyVersion() == null ? 0 : write.policyVersion();
-      boolean gpc = Boolean.TRUE.equals(write.gpc());
-      events.add(new Event(write.principalId(), purpose, choice, version, gpc, ref, Boolean.TRUE.equals(write.overGpc())));
-      entries.add(new WriteResult.Entry(purpose, seq, ref.hash()));
-    }
-    WriteResult.Entry last = entries.get(entries.size() - 1);
-    return new WriteResult(List.copyOf(entries), last.seq(), last.hash());
+    return log.write(method, write, options.idempotencyKey());
   }
 
   @Override
@@ -133,60 +107,38 @@ public final class FakeConsent extends AtOnce {
 
   @Override
   public WriteResult grant(ConsentWrite write, CallOptions options) {
-    return write("grant", "granted", write, options);
+    return write("grant", write, options);
   }
 
   @Override
   public WriteResult deny(ConsentWrite write, CallOptions options) {
-    return write("deny", "denied", write, options);
+    return write("deny", write, options);
   }
 
   @Override
   public WriteResult withdraw(ConsentWrite write, CallOptions options) {
-    return write("withdraw", "withdrawn", write, options);
+    return write("withdraw", write, options);
   }
 
   @Override
   public synchronized ConsentState state(String principalId, CallOptions options) {
     Rules.principal("state", principalId);
     reach("state", principalId);
-    Set<String> purposes = new LinkedHashSet<>();
-    for (Event one : events) if (one.principalId().equals(principalId)) purposes.add(one.purpose());
-    return new ConsentState(principalId, purposes.stream().map(purpose -> stateOf(principalId, purpose)).toList());
-  }
-
-  private ConsentState.PurposeState stateOf(String principalId, String purpose) {
-    Decision decision = judge(principalId, purpose);
-    return new ConsentState.PurposeState(purpose, decision.reason(), TIME, decision);
+    return log.state(principalId);
   }
 
   @Override
   public synchronized History history(String principalId, History.Page page, CallOptions options) {
     Rules.principal("history", principalId);
     reach("history", principalId, page);
-    int limit = page.limit() == null ? 50 : page.limit();
-    long before = page.cursor() == null ? Long.MAX_VALUE : Long.parseLong(page.cursor());
-    List<History.Event> found = new ArrayList<>();
-    for (Event one : events) {
-      boolean isAsked = one.principalId().equals(principalId) && one.ref().seq() < before;
-      if (isAsked) found.add(0, told(one));
-    }
-    boolean isMore = found.size() > limit;
-    List<History.Event> shown = List.copyOf(isMore ? found.subList(0, limit) : found);
-    return new History(principalId, shown, isMore ? String.valueOf(shown.get(limit - 1).seq()) : null);
-  }
-
-  private static History.Event told(Event one) {
-    String type = "consent." + one.choice();
-    return new History.Event(
-        one.ref().seq(), type, one.purpose(), TIME, one.policyVersion(), one.gpc(), "backend", null, one.overGpc());
+    return log.history(principalId, page);
   }
 
   @Override
   synchronized Session session(String principalId) {
     Rules.principal("sessions.create", principalId);
     reach("sessions.create", principalId);
-    return new Session("gpd_ps_fake" + calls.size(), principalId, TIME);
+    return new Session("gpd_ps_fake" + calls.size(), principalId, FakeLog.TIME);
   }
 
   private static ConsentException notFound(String method, String code) {
@@ -229,7 +181,7 @@ public final class FakeConsent extends AtOnce {
     Rules.report(method, requestId, outcome);
     reach(method, requestId, outcome, at);
     verdictOf(method, requestId);
-    ReportedOutcome first = new ReportedOutcome(requestId, outcome, at == null ? TIME : at);
+    ReportedOutcome first = new ReportedOutcome(requestId, outcome, at == null ? FakeLog.TIME : at);
     ReportedOutcome stored = outcomes.computeIfAbsent(requestId, id -> first);
     if (!stored.outcome().equals(outcome) || (at != null && !stored.at().equals(at))) {
       throw ConsentException.answered(method, ErrorKind.CONFLICT, "idempotency-conflict", 409, null, null);

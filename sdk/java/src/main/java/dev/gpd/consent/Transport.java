@@ -102,7 +102,8 @@ final class Transport {
             .method(call.method(), call.publisher())
             .header("User-Agent", "gpd-consent-java/" + VERSION)
             .header("Accept", call.accept())
-            .header("Accept-Encoding", "identity");
+            .header("Accept-Encoding", "identity")
+            .header("Cache-Control", "no-store");
     if (!call.isOpen()) request.header("Authorization", "Bearer " + settings.key);
     if (call.body() != null) request.header("Content-Type", "application/json");
     if (call.idempotencyKey() != null) request.header("Idempotency-Key", call.idempotencyKey());

@@ -71,28 +71,50 @@ final class CaseRun {
     String base = isStub ? servers.text("stub") + "/c/" + id : servers.text("url");
     Map<String, Object> client = new LinkedHashMap<>(Schema.fields(one.get("client")));
     Object key = client.remove("key");
-    variables.put("principal", "käthe+" + hex() + "@shop.example");
-    variables.put("principal2", "käthe+" + hex() + "@shop.example");
-    variables.put("plainPrincipal", "u" + hex());
-    variables.put("unique", hex());
-    variables.put("url", base);
-    variables.put("key", servers.key(key == null ? "secret" : (String) key));
-    variables.put("publishableKey", servers.key("publishable"));
-    variables.put("vkey", servers.text("vkey"));
-    variables.put("requestId", servers.text("requestId"));
+    setVariables(base, key == null ? "secret" : (String) key);
     if (!one.get("kind").equals("pure")) {
       client.put("url", base);
       client.put("key", variables.get("key"));
       invocation.configure(client);
     }
     if (isStub) talk("PUT", servers.text("stub") + "/script/" + id, Match.substitute(one.get("script"), variables));
-    List<?> steps = Schema.items(one.get("steps"));
-    for (int i = 0; i < steps.size(); i++) steps(i, Schema.fields(steps.get(i)));
-    if (invocation.client != null) invocation.client.close();
+    allSteps();
     if (one.get("requests") != null) {
       Object expected = Match.substitute(one.get("requests"), variables);
       requests(Schema.items(talk("GET", servers.text("stub") + "/requests/" + id, null)), Schema.fields(expected));
     }
+    if (one.get("fake") != null) {
+      setVariables(base, "secret");
+      invocation.client = fake();
+      allSteps();
+    }
+  }
+
+  private void setVariables(String base, String key) {
+    variables.clear();
+    variables.put("principal", "käthe+" + hex() + "@shop.example");
+    variables.put("principal2", "käthe+" + hex() + "@shop.example");
+    variables.put("plainPrincipal", "u" + hex());
+    variables.put("unique", hex());
+    variables.put("url", base);
+    variables.put("key", servers.key(key));
+    variables.put("publishableKey", servers.key("publishable"));
+    variables.put("vkey", servers.text("vkey"));
+    variables.put("requestId", servers.text("requestId"));
+  }
+
+  /** A fake with the purposes of the conformance server. */
+  private static FakeConsent fake() {
+    FakeConsent fake = new FakeConsent();
+    fake.setGpcPolicy("support", FakeConsent.GpcPolicy.IGNORE);
+    fake.setGpcPolicy("offers", FakeConsent.GpcPolicy.ASK);
+    return fake;
+  }
+
+  private void allSteps() throws InterruptedException {
+    List<?> steps = Schema.items(one.get("steps"));
+    for (int i = 0; i < steps.size(); i++) steps(i, Schema.fields(steps.get(i)));
+    if (invocation.client != null) invocation.client.close();
   }
 
   private void steps(int i, Map<String, Object> step) throws InterruptedException {

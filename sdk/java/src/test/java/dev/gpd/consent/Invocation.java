@@ -31,8 +31,8 @@ final class Invocation {
               })
           .create();
 
-  /** The client of the case; configure and fromEnv replace it. */
-  ConsentClient client;
+  /** The client of the case, or its fake; configure and fromEnv replace it. */
+  Consent client;
 
   private static Object wire(Object result) {
     if (result instanceof Verdict verdict) {

@@ -97,7 +97,7 @@ class ReadmeTest {
     try (Servers servers = Servers.start()) {
       assertEquals("do not\n", run(servers, "Mail", ask));
       String output = run(servers, "Rest", rest);
-      String expected = "true granted \\d+\ntrue\nconsent\\.granted \\S+Z\ngranted with entry \\d+\nfalse\n";
+      String expected = "true granted ProofRef\\[.*]\ntrue\nconsent\\.granted \\S+Z\ngranted with entry \\d+\nfalse\n";
       assertTrue(output.matches(expected), output);
       assertEquals("do not\n", run(servers, "Mail", ask));
     }

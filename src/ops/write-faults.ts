@@ -1,0 +1,56 @@
+import type { Logger } from 'pino';
+import { driverError, errorCode } from '../db/availability.ts';
+import { MINUTE } from '../lib/clock.ts';
+
+/** Watches whether the database takes writes: a full or read-only disk refuses all of them, while reads go on. */
+
+export const WRITE_FAULTS = ['disk-full', 'disk-read-only', 'disk-failed'] as const;
+type WriteFault = (typeof WRITE_FAULTS)[number];
+
+/** SQLITE_* and PostgreSQL's disk_full and read_only_sql_transaction (appendix A of its manual). */
+const CODES: readonly (readonly [RegExp, WriteFault])[] = [
+  [/^(SQLITE_FULL|53100)/, 'disk-full'],
+  [/^(SQLITE_READONLY|25006)/, 'disk-read-only'],
+  [/^SQLITE_(IOERR|CANTOPEN)/, 'disk-failed'],
+];
+
+const PARTS = ['writes'];
+
+export interface WriteWatchDeps {
+  readonly log: Pick<Logger, 'error' | 'info'>;
+  readonly monotonic: () => number;
+}
+
+export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
+  let current: { readonly event: WriteFault; readonly code: string } | null = null;
+  let isLogged = false;
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  let count: (fault: WriteFault) => void = () => {};
+  return {
+    /** Called after each write transaction; null: it was committed. */
+    onWrite(error: unknown): void {
+      if (error === null) {
+        if (current && isLogged) log.info({ event: 'writes-recovered' });
+        current = null;
+        isLogged = false;
+        return;
+      }
+      const code = errorCode(driverError(error));
+      const event = CODES.find(([pattern]) => pattern.test(code))?.[1];
+      if (!event) return;
+      current = { event, code };
+      count(event);
+    },
+    /** Logs the first 503 after a fault. A small write may succeed on a full disk, hence at most one line a minute. */
+    onUnavailable(requestId: string): void {
+      if (!current || isLogged || monotonic() - loggedAt < MINUTE) return;
+      isLogged = true;
+      loggedAt = monotonic();
+      log.error({ ...current, requestId, hint: 'gpd doctor: host.space; docs/operate/disk-full.md' });
+    },
+    degraded: (): readonly string[] => (current ? PARTS : []),
+    onCount(listener: (fault: WriteFault) => void): void {
+      count = listener;
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { create, createPasskey, get, type Passkey } from '../attest/authenticator.ts';
+import { KID } from '../support/constants.ts';
+import { ask } from '../support/http.ts';
+import { freePort } from '../support/ports.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+
+/** Staff sign in with a passkey whose counter stays 0, as every passkey that is synchronised between devices. */
+
+let gpd: Gpd;
+let base: string;
+beforeAll(async () => {
+  const port = await freePort();
+  base = `http://localhost:${port}`;
+  gpd = await startGpd({ args: ['--port', String(port)], settings: { GPD_BASE_URL: base } });
+});
+afterAll(() => gpd.stop());
+
+const cookiesOf = (headers: { readonly 'set-cookie'?: readonly string[] | undefined }): string =>
+  (headers['set-cookie'] ?? []).map((line) => line.split(';')[0]).join('; ');
+
+async function openPage(path: string): Promise<{ cookie: string; challenge: string }> {
+  const { headers, text } = await ask(gpd.url, path);
+  const offer = /data-offer="([^"]*)"/.exec(text)?.[1] ?? '';
+  const { publicKey } = JSON.parse(offer.replaceAll('&#34;', '"')) as { publicKey: { challenge: string } };
+  return { cookie: cookiesOf(headers), challenge: publicKey.challenge };
+}
+
+const send = (cookie: string, fields: Record<string, string>, origin = base) =>
+  ask(gpd.url, '/console/passkey', {
+    method: 'POST',
+    headers: { cookie, origin, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ back: '/console', ...fields }).toString(),
+  });
+
+async function invite(name: string, role: string): Promise<string> {
+  const { link } = await gpd.json<{ link: string }>([
+    'staff',
+    'invite',
+    name,
+    '--role',
+    role,
+    '--tenant',
+    KID,
+  ]);
+  return new URL(link).hash.split('.').at(-1) ?? '';
+}
+
+async function join(key: Passkey, invitation: string) {
+  const { cookie, challenge } = await openPage('/console/join');
+  return send(cookie, { answer: JSON.stringify(create(key, { origin: base, challenge })), invitation });
+}
+
+async function prepareSignIn(key: Passkey) {
+  const { cookie, challenge } = await openPage('/console/login');
+  return { cookie, answer: JSON.stringify(get(key, { origin: base, challenge })) };
+}
+
+describe('an answer of a passkey', () => {
+  it('signs in once, at whatever time and however often it is sent', async () => {
+    const key = createPasskey(0);
+    expect((await join(key, await invite('Rosa', 'dpo'))).status).toBe(303);
+    const { cookie, answer } = await prepareSignIn(key);
+    expect((await send(cookie, { answer }, 'https://evil.example')).status).toBe(403);
+    const together = await Promise.all([1, 2, 3].map(() => send(cookie, { answer })));
+    expect(together.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 400, 400]);
+    const later = await send(cookie, { answer });
+    expect([later.status, cookiesOf(later.headers)]).toEqual([400, '']);
+    const next = await prepareSignIn(key);
+    expect((await send(next.cookie, { answer: next.answer })).status).toBe(303);
+    const rows = await gpd.json<{ action: string }[]>(['audit', KID, '--action', 'staff.signed-in']);
+    // Joining signs in too.
+    expect(rows).toHaveLength(3);
+  });
+});
