@@ -19,7 +19,7 @@ export function automationGlobals(): string[] | null {
 }
 
 interface StackError {
-  new (): Error;
+  new (message: string): Error;
   prepareStackTrace?: unknown;
 }
 
@@ -43,10 +43,10 @@ export function consoleReadsStacks(realm: Realm): boolean | null {
     try {
       RealmError.prepareStackTrace = () => {
         called = true;
-        // The console shows it in place of the error, at its lowest level.
-        return 'gpd looks whether a developer protocol is listening.';
+        return '';
       };
-      realmConsole.debug(new RealmError());
+      // The console shows the text, at its lowest level.
+      realmConsole.debug(new RealmError('gpd looks whether a developer protocol is listening'));
     } finally {
       if (before) Object.defineProperty(RealmError, 'prepareStackTrace', before);
       else delete RealmError.prepareStackTrace;
