@@ -9,7 +9,7 @@ import { createStore } from './record.ts';
 import { createScripts } from './scripts.ts';
 import { untilSeen } from './seen.ts';
 import { createServerClient } from './server.ts';
-import type { ConsentEvents, ConsentSnapshot, GpdConsent } from './types.ts';
+import type { ConsentEvents, ConsentSnapshot, GpdConsent, LinkResult } from './types.ts';
 import { createView, type View } from './view/view.ts';
 import { watchPage } from './watch.ts';
 
@@ -82,12 +82,18 @@ function createEvents() {
 }
 
 /** The part of the page's API that needs only the controller. */
-function apiOf(first: Promise<ConsentSnapshot>, controller: Controller) {
+function apiOf(
+  first: Promise<ConsentSnapshot>,
+  controller: Controller,
+  { server, missing }: ReturnType<typeof readTag>,
+) {
   // The agent dispatches it when its answer says that a machine gave the consent.
   doc.addEventListener('gpd-ask-again', () => void controller.askAgain());
   return {
     receipt: () => first.then(controller.receipt),
     state: controller.snapshot,
+    link: (session: string, token: string): Promise<LinkResult> =>
+      server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
     async withdraw(purposes?: string | readonly string[]) {
       await first;
       return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
@@ -95,23 +101,44 @@ function apiOf(first: Promise<ConsentSnapshot>, controller: Controller) {
   };
 }
 
+/** What the controller needs of this page and its browser. */
+const pageOf = ({ server, missing, language }: ReturnType<typeof readTag>) => ({
+  server,
+  missing,
+  store: createStore(),
+  language: language.code,
+  gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
+  now: Date.now,
+});
+
+/** @returns runs and loads what may start now, and empties what may not stay */
+function createActs({
+  controller,
+  view,
+}: {
+  controller(this: void): Controller;
+  view(this: void): View | null;
+}): () => void {
+  const startable = () => controller().startable();
+  const scripts = createScripts(startable);
+  const media = createMedia({
+    startable,
+    granted: () => new Set(controller().snapshot().granted),
+    fill: (placeholder, purposes) => view()?.fillWait(placeholder, purposes) ?? false,
+  });
+  return () => {
+    media();
+    scripts();
+  };
+}
+
 function start(script: HTMLScriptElement): GpdConsent {
   const tag = readTag(script);
-  const { server, missing } = tag;
   const { on, emit } = createEvents();
   let view: View | null = null;
   let isReady = false;
 
-  const scripts = createScripts(() => controller.startable());
-  const media = createMedia({
-    startable: () => controller.startable(),
-    granted: () => new Set(controller.snapshot().granted),
-    fill: (placeholder, purposes) => view?.fillWait(placeholder, purposes) ?? false,
-  });
-  const act = (): void => {
-    media();
-    scripts();
-  };
+  const act = createActs({ controller: () => controller, view: () => view });
   watchPage(act);
 
   function changed(state: ConsentSnapshot): void {
@@ -124,13 +151,15 @@ function start(script: HTMLScriptElement): GpdConsent {
     emit('change', { ...state, recorded: controller.isRecorded() });
   }
 
+  function becomeReady(): ConsentSnapshot {
+    isReady = true;
+    const state = controller.snapshot();
+    emit('ready', state);
+    return state;
+  }
+
   const controller = createController({
-    server,
-    missing,
-    store: createStore(),
-    language: tag.language.code,
-    gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
-    now: Date.now,
+    ...pageOf(tag),
     changed,
     recorded: (choices) => emit('recorded', choices),
     checked: () => act(),
@@ -140,30 +169,20 @@ function start(script: HTMLScriptElement): GpdConsent {
     await untilSeen();
     const words = await loadWords(tag, controller);
     if (!controller.terms() || view) return;
-    view = createView({
-      ...controller,
-      speech: { words, language: tag.language.tag },
-      direction: directionOf(tag.language.code),
-      theme: tag.theme,
-      toggled: (name) => emit(name, controller.snapshot()),
-    });
+    const { language, theme } = tag;
+    const speech = { words, language: language.tag };
+    const toggled = (name: 'open' | 'close') => emit(name, controller.snapshot());
+    view = createView({ ...controller, speech, direction: directionOf(language.code), theme, toggled });
     view.render();
     act();
   }
 
   // A fault of ours is not the page's: nothing is granted then.
-  const first = load()
-    .catch(reportError)
-    .then(() => {
-      isReady = true;
-      const state = controller.snapshot();
-      emit('ready', state);
-      if (state.problem !== null) sayProblem(state.problem, location.origin);
-      return state;
-    });
+  const first = load().catch(reportError).then(becomeReady);
+  void first.then(({ problem }) => problem !== null && sayProblem(problem, location.origin));
   let ready = first;
   return Object.freeze({
-    ...apiOf(first, controller),
+    ...apiOf(first, controller, tag),
     // A page that asks after a change wants the state of then; the same promise until the next one, as renderers compare it.
     get ready() {
       return ready;
@@ -171,8 +190,6 @@ function start(script: HTMLScriptElement): GpdConsent {
     on,
     open: () => void first.then(() => (view ? undefined : load())).then(() => view?.open()),
     activate: act,
-    link: (session, token) =>
-      server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
   } satisfies GpdConsent);
 }
 

@@ -29,11 +29,13 @@ const running = new Set<unknown>();
 let stopListening: readonly (() => void)[] = [];
 
 function callLateListeners(target: EventTarget): () => void {
-  const add = EventTarget.prototype.addEventListener;
-  return hideMethod(target, 'addEventListener', (...parameters: Parameters<typeof add>): void => {
+  const { prototype } = EventTarget;
+  type Parts = Parameters<typeof prototype.addEventListener>;
+  return hideMethod(target, 'addEventListener', (...parameters: Parts): void => {
     const [type, listener] = parameters;
     // A listener of another script of the page waits as it always did.
-    if (!listener || !running.has(doc.currentScript) || !isOver(target, type)) add.apply(target, parameters);
+    if (!listener || !running.has(doc.currentScript) || !isOver(target, type))
+      prototype.addEventListener.apply(target, parameters);
     else if (typeof listener === 'function') queueMicrotask(() => listener.call(target, new Event(type)));
     else queueMicrotask(() => listener.handleEvent(new Event(type)));
   });

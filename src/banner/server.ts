@@ -77,6 +77,19 @@ const post = (body: object, headers: Record<string, string>): RequestInit => ({
   body: toJson(body),
 });
 
+/** Sends the cookie that the token is bound to. */
+async function link(base: string, session: string, token: string): Promise<LinkResult> {
+  const init = {
+    ...post({ token }, { authorization: `Bearer ${session}` }),
+    credentials: 'include',
+  } as const;
+  const { status, body } = await ask(`${base}/v1/principals/link`, WRITE_TIMEOUT_MS, init);
+  const { principalId, requestId, linkedAt, error } = body as Readonly<Record<string, string>>;
+  return status === 201 && principalId && requestId && linkedAt
+    ? { linked: true, principalId, requestId, linkedAt }
+    : { linked: false, status, error: error ?? 'unreachable' };
+}
+
 export function createServerClient(base: string, key: string) {
   const authorization = `Bearer ${key}`;
   let aheadMs = 0;
@@ -129,17 +142,6 @@ export function createServerClient(base: string, key: string) {
       return status === 200 ? body : null;
     },
 
-    /** Sends the cookie that the token is bound to. */
-    async link(session: string, token: string): Promise<LinkResult> {
-      const init = {
-        ...post({ token }, { authorization: `Bearer ${session}` }),
-        credentials: 'include',
-      } as const;
-      const { status, body } = await ask(`${base}/v1/principals/link`, WRITE_TIMEOUT_MS, init);
-      const { principalId, requestId, linkedAt, error } = body as Readonly<Record<string, string>>;
-      return status === 201 && principalId && requestId && linkedAt
-        ? { linked: true, principalId, requestId, linkedAt }
-        : { linked: false, status, error: error ?? 'unreachable' };
-    },
+    link: (session: string, token: string) => link(base, session, token),
   };
 }

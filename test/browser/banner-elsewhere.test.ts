@@ -93,6 +93,7 @@ describeBanner('banner and a choice that ended elsewhere', [], (at) => {
   async function reloadWithoutAnswer(ms: number): Promise<void> {
     await accept();
     await at.page.evaluate(`{ const name = Object.keys(localStorage)[0]; const record = JSON.parse(localStorage[name]);
+      for (const choice of Object.values(record.choices)) choice.at = Date.now() - ${ms};
       localStorage[name] = JSON.stringify({ ...record, confirmedAt: Date.now() - ${ms} }); }`);
     at.page = await at.visitor.tab(NO_STATE);
     at.banner = bannerOf(at.page);

@@ -10,7 +10,7 @@ interface Covers {
   readonly layer: HTMLElement;
   readonly dialog: HTMLDialogElement;
   /** Makes room in a root that is new. */
-  follow(): void;
+  readonly follow: () => void;
 }
 
 /** Dialogs in shadow roots are not found. */

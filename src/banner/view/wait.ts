@@ -26,10 +26,11 @@ export function fillWait(host: HTMLElement, ids: readonly string[], view: WaitDe
   shown.set(host, key);
   const root = host.shadowRoot ?? dress(host, view);
   const error = h('p', { class: 'error', role: 'alert', hidden: true }, speech.words.failed);
-  const accept = press(speech.words.accept, 'consent-wait-accept', async () => {
+  const accept = press(speech.words.accept, 'consent-wait-accept', () => {
     error.hidden = true;
-    const { outcome } = await choose(new Map(ids.map((id) => [id, true])));
-    error.hidden = outcome !== 'failed';
+    void choose(new Map(ids.map((id) => [id, true]))).then(({ outcome }) => {
+      error.hidden = outcome !== 'failed';
+    });
   });
   // A signal answers before a person is asked; the settings ask where the tenant lets them.
   const isAnswered = statuses.includes('gpc-opt-out');
