@@ -585,13 +585,13 @@ async function createErasures(knex) {
 
 /** @param {Knex} knex */
 async function createConsole(knex) {
-  // Sessions of staff, by SHA-256 of the cookie. `label` is what colleagues are told; `id_token`, encrypted, is the hint by which the
+  // Sessions of staff, by SHA-256 of the cookie. `provider` has SHA-256 of issuer and client, or null after a passkey. `label` is what colleagues are told; `id_token`, encrypted, is the hint by which the
   // identity provider signs the person out (RP-Initiated Logout 1.0 section 2).
   await knex.schema.createTable('console_sessions', (t) => {
     t.text('hash').primary();
     ofTenant(t);
     texts(t, 'actor', 'label', 'roles', 'csrf');
-    optionalTexts(t, 'id_token');
+    optionalTexts(t, 'provider', 'id_token');
     moments(t, 'created_at', 'seen_at');
     t.bigInteger('expires_at').notNullable().index();
     t.index(['kid', 'seen_at']);

@@ -84,6 +84,8 @@ async function start(
     onUnavailable: server.writes.onUnavailable,
     https: address.url.startsWith('https:'),
     tls: settings.tls,
+    maxConnections: config.max_connections,
+    answerTimeoutMs: config.answer_timeout * SECOND,
     onAnswered: server.metrics?.onAnswered,
   });
   await noteEpochs(server);

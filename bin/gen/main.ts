@@ -9,6 +9,7 @@ import { openApiDocument } from '../../src/schema/openapi.ts';
 import { environmentName, SETTING_NAMES, SETTINGS } from '../../src/schema/settings.ts';
 import { VERSION } from '../../src/version.ts';
 import { apiKeysPage, errorsPage } from './http-pages.ts';
+import { limitsPage } from './limits-page.ts';
 
 /** Writes the generated pages of docs/; `--check` compares them instead. */
 
@@ -133,6 +134,7 @@ function generatePages(): Readonly<Record<string, string>> {
   return {
     'docs/errors.md': errorsPage(NOTE),
     [API_KEYS]: apiKeysPage(readIfPresent(pathOf(API_KEYS)) ?? ''),
+    'docs/limits.md': limitsPage(NOTE),
     'docs/settings.md': settingsPage(),
     [INVENTORY]: rightsPage(readIfPresent(pathOf(INVENTORY)) ?? ''),
     [DECISIONS]: decisionsPage(readIfPresent(pathOf(DECISIONS)) ?? ''),

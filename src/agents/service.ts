@@ -2,6 +2,7 @@ import type { Database } from '../db/engine.ts';
 import { readRevision } from '../db/meta-store.ts';
 import { type FetchOptions, fetchJsonDocument } from '../egress/send.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
+import { chunksOf } from '../lib/collections.ts';
 import { tryOr } from '../lib/errors.ts';
 import { every } from '../lib/jobs.ts';
 import { type AgentKey, importAgentKey, readJwks, validityOf, WELL_KNOWN_PATH } from './directory.ts';
@@ -23,6 +24,7 @@ const RETRY_MS = 5 * MINUTE;
 const REFUSED_MS = 10 * MINUTE;
 const MAX_DISCOVERED = 1000;
 const MAX_WAITING = 100;
+const REFRESHED_AT_ONCE = 8;
 
 /**
  * Fetches a directory and stores its keys: a key that is missing now is revoked. If the fetch fails, the keys
@@ -133,7 +135,9 @@ async function refreshDue(cache: AgentCache): Promise<void> {
   for (const [url, until] of refused) if (until <= now) refused.delete(url);
   for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
   const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
-  await Promise.all(due.map((directory) => refreshDirectory(database, directory, clock, fetchOptions)));
+  // Some at a time: a strange site may wait with each answer until the deadline, and each is held in memory.
+  for (const batch of chunksOf(due, REFRESHED_AT_ONCE))
+    await Promise.all(batch.map((directory) => refreshDirectory(database, directory, clock, fetchOptions)));
   if (due.length > 0) await reload(cache);
 }
 

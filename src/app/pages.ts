@@ -8,6 +8,7 @@ import { createConsole } from '../console/console-routes.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { apiCors, exactRouter, registerAll, type ServedRoute, sending } from '../http/register.ts';
 import { builtFiles, FIVE_MINUTES, sendBuilt } from '../http/reply.ts';
+import { limitRoutes } from '../http/route-limits.ts';
 import { type DecisionDeps, decisionRoutes } from '../ingest/decisions-routes.ts';
 import { createRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
@@ -15,13 +16,13 @@ import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { createCaseService } from '../rights/contests/case-service.ts';
 import { readNotice } from '../rights/dsar/service.ts';
-import { createSendExport } from '../rights/export-routes.ts';
+import { createExportPlaces, createSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
 import { createMeService } from '../rights/me/service.ts';
 import { openPresented } from '../rights/me/transparency.ts';
 import { createAuthenticator } from '../rights/oidc.ts';
 import { createOutcomeReporter } from '../rights/outcomes.ts';
-import { caseRoutes, outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
+import { caseRoutes, outcomeRoutes, privacyRoutes } from '../rights/routes.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { Services } from '../services.ts';
 import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
@@ -85,12 +86,13 @@ function createAttest({ services, monotonic, log, metrics, markerFor }: OpenServ
 }
 
 /** The services that only the routes of people's rights need. */
-function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFault }: OpenServer) {
+function createRightsPages({ services, knowsOrigin, markerFor, logFault }: OpenServer) {
   const { config, database, serverSecret, clock, random, tenants, rights } = services;
   const { api, contestTexts, eraser } = rights;
   const tenantOf = tenants.find;
   const { contests } = api;
   const markNetwork = markerFor('gpd/cases/v1');
+  const takePlace = createExportPlaces();
   const cases = createCaseService({
     database,
     serverSecret,
@@ -101,11 +103,11 @@ function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFaul
     markNetwork,
   });
   return {
-    limiter: limiters.privacy,
     knowsOrigin,
     authenticate: createAuthenticator(config, clock, logFault('oidc-failed')),
-    /** The places of all routes that send one. */
-    sendExport: createSendExport(),
+    /** The places of all routes that read what an export has. */
+    takePlace,
+    sendExport: createSendExport(takePlace),
     cases,
     reportOutcome: createOutcomeReporter(database, clock, config.max_clock_skew * SECOND),
     me: createMeService({
@@ -204,7 +206,7 @@ export function createPages(
   return createExpressApp({
     routers: [
       apiCors(rights.knowsOrigin),
-      privacyLimit(rights.limiter),
+      limitRoutes(server.limiters),
       myDataForms(rights),
       // Before the table: `/` of the demo leads to its tour.
       ...extra,

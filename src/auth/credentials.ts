@@ -104,6 +104,8 @@ export interface ConsoleSession {
   /** The name that colleagues see on a case which this staff member has claimed. */
   readonly label: string;
   readonly roles: readonly string[];
+  /** The identity provider that vouched for the person, as `hashProvider` writes it; null if a passkey did. */
+  readonly provider: string | null;
   readonly csrf: string;
   /** Encrypted; null if the identity provider has no sign-out endpoint. */
   readonly idToken: string | null;
@@ -141,14 +143,6 @@ export type PageRole = 'staff' | 'reviewer' | 'dpo';
 export function mayOpen(role: StaffRole, page: PageRole): boolean {
   return page === 'staff' || page === role || (page === 'reviewer' && role === 'dpo');
 }
-
-/**
- * A console cookie from a passkey sign-in begins with this.
- * It is refused once an identity provider is configured.
- */
-const PASSKEY_PREFIX = 'gpd_pk.';
-export const createPasskeyToken = (random: Random): string => PASSKEY_PREFIX + createConsoleToken(random);
-export const isPasskeyToken = (token: string): boolean => token.startsWith(PASSKEY_PREFIX);
 
 /** The reason why a sign-in failed; the sign-in page has a sentence for each. */
 export type LoginFault =

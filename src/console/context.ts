@@ -28,8 +28,10 @@ import { hasStaff } from './staff-store.ts';
 export interface SignInLimits {
   /** Limits the requests of one client. */
   readonly limiter: Limiter;
-  /** True if no node has seen this state before. @param until the time at which its sign-in expires */
-  /** @param until when the state expires: it has to be the same for each use, because uses are counted per expiry */
+  /**
+   * True if no node has seen this state before.
+   * @param until when the state expires: it has to be the same for each use, because uses are counted per expiry
+   */
   readonly isFirstUse: (state: string, until: number) => Promise<boolean>;
 }
 

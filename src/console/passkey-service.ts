@@ -10,10 +10,10 @@ import {
   verifyUsed,
 } from '../attest/ceremony.ts';
 import { actorRef } from '../audit/audit.ts';
-import { createPasskeyToken, hashSecret, LoginRefused } from '../auth/credentials.ts';
+import { createConsoleToken, hashSecret, LoginRefused } from '../auth/credentials.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import { tryOr } from '../lib/errors.ts';
+import { tryOr, Unavailable } from '../lib/errors.ts';
 import type { Context } from './context.ts';
 import type { ConsoleTransaction } from './session-store.ts';
 import { openSession } from './sign-in-service.ts';
@@ -84,7 +84,7 @@ async function openPasskeySession(
 ): Promise<string> {
   const tenant = context.tenantOf(member.kid);
   if (!tenant) throw new LoginRefused('passkey');
-  const token = createPasskeyToken(context.random);
+  const token = createConsoleToken(context.random);
   const actor = staffRef(tenant.rightsKey, member);
   const { kid, name: label, role } = member;
   await openSession(context, token, { kid, actor, label, roles: [role], idToken: null }, async (tx) => {
@@ -113,7 +113,13 @@ export async function joinByPasskey(
     publicKey: registration.publicKey,
     counter: registration.counter,
   };
-  return openPasskeySession(context, member, (tx, ref) => joinStaff(tx, member, joined, { ref, at }));
+  try {
+    return await openPasskeySession(context, member, (tx, ref) => joinStaff(tx, member, joined, { ref, at }));
+  } catch (error) {
+    // Another invitation took the same passkey meanwhile: the credential is unique. What is unavailable may have joined.
+    const isTaken = !(error instanceof Unavailable) && (await findByCredential(context.database, credential));
+    throw isTaken ? new LoginRefused('passkey') : error;
+  }
 }
 
 /** All wrong passkeys get the same refusal. @returns the token of the new session @throws {LoginRefused} */

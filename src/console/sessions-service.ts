@@ -4,9 +4,9 @@ import {
   type ConsoleSession,
   hashSecret,
   isLiveSession,
-  isPasskeyToken,
   roleOf,
 } from '../auth/credentials.ts';
+import type { Config } from '../config.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { actorOf, type Context, type Staff } from './context.ts';
 import {
@@ -23,15 +23,29 @@ const MAX_SESSIONS = 100;
 /** The time of last use is written at most once in this time, to save a write per page view. */
 const TOUCH_MS = MINUTE;
 
+type ProviderSettings = Pick<Config, 'oidc_issuer' | 'console_client_id'>;
+
+/** @returns the hashes of issuer and client; null if staff sign in with a passkey */
+export function hashProvider({ oidc_issuer: issuer, console_client_id: client }: ProviderSettings) {
+  return issuer === null ? null : `${hashSecret(issuer)} ${client === null ? '' : hashSecret(client)}`;
+}
+
+/** A session counts as long as the provider that vouched for it is configured. Without a client people can still sign out. */
+function isVouchedFor({ provider }: ConsoleSession, config: ProviderSettings): boolean {
+  const current = hashProvider(config);
+  if (current === null || config.console_client_id !== null) return provider === current;
+  return provider?.startsWith(current) === true;
+}
+
 /**
  * Expired sessions are found too, because the guard keeps the text that was typed in its form: the caller checks isLiveSession.
- * A session from a passkey is not found once an identity provider is configured.
+ * A session is not found once its provider was changed, or a provider was configured instead of passkeys or the other way round.
  */
 export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {
-  if (isPasskeyToken(token) && context.config.oidc_issuer !== null) return null;
   const session = await findConsoleSession(context.database, hashSecret(token));
+  if (!session || !isVouchedFor(session, context.config)) return null;
   // A tenant that was removed no longer has staff.
-  return session && context.tenantOf(session.kid) ? session : null;
+  return context.tenantOf(session.kid) ? session : null;
 }
 
 /** Records that the session is in use. @returns the staff member of the session */

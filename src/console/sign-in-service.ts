@@ -15,6 +15,7 @@ import { environmentName } from '../schema/settings.ts';
 import type { Context } from './context.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
 import { type ConsoleTransaction, insertConsoleSession } from './session-store.ts';
+import { hashProvider } from './sessions-service.ts';
 
 /**
  * Signs staff in: reads role, tenant and name from the claims
@@ -89,7 +90,7 @@ export type NewSession = Pick<ConsoleSession, 'kid' | 'actor' | 'label' | 'roles
 
 /** @param token the cookie's value @param before a check or a write that belongs to the same transaction */
 export async function openSession(
-  { database, clock, random }: Context,
+  { database, clock, random, config }: Context,
   token: string,
   person: NewSession,
   before: (tx: ConsoleTransaction) => Promise<void> = () => Promise.resolve(),
@@ -99,6 +100,7 @@ export async function openSession(
   const session: ConsoleSession = {
     ...person,
     hash: hashSecret(token),
+    provider: hashProvider(config),
     csrf: createConsoleToken(random),
     createdAt: now,
     seenAt: now,
@@ -136,8 +138,8 @@ export async function finishSignIn(context: Context, callback: URL, challenge: L
   return { ok: true, token } as const;
 }
 
-/** @returns the address at which the browser signs out of the provider too; null if it has none */
+/** @returns the address at which the browser signs out of the provider too; null if it has none, or the client was unset */
 export async function signOutAddress({ config, provider, keys }: Context, { hash, idToken }: ConsoleSession) {
-  if (config.oidc_issuer === null) return null;
+  if (missingConsoleSettings(config).length > 0) return null;
   return (await provider()).signOutAddress(decryptIdToken(keys.idToken, hash, idToken));
 }

@@ -9,8 +9,9 @@ import { openContests } from '../rights/contests/store.ts';
 import { unnamedSettings } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
 import { readDeviceTrail } from '../rights/dsar/store.ts';
-import { KEEP_NOTHING, planErasure } from '../rights/erase/erase.ts';
+import { KEEP_NOTHING } from '../rights/erase/erase.ts';
 import { type ErasureTarget, scopeResults } from '../rights/erase/erasure.ts';
+import { planErasure } from '../rights/erase/plan.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 import { placeHoldOn } from './holds-service.ts';
@@ -67,11 +68,11 @@ async function isShared(database: Database, kid: string, durable: string | undef
 
 /** Audits the search. @returns null if nothing is stored about the subject */
 export async function findSubject(context: Context, staff: Staff, key: SubjectKey) {
-  const { database, exports } = context;
+  const { database, exports, readWhole } = context;
   const { kid } = staff;
   const tenant = requireTenant(context, staff);
   const target = await findOwnTarget(context, staff, key);
-  const dsar = target && (await exports.find(kid, bodyOf(key)));
+  const dsar = target && (await readWhole(staff, () => exports.find(kid, bodyOf(key))));
   const object = dsar?.head.subject.reference ?? null;
   await noteSearch(context, staff, { by: key.kind, found: dsar !== null }, object);
   if (!target || !dsar) return null;

@@ -54,8 +54,8 @@ const MAX_NAMED = 5;
 /** The reason why gpd refuses a database with these objects, and the remedy. */
 export function foreignText(objects: readonly string[]): string {
   const named = objects.slice(0, MAX_NAMED).join(', ');
-  const more = objects.length > MAX_NAMED ? ` and ${objects.length - MAX_NAMED} more` : '';
-  return `has ${named}${more}, which no migration of gpd makes: find out who made it, then drop it or restore an earlier backup`;
+  const rest = objects.length > MAX_NAMED ? ` and ${objects.length - MAX_NAMED} more` : '';
+  return `has ${named}${rest}, which no migration of gpd makes: find out who made it, then drop it or restore an earlier backup`;
 }
 
 /**

@@ -18,13 +18,16 @@ export type AllowAddress = (address: Address) => boolean;
  * address.
  */
 const GLOBAL_IPV6 = [parseRange('2000::/3')];
+/** Azure's host agent answers each virtual machine there, at an address that looks public. */
+const AZURE_HOST = [parseRange('168.63.129.16')];
 
 /**
  * Allows public unicast only: no loopback, private, link-local, carrier, documentation, multicast or
  * translated range.
  */
 export const publicOnly: AllowAddress = (address) =>
-  address.range() === 'unicast' && (address.kind() === 'ipv4' || inRanges(address, GLOBAL_IPV6));
+  address.range() === 'unicast' &&
+  (address.kind() === 'ipv4' ? !inRanges(address, AZURE_HOST) : inRanges(address, GLOBAL_IPV6));
 
 function allowed(text: string, allow: AllowAddress): boolean {
   const address = parseAddress(text);

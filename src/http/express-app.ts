@@ -1,7 +1,13 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type RequestHandler,
+  type Response,
+  type Router,
+} from 'express';
 import helmet from 'helmet';
-import { ERRORS, Refusal } from '../lib/errors.ts';
-import { errorReply, HSTS_SECONDS, toRefusal } from './reply.ts';
+import { ERRORS, type ErrorCode, Refusal } from '../lib/errors.ts';
+import { builtOnce, errorReply, HSTS_SECONDS, renderText, toRefusal } from './reply.ts';
 import { hasLeft } from './request.ts';
 import { requestFacts } from './server.ts';
 
@@ -27,9 +33,12 @@ const notFound: RequestHandler = () => {
 };
 
 function errorHandler(onFault: (requestId: string, error: unknown) => void): ErrorRequestHandler {
+  const errorPage = builtOnce((code, response: Response) =>
+    renderText(response, 'error', { code, message: ERRORS[code as ErrorCode][1] }),
+  );
   // Express recognises an error handler by its four parameters. Its default handler would print the whole
   // error.
-  return (error: unknown, request, response, _next) => {
+  return async (error: unknown, request, response, _next) => {
     const refusal = toRefusal(error);
     if (!refusal && !hasLeft(error)) onFault(requestFacts(request).requestId, error);
     if (response.headersSent) {
@@ -41,7 +50,7 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
     response.status(reply.status).set(reply.headers);
     // A browser that opens an address asks for HTML; programs and scripts ask for JSON or anything.
     if (request.accepts(['json', 'html']) === 'html')
-      response.type('html').render('error', { code, message: ERRORS[code][1] });
+      response.type('html').send((await errorPage(code, response)).body);
     else response.send(reply.body);
   };
 }

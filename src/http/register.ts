@@ -100,14 +100,6 @@ export function apiCors(knowsOrigin: KnowsOrigin): Router {
     .use(paths('ingest'), answerCors(knowsOrigin, INGEST_CORS));
 }
 
-/** Charges one bucket per client before anything else is read: 429 past it. */
-export function limitClients(limiter: Limiter): RequestHandler {
-  return async (request, _response, next) => {
-    await charge(limiter, requestFacts(request).limitKey);
-    next();
-  };
-}
-
 /** The caller of the consent API: a key of a tenant, or a person in a session. */
 export interface KeyCaller {
   readonly kind: 'key';
@@ -138,6 +130,8 @@ export interface ConsentLimits {
   readonly client: WatchedLimiter;
   /** One bucket per client, for withdrawals of the same callers. */
   readonly withdrawal: WatchedLimiter;
+  /** One bucket per client, for callers without any credential. */
+  readonly anonymous: Limiter;
   /** One bucket per client, for grants and denials of browser principals that the tenant does not know. */
   readonly newcomer: Limiter;
 }
@@ -171,7 +165,7 @@ async function identify(
 /** The parts of a route's row that authorisation needs. */
 interface Admits {
   readonly credential: readonly (KeyScope | 'session')[];
-  readonly counted?: Route['counted'] | undefined;
+  readonly limit: Route['limit'];
 }
 
 /**
@@ -185,18 +179,20 @@ const isFromPage = (headers: IncomingHttpHeaders, knowsOrigin: KnowsOrigin): boo
 export async function authorize(
   deps: AuthorizeDeps,
   { headers, limitKey }: RequestSender,
-  { credential, counted }: Admits,
+  { credential, limit }: Admits,
 ): Promise<Caller> {
   const { limits } = deps;
-  const clientLimit = counted === 'withdrawal' ? limits.withdrawal : limits.client;
+  const isWithdrawal = limit === 'consent-withdrawal';
+  const clientLimit = isWithdrawal ? limits.withdrawal : limits.client;
   const token = bearerToken(headers.authorization);
   const caller = token === null ? null : await identify(deps, token, limitKey, clientLimit.spent(limitKey));
   const browser = caller !== null && isBrowser(caller);
-  if (token !== null && (!caller || browser)) await charge(clientLimit.charge, limitKey);
+  if (token === null) await charge(limits.anonymous, limitKey);
+  else if (!caller || browser) await charge(clientLimit.charge, limitKey);
   if (token !== null && !caller) noteRefusal('unknown-key');
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
   const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
-  if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
+  if (!browser) await charge(limits.key, isWithdrawal ? `withdraw ${id}` : id);
   if (caller.kind === 'key' && !browser && isFromPage(headers, deps.knowsOrigin)) {
     noteRefusal('secret-key-in-page');
     throw new Refusal('secret-key-in-page');
@@ -204,7 +200,7 @@ export async function authorize(
   if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
     throw new Refusal('insufficient-scope');
   // All visitors share this bucket: refused requests are not counted in it, nor are withdrawals.
-  if (browser && counted === undefined) await charge(limits.key, id);
+  if (browser && limit === 'consent') await charge(limits.key, id);
   return caller;
 }
 
@@ -303,10 +299,10 @@ export interface RegisterDeps {
   readonly authenticate: (authorization: string | undefined) => Promise<Claimant>;
 }
 
-function callerOf(deps: RegisterDeps, { credential, counted }: Route, request: IncomingMessage) {
+function callerOf(deps: RegisterDeps, { credential, limit }: Route, request: IncomingMessage) {
   if (credential === 'oidc') return deps.authenticate(request.headers.authorization);
   if (credential === 'none' || credential === 'kid') return Promise.resolve(null);
-  return authorize(deps.authorization, requestFacts(request), { credential, counted });
+  return authorize(deps.authorization, requestFacts(request), { credential, limit });
 }
 
 function readParams(
@@ -339,7 +335,7 @@ function successOf({ responses }: Route): readonly [status: number, answer: Rout
 }
 
 /** The path of a row as Express spells it. */
-function expressPath({ path, rest }: Route): string {
+export function expressPath({ path, rest }: Route): string {
   return path.replace(/\{(\w+)\}/g, (_all, name: string) => (name === rest ? `*${name}` : `:${name}`));
 }
 

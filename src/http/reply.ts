@@ -112,32 +112,58 @@ export function preflightHeaders(
 export const INGEST_CORS = preflightAllows('ingest');
 export const API_CORS = preflightAllows('api');
 
-/** A browser file of the build, raw and compressed: the highest level is paid for once. */
-type BuiltFile = Awaited<ReturnType<typeof read>>;
+/** A file or page that is equal for everyone, raw and compressed: the highest level is paid for once. */
+type BuiltFile = Awaited<ReturnType<typeof compressFile>>;
 
 export const FIVE_MINUTES = 'public, max-age=300';
 export const FOREVER = 'public, max-age=31536000, immutable';
 
 const compress = promisify(gzip);
 
-async function read(url: URL) {
-  const body = await readFile(url).catch(() => {
-    throw new Refusal('not-found', { details: ['The browser files are not built: run `npm run build`.'] });
-  });
+async function compressFile(body: Buffer) {
   const gzipped = (await compress(body, { level: 9 })) as Buffer;
   return { body, gzipped, etag: sha256Text(body) };
 }
 
-/** Reads files of one directory, each once, on first use. The caller checks the names. */
-export function builtFiles(directory: URL) {
-  const cache = new Map<string, BuiltFile>();
-  return async (name: string): Promise<BuiltFile> => {
+/** @returns a function that makes what `make` returns once per name; a failure is tried again */
+export function builtOnce<Arguments extends readonly unknown[]>(
+  make: (name: string, ...rest: Arguments) => Promise<Buffer | string>,
+) {
+  const cache = new Map<string, Promise<BuiltFile>>();
+  return (name: string, ...rest: Arguments): Promise<BuiltFile> => {
     const cached = cache.get(name);
     if (cached) return cached;
-    const file = await read(new URL(name, directory));
-    cache.set(name, file);
-    return file;
+    const building = make(name, ...rest).then((content) => compressFile(Buffer.from(content)));
+    cache.set(name, building);
+    building.catch(() => cache.delete(name));
+    return building;
   };
+}
+
+/** Reads files of one directory, each once, on first use. The caller checks the names. */
+export const builtFiles = (directory: URL) =>
+  builtOnce((name) =>
+    readFile(new URL(name, directory)).catch(() => {
+      throw new Refusal('not-found', { details: ['The browser files are not built: run `npm run build`.'] });
+    }),
+  );
+
+/** Renders a view to a text. */
+export const renderText = (response: Response, view: string, values: object): Promise<string> =>
+  new Promise((resolve, reject) => {
+    response.render(view, values, (error: Error | null, html: string) => {
+      if (error) reject(error);
+      else resolve(html);
+    });
+  });
+
+/** Sends a page that depends on nothing of its request: it is rendered once, on first use. */
+export function createFixedPage(view: string, cache: string, readValues: () => Promise<object> | object) {
+  const render = builtOnce(async (_view, response: Response) =>
+    renderText(response, view, await readValues()),
+  );
+  return async (response: Response): Promise<void> =>
+    sendBuilt(response, await render(view, response), { type: 'text/html', cache });
 }
 
 export function sendBuilt(
@@ -149,12 +175,11 @@ export function sendBuilt(
   response.set({
     'content-type': `${type}; charset=utf-8`,
     'cache-control': cache,
-    vary: 'Accept-Encoding',
     // A strong tag belongs to one representation (RFC 9110, 8.8.3).
     etag: `"${file.etag}${zipped ? '-gzip' : ''}"`,
     ...(zipped ? { 'content-encoding': 'gzip' } : {}),
   });
-  response.send(zipped ? file.gzipped : file.body);
+  response.vary('Accept-Encoding').send(zipped ? file.gzipped : file.body);
 }
 
 /**

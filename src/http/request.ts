@@ -71,9 +71,14 @@ export function createClientReader(trusted: readonly AddressRange[]): (request: 
     const found = cache.get(key);
     if (found) return found;
     const client = withKeys(resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted));
-    if (cache.size >= MAX_CLIENTS) cache.clear();
     // A header of kilobytes is not worth caching.
-    if (key.length <= 256) cache.set(key, client);
+    if (key.length > 256) return client;
+    // Only the oldest is dropped: a stranger with many addresses would otherwise empty the cache for everyone.
+    for (const oldest of cache.size >= MAX_CLIENTS ? cache.keys() : []) {
+      cache.delete(oldest);
+      break;
+    }
+    cache.set(key, client);
     return client;
   };
 }

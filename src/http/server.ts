@@ -2,18 +2,25 @@ import {
   createServer,
   type IncomingMessage,
   type RequestListener,
-  type Server,
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { Server as NetServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { createSlotList } from '../lib/collections.ts';
 import { createUlid, type Random } from '../lib/crypto.ts';
 import type { ErrorCode } from '../lib/errors.ts';
 import type { AddressRange } from '../lib/ip.ts';
+import {
+  createConnectionLimit,
+  createLinger,
+  createPipelineLimit,
+  drainConnections,
+  LINGER_MS,
+  requireReader,
+} from './connections.ts';
 import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
 import {
   type Client,
@@ -59,6 +66,10 @@ export interface ServerDeps {
   /** The public origin is https: every answer sends HSTS. */
   readonly https: boolean;
   readonly tls: TlsOptions | null;
+  /** Connections of one client address at a time. */
+  readonly maxConnections: number;
+  /** Milliseconds in which a client has to read, see `requireReader`. */
+  readonly answerTimeoutMs: number;
   /** Called after every answer; the status is 499 for a client that left before its answer. */
   readonly onAnswered?: ((path: string, status: number, seconds: number) => void) | undefined;
 }
@@ -170,8 +181,11 @@ function createListener(deps: ServerDeps) {
   const open = createSlotList<ServerResponse>();
   const clientErrors = createClientErrors(() => createRequestId(deps));
   const clientOf = createClientReader(deps.trustedProxies);
+  const limitPipeline = createPipelineLimit();
   const listener: RequestListener = (request, response) => {
+    if (!limitPipeline(response)) return;
     clientErrors.began(response);
+    requireReader(response, deps.answerTimeoutMs);
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
     const hotRequest = readFacts(deps, clientOf(request), request, target);
@@ -217,6 +231,7 @@ export function createHttpServer(deps: ServerDeps) {
   // Node silently drops headers past the 2,000th, and a proxy adds its own last. Their bytes are limited
   // instead.
   server.maxHeadersCount = 0;
+  server.on('connection', createConnectionLimit(deps.maxConnections, deps.trustedProxies));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     clientErrors.onError(error, socket),
   );
@@ -239,96 +254,6 @@ export function createHttpServer(deps: ServerDeps) {
       return drainConnections(server, deadlineMs);
     },
   };
-}
-
-/**
- * Closing a socket with unread bytes resets the connection, and the peer may lose its answer. So gpd closes
- * its half and discards input for a short while, as long as a polite peer needs to notice.
- */
-
-const LINGER_MS = 1000;
-const MAX_BYTES = 16 * 1024 * 1024;
-/** Connections above this number are closed at once, so that discarding has a bound. */
-const MAX_AT_ONCE = 100;
-
-/**
- * Lingers on new connections; a listener for their event.
- * @param hasUnread the newest request of the connection was answered before it was read completely
- */
-function createLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) => void {
-  let lingering = 0;
-
-  function linger(socket: Socket): void {
-    lingering += 1;
-    let bytesAllowed = MAX_BYTES;
-    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-    socket.once('close', () => {
-      lingering -= 1;
-      clearTimeout(timer);
-    });
-    socket.once('end', () => socket.destroy());
-    socket.end();
-    // node:http reads below the stream and may have stopped. Its `resume` listener restarts it, before `data`
-    // takes the input from the parser, which then sees no further request.
-    socket.pause();
-    socket.once('resume', () => {
-      socket.removeAllListeners('data');
-      socket.on('data', (chunk) => {
-        bytesAllowed -= chunk.length;
-        if (bytesAllowed < 0) socket.destroy();
-      });
-    });
-    socket.resume();
-  }
-
-  return (socket) => {
-    const destroySoon = socket.destroySoon.bind(socket);
-    // node:http calls this when the last answer of a connection is sent.
-    socket.destroySoon = () => {
-      if (!socket.destroyed && lingering < MAX_AT_ONCE && hasUnread(socket)) linger(socket);
-      else destroySoon();
-    };
-  };
-}
-
-/** While the server drains, a connection without a request for this long is closed. */
-const SILENT_MS = 1000;
-
-/** Node's default for connections that wait to be accepted. */
-const BACKLOG = 511;
-
-const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
-
-/**
- * Closing a listener resets connections that the kernel made and nobody accepted; one turn of the loop
- * accepts one.
- */
-async function acceptWaiting(server: Server): Promise<void> {
-  let accepted = true;
-  const note = (): void => {
-    accepted = true;
-  };
-  server.on('connection', note);
-  for (let turns = 0; accepted && turns < BACKLOG; turns += 1) {
-    accepted = false;
-    await turnOfTheLoop();
-    await turnOfTheLoop();
-  }
-  server.off('connection', note);
-}
-
-/**
- * Accepts no new connection and waits until all are closed, at the deadline by force. Node's own close()
- * would end idle connections at once, while a balancer may be sending on one.
- */
-async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
-  const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-  await acceptWaiting(server);
-  // Input that has arrived is read first: a busy loop may be late with it.
-  const silent = setTimeout(() => setImmediate(() => server.closeIdleConnections()), SILENT_MS);
-  await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
-  clearTimeout(deadline);
-  clearTimeout(silent);
 }
 
 /**

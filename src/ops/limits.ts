@@ -47,11 +47,14 @@ export function createLimiters(config: Config, database: Database, day: DayHashP
   const hashClient = createDayHash(day, 'gpd/rate/v1');
   const limitByClient = (limiter: Limiter): Limiter =>
     limiter === unlimited ? unlimited : (address) => limiter(hashClient(address));
+  // Each node counts alone: scripts have to be served while the database is away, and cost it nothing.
+  const publicLimiter =
+    config.rate_public === null ? unlimited : limitByClient(createMemoryLimiter(config.rate_public));
   const { rate_consent_client, rate_consent_withdraw, rate_consent_new } = config;
   return {
     ingest: limitByClient(createLimiter('ingest', config.rate_ingest)),
-    /** /me and /privacy share one bucket per client. */
     privacy: limitByClient(createLimiter('privacy', config.rate_privacy)),
+    public: publicLimiter,
     signIn: {
       limiter: limitByClient(createLimiter('login', config.rate_login)),
       // Counted in the database on SQLite too: memory would forget a used state at a restart.
@@ -62,6 +65,7 @@ export function createLimiters(config: Config, database: Database, day: DayHashP
       key: createLimiter('consent', config.rate_consent),
       client: watchLimiter(limitByClient(createLimiter('consent-client', rate_consent_client))),
       withdrawal: watchLimiter(limitByClient(createLimiter('consent-withdraw', rate_consent_withdraw))),
+      anonymous: publicLimiter,
       newcomer: limitByClient(createLimiter('consent-new', rate_consent_new)),
     },
   };

@@ -1,4 +1,5 @@
 import { json, type ServedRoute, sending } from '../http/register.ts';
+import { builtOnce, createFixedPage, FIVE_MINUTES, sendBuilt } from '../http/reply.ts';
 import { pathOf } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
 import { ROUTES } from '../schema/routes.ts';
@@ -56,20 +57,23 @@ const ROOT = {
 
 /** @param load reads the OpenAPI document, which is served as JSON and as a page without JavaScript */
 export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRoute[] {
+  const sendRoot = createFixedPage('root', FIVE_MINUTES, () => ROOT);
+  const openApi = builtOnce(async () => JSON.stringify(await load()));
+  const sendReference = createFixedPage('reference', FIVE_MINUTES, async () => {
+    const document = await load();
+    return { version: document.info.version, operations: listOperations(document) };
+  });
   return [
     sending(ROUTES.getRoot, ({ target }, response) => {
       // Express leaves out a fragment, which no request target has.
       if (pathOf(target) !== '/') throw new Refusal('not-found');
-      if (response.req.accepts(['json', 'html']) === 'html') response.render('root', ROOT);
-      else response.json(ROOT);
+      response.vary('Accept');
+      return response.req.accepts(['json', 'html']) === 'html' ? sendRoot(response) : response.json(ROOT);
     }),
-    sending(ROUTES.getOpenApi, async (_call, response) => {
-      response.set('cache-control', 'public, max-age=300').json(await load());
-    }),
-    sending(ROUTES.getReference, async (_call, response) => {
-      const document = await load();
-      response.render('reference', { version: document.info.version, operations: listOperations(document) });
-    }),
+    sending(ROUTES.getOpenApi, async (_call, response) =>
+      sendBuilt(response, await openApi('openapi.json'), { type: 'application/json', cache: FIVE_MINUTES }),
+    ),
+    sending(ROUTES.getReference, (_call, response) => sendReference(response)),
   ];
 }
 

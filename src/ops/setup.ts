@@ -5,6 +5,7 @@ import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { createHttpServer } from '../http/server.ts';
 import { hasDecisions } from '../ingest/decisions-store.ts';
+import { SECOND } from '../lib/clock.ts';
 import { isLoopback } from '../lib/ip.ts';
 import { listen, readTls } from './listen.ts';
 import type { AppOptions } from './running.ts';
@@ -68,6 +69,8 @@ export async function runSetup(config: Config, options: SetupOptions) {
     onFault,
     https: false,
     tls: readTls(config),
+    maxConnections: config.max_connections,
+    answerTimeoutMs: config.answer_timeout * SECOND,
   });
   const port = await listen(http, config, null);
   options.onLink(`${baseUrl({ ...config, base_url: null }, port)}/setup?token=${token}`);

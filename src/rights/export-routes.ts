@@ -13,6 +13,7 @@ export interface Exporter {
   readonly client: string;
 }
 
+export type TakePlace = ReturnType<typeof createExportPlaces>;
 export type SendExport = ReturnType<typeof createSendExport>;
 
 const AT_A_TIME = { client: 1, tenant: 2 };
@@ -37,12 +38,16 @@ async function sendDsar(response: Response, dsar: Dsar, maxMs: number): Promise<
 
 /**
  * An export reads a whole trail, and strangers may ask for it: one at a time per client, two per tenant.
- * @returns a function that finds and sends an export. It throws {Refusal} `rate-limited` before anything is read
+ * @returns a function that reads. It throws {Refusal} `rate-limited` before anything is read
  */
-export function createSendExport(maxMs = MAX_MS) {
+export function createExportPlaces() {
   const [ofClient, ofTenant] = [createReadWhole(AT_A_TIME.client), createReadWhole(AT_A_TIME.tenant)];
-  return (response: Response, { kid, client }: Exporter, find: () => Promise<Dsar>): Promise<void> => {
-    const send = async (): Promise<void> => sendDsar(response, await find(), maxMs);
-    return ofClient(client, () => ofTenant(kid, send, refusal), refusal);
-  };
+  return <Result>({ kid, client }: Exporter, work: () => Promise<Result>): Promise<Result> =>
+    ofClient(client, () => ofTenant(kid, work, refusal), refusal);
+}
+
+/** @returns a function that finds and sends an export, and keeps its place until it is sent */
+export function createSendExport(takePlace: TakePlace, maxMs = MAX_MS) {
+  return (response: Response, exporter: Exporter, find: () => Promise<Dsar>): Promise<void> =>
+    takePlace(exporter, async () => sendDsar(response, await find(), maxMs));
 }

@@ -153,7 +153,8 @@ export const SUBJECT_DATA = {
     with: 'contests',
     expires: ['act', 'time'],
   },
-  staff: { ...SETTING, key: ['kid', 'id'] },
+  // The name of removed staff expires; the row stays for the restore of an older backup.
+  staff: { ...SETTING, key: ['kid', 'id'], expires: ['act', 'time'] },
   console_sessions: { ...SETTING, key: ['hash'], expires: ['act', 'time'] },
 
   nonces: { ...NOBODY, key: ['kid', 'nonce'], expires: ['time'], tenant: 'emptied' },

@@ -27,7 +27,7 @@ export interface RegisterRow {
 /** The next page begins after this row. */
 export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
-/** The rows of one table behind the cursor, newest first: an index leads there, and no more are read than a page has. */
+/** The rows of one table behind the cursor, newest first: an index leads there, and a page's worth of them is read. */
 const behind = (columns: string, from: string): string =>
   `SELECT * FROM (SELECT ${columns} FROM ${from}) AS rows WHERE at <= ? AND (at, number) < (?, ?) ORDER BY at DESC, number DESC LIMIT ?`;
 
@@ -69,7 +69,7 @@ const PAGE = `SELECT page.*, rest.refs AS rest_refs, rest.erased_at AS rest_at, 
 
 interface StoredRow extends RegisterRow {
   readonly is_held: unknown;
-  /** Of the erasure that erased the rest; null: none yet. */
+  /** `refs` of the erasure that erased the rest; null: none yet. */
   readonly rest_refs: string | null;
   readonly rest_at: number | null;
 }

@@ -1,7 +1,6 @@
-import type { Router } from 'express';
 import type { Claimant } from '../auth/tokens.ts';
-import { exactRouter, json, limitClients, type ServedRoute, sending } from '../http/register.ts';
-import type { Limiter } from '../http/request.ts';
+import { json, type ServedRoute, sending } from '../http/register.ts';
+import { createFixedPage } from '../http/reply.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
@@ -13,15 +12,6 @@ import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
 
 /** Routes of the privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 → ownership 403 → state 409. */
-
-/** One bucket for /me, /case, attestation and /privacy (contract section 8), before anything else is looked at. */
-export function privacyLimit(limiter: Limiter): Router {
-  const limit = limitClients(limiter);
-  return exactRouter()
-    .use(['/privacy', ROUTES.getCase.path, '/_fp/attest/v1'], limit)
-    .all(ROUTES.useTransparencyToken.path, limit)
-    .post(ROUTES.getMyDataPage.path, limit);
-}
 
 /** Identifies a subject. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */
 function identified(api: RightsApi, claimant: Claimant, refusal: 'subject-only' | 'staff-export-elsewhere') {
@@ -81,11 +71,11 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
   }),
 ];
 
+const sendCasePage = createFixedPage('case', 'no-store', () => ({ classText }));
+
 /** Routes of a contest by its case key. The page reads the key from the fragment of its address, which browsers send to no server. */
 export const caseRoutes = (cases: CaseService): readonly ServedRoute[] => [
-  sending(ROUTES.getCasePage, (_call, response) =>
-    response.set('cache-control', 'no-store').render('case', { classText }),
-  ),
+  sending(ROUTES.getCasePage, (_call, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();

@@ -46,7 +46,6 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   PrincipalRequest: consent.principalRequestSchema,
   EmptyRequest: consent.emptyRequestSchema,
   HistoryRequest: consent.historyRequestSchema,
-  PurposeDefinition: consent.purposeSchema,
   PurposeDefinitions: consent.purposesRequestSchema,
   PolicyDefinition: consent.policyRequestSchema,
   Sha256: consent.hashSchema,

@@ -23,6 +23,7 @@ const WRITE = {
   tag: 'consent',
   credential: ['secret', 'operator', 'session', 'publishable'],
   cors: 'api',
+  limit: 'consent-by-client',
   headers: {
     'idempotency-key': {
       text: 'For 24 hours the same key with the same body is answered as before. It belongs to the secret key, or to the principal of the session or browser.',
@@ -42,8 +43,15 @@ const WRITE = {
   ],
 } as const;
 
-const READ = { method: 'get', tag: 'consent', credential: ANY_KEY, cors: 'api', errors: PROTECTED } as const;
-const POST = { method: 'post', tag: 'consent', cors: 'api', errors: WITH_BODY } as const;
+const READ = {
+  method: 'get',
+  tag: 'consent',
+  credential: ANY_KEY,
+  cors: 'api',
+  limit: 'consent',
+  errors: PROTECTED,
+} as const;
+const POST = { method: 'post', tag: 'consent', cors: 'api', limit: 'consent', errors: WITH_BODY } as const;
 
 /** The number of an entry. */
 export const SEQ = {
@@ -77,14 +85,13 @@ export const CONSENT_ROUTES = {
     ...WRITE,
     path: '/v1/consent/grant',
     summary: 'Record a grant.',
-    counted: 'by-client',
     request: consent.consentGrantSchema,
   },
-  denyConsent: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'by-client' },
+  denyConsent: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.' },
   withdrawConsent: {
     ...WRITE,
     path: '/v1/consent/withdraw',
-    counted: 'withdrawal',
+    limit: 'consent-withdrawal',
     summary: 'Record a withdrawal; the very next check is denied.',
   },
   getConsentState: {
@@ -138,7 +145,7 @@ export const CONSENT_ROUTES = {
   getBanner: {
     ...READ,
     path: '/v1/consent/banner',
-    counted: 'by-client',
+    limit: 'consent-by-client',
     summary: 'What the consent banner shows. The log knows of it before it is shown.',
     optionalQuery: {
       lang: { text: 'Primary subtag of the language; default `en`.', schema: languageSchema },

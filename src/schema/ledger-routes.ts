@@ -26,6 +26,7 @@ const TENANT_ROUTE = {
   tag: 'ledger',
   credential: ['read-only', 'secret', 'operator'],
   cors: 'none',
+  limit: 'consent',
   errors: PROTECTED,
 } as const;
 const OPEN = {
@@ -33,7 +34,8 @@ const OPEN = {
   tag: 'ledger',
   credential: 'none',
   cors: 'open',
-  errors: ['not-found'],
+  limit: 'public',
+  errors: ['not-found', 'rate-limited'],
 } as const;
 
 export const LEDGER_ROUTES = {
@@ -93,7 +95,6 @@ export const LEDGER_ROUTES = {
     summary: 'All entries of an open log as NDJSON, once at a time for a client; auditors read tiles.',
     params: { kid: KID },
     responses: { 200: EXPORT },
-    errors: ['not-found', 'rate-limited'],
   },
   getPublicTile: {
     ...OPEN,

@@ -11,7 +11,14 @@ const SCRIPT = { text: 'JavaScript', type: 'text/javascript' };
 const VERSION = { text: 'As /v1/embed.json names it.', schema: z.string() };
 
 /** Equal for everyone, open to every origin. */
-const OPEN = { method: 'get', tag: 'browser', credential: 'none', cors: 'open', errors: [] } as const;
+const OPEN = {
+  method: 'get',
+  tag: 'browser',
+  credential: 'none',
+  cors: 'open',
+  limit: 'public',
+  errors: ['rate-limited'],
+} as const;
 
 /** Routes for this machine and its operator. */
 const SERVICE_ROUTE = { ...OPEN, tag: 'service', cors: 'none' } as const;
@@ -21,6 +28,7 @@ const ATTEST = {
   tag: 'ingest',
   credential: 'none',
   cors: 'ingest',
+  limit: 'privacy',
   errors: [
     'attestation-failed',
     'unauthenticated',
@@ -43,6 +51,7 @@ export const PUBLIC_ROUTES = {
     summary: 'Ingest one sealed bundle; the verdict is durable before the answer leaves.',
     credential: 'kid',
     cors: 'ingest',
+    limit: 'ingest',
     lane: true,
     request: sealedBundleSchema,
     responses: {
@@ -82,10 +91,11 @@ export const PUBLIC_ROUTES = {
     summary: 'The published seal key of a tenant.',
     query: { kid: { text: 'The tenant.', schema: kidSchema } },
     responses: answer(200, 'The key', answers.pubKeyResponseSchema),
-    errors: ['missing-kid', 'unknown-kid'],
+    errors: ['missing-kid', 'unknown-kid', 'rate-limited'],
   },
   getDecision: {
     ...SERVICE_ROUTE,
+    limit: 'consent',
     tag: 'ingest',
     path: '/v1/decisions/{requestId}',
     summary: 'The verdict for the tenant’s backend: a browser must not deliver its own verdict.',
@@ -117,7 +127,7 @@ export const PUBLIC_ROUTES = {
     summary: 'The consent banner at an address whose bytes never change, for a page that pins them.',
     params: { version: VERSION },
     responses: { 200: SCRIPT },
-    errors: ['not-found'],
+    errors: ['not-found', 'rate-limited'],
   },
   getBannerLanguage: {
     ...OPEN,
@@ -128,7 +138,7 @@ export const PUBLIC_ROUTES = {
       language: { text: 'Primary subtag of the language.', schema: languageSchema },
     },
     responses: { 200: { text: 'The words', type: 'application/json' } },
-    errors: ['not-found'],
+    errors: ['not-found', 'rate-limited'],
   },
   getBannerManifest: {
     ...OPEN,
@@ -162,12 +172,16 @@ export const PUBLIC_ROUTES = {
   },
   getHealth: {
     ...SERVICE_ROUTE,
+    limit: 'none',
+    errors: [],
     path: '/healthz',
     summary: 'Liveness, with no work behind it.',
     responses: answer(200, 'Alive', answers.healthSchema),
   },
   getReadiness: {
     ...SERVICE_ROUTE,
+    limit: 'none',
+    errors: [],
     path: '/readyz',
     summary: 'Readiness: what is not ready, and what works only slower.',
     responses: {

@@ -12,9 +12,21 @@ export const publishableKeySchema = z.string().regex(/^gpd_pk_[\w-]{43}$/);
 
 const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY_ERRORS] as const;
 
-const OIDC_ROUTE = { method: 'post', tag: 'rights', credential: 'oidc', cors: 'api' } as const;
+const OIDC_ROUTE = {
+  method: 'post',
+  tag: 'rights',
+  credential: 'oidc',
+  cors: 'api',
+  limit: 'privacy',
+} as const;
 
-const BY_TOKEN = { method: 'post', tag: 'rights', credential: 'none', cors: 'api' } as const;
+const BY_TOKEN = {
+  method: 'post',
+  tag: 'rights',
+  credential: 'none',
+  cors: 'api',
+  limit: 'privacy',
+} as const;
 
 const PAGE = {
   ...BY_TOKEN,
@@ -60,7 +72,8 @@ export const RIGHTS_ROUTES = {
         schema: publishableKeySchema,
       },
     },
-    errors: ['missing-kid', 'unknown-kid'],
+    limit: 'public',
+    errors: ['missing-kid', 'unknown-kid', 'rate-limited'],
   },
   submitMyDataForm: {
     ...PAGE,
@@ -177,6 +190,7 @@ export const RIGHTS_ROUTES = {
     summary: 'Report the outcome of a decision, once.',
     credential: ['secret'],
     cors: 'none',
+    limit: 'consent',
     params: { requestId: { text: 'As the ingest answered it.', schema: requestIdSchema } },
     request: outcomeRequestSchema,
     responses: {
@@ -198,6 +212,7 @@ export const RIGHTS_ROUTES = {
     summary: 'Link the request behind a transparency token with the session’s principal.',
     credential: ['session'],
     cors: 'api',
+    limit: 'consent',
     request: rights.linkRequestSchema,
     responses: answer(201, 'Linked', rights.linkResponseSchema),
     errors: [...PROTECTED, 'insufficient-scope', 'secret-key-in-page', 'claimed-by-another'],

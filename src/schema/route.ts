@@ -55,6 +55,16 @@ export const TAGS = {
 } as const;
 export type Tag = keyof typeof TAGS;
 
+/** The rate limits; `LIMITS` says what each counts. */
+export type LimitName =
+  | 'ingest'
+  | 'privacy'
+  | 'public'
+  | 'consent'
+  | 'consent-by-client'
+  | 'consent-withdrawal'
+  | 'none';
+
 export interface Route {
   readonly method: 'get' | 'post' | 'put';
   /** `{name}` is one segment; the name in `rest` takes all that follow. */
@@ -64,6 +74,7 @@ export interface Route {
   readonly tag: Tag;
   readonly credential: RouteCredential;
   readonly cors: Cors;
+  readonly limit: LimitName;
   /** Parameters of the path; one that does not fit is null to the handler. */
   readonly params?: Parameters;
   readonly query?: Parameters;
@@ -73,11 +84,6 @@ export interface Route {
   readonly request?: z.ZodType;
   readonly responses: Readonly<Record<number, RouteAnswer>>;
   readonly errors: readonly ErrorCode[];
-  /**
-   * `by-client`: calls with a publishable key do not count against the limit that all its holders share, but for a grant once it
-   * is taken. `withdrawal`: the same, from a reserve of the client; by any other credential, in a bucket apart from its other calls.
-   */
-  readonly counted?: 'by-client' | 'withdrawal';
   /** Answered by a plain function before Express. */
   readonly lane?: true;
   /** Catches what the rows before it leave over. */

@@ -216,9 +216,29 @@ export const SETTINGS = {
     50,
     'Below this number of visitors, uniqueness is given only as a band.',
   ),
+  max_connections: setting(
+    wholeNumber(1, 1_000_000),
+    500,
+    'Connections that one client IP may hold; further ones are closed. Trusted proxies have no limit.',
+  ),
+  answer_timeout: setting(
+    wholeNumber(1, 3600),
+    60,
+    'Seconds in which a client has to read its answer; a download may take longer while it moves. Past twice this time the connection is closed.',
+  ),
   rate_ingest: limit('600/60', 'Ingest requests per client IP'),
-  rate_privacy: limit('30/60', 'Requests to /me and /privacy per client IP'),
-  rate_login: limit('60/60', 'Sign-ins to the console (/console/login and /console/callback) per client IP'),
+  rate_public: limit(
+    '3000/60',
+    'Requests per client IP that no other limit counts, on each node: scripts, pages, the open log, requests without a credential ([Limits](limits.md))',
+  ),
+  rate_privacy: limit(
+    '30/60',
+    'Requests per client IP to /me, /privacy/*, /case, /case/answer, the form of /my-data and passkeys (/_fp/attest/v1/*), all together',
+  ),
+  rate_login: limit(
+    '60/60',
+    'Sign-ins to the console per client IP: /console/login, /console/callback, /console/join and /console/passkey together',
+  ),
   rate_consent: limit('600000/60', 'Consent API requests per key, its withdrawals counted apart'),
   rate_consent_client: limit('600/60', 'Requests with a publishable key or an invalid token per client IP'),
   rate_consent_new: limit(

@@ -76,13 +76,13 @@ async function requireStates(
   changed: readonly Generation[],
 ): Promise<void> {
   for (const { generation, state, wrappedPrivate } of changed) {
-    const others = tx('seal_keys')
+    const otherRows = tx('seal_keys')
       .where({ kid, generation })
       .where((row) => {
         void row.whereNot({ state });
         if (wrappedPrivate === null) void row.orWhereNotNull('wrapped_private');
       });
-    await requireNone(tx, others, `generation ${generation} of ${kid} is not ${state}`);
+    await requireNone(tx, otherRows, `generation ${generation} of ${kid} is not ${state}`);
   }
 }
 

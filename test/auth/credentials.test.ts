@@ -53,6 +53,7 @@ describe('a session of staff', () => {
     actor: 'a',
     label: 'A',
     roles: ['reviewer'],
+    provider: null,
     idToken: null,
     csrf: 'c',
     createdAt: NOW,

@@ -100,6 +100,26 @@ describe.concurrent('gpd consent import', () => {
     expect(await mine.dump()).toEqual(before);
   });
 
+  it.each([
+    [
+      'a quote that is never closed',
+      `principalId,purpose,action\nh,${PURPOSE},grant\ni,"${'x\n'.repeat(40_000)}`,
+      'column purpose: longer than 65536 characters; look for a missing closing quote',
+    ],
+    [
+      'a line that never ends',
+      `{"principalId":"h","purpose":"${PURPOSE}","action":"grant"}\n{"principalId":"${'x'.repeat(70_000)}`,
+      'line 2: longer than 65536 bytes',
+    ],
+  ])('%s: names the place without reading on, and records nothing', async (_name, text, message) => {
+    const mine = await createOwn();
+    const before = await mine.dump();
+    const ran = await mine.gpd(`consent import ${KID} ${fileOf(text)}`);
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).toContain(message);
+    expect(await mine.dump()).toEqual(before);
+  });
+
   it('10,000 rows, in the order of the file', async () => {
     const mine = await createOwn();
     const pair = (i: number) => [`p${i},${PURPOSE},grant,2024-04-01`, `p${i},${PURPOSE},deny,2024-04-02`];

@@ -15,7 +15,7 @@ interface Door {
   readonly name: string;
   readonly trigger: string;
   /** @returns the line of the command */
-  readonly prepare: (own: Own) => Promise<string>;
+  readonly prepare: (house: Own) => Promise<string>;
   readonly says: string;
 }
 
@@ -81,14 +81,14 @@ const DOORS: readonly Door[] = [
 // Guards against: `apikeys revoke` exited with 0 while the key still worked.
 describe.concurrent('a write that the database undoes', () => {
   it.each(DOORS)('$name', async ({ trigger, prepare, says }) => {
-    const own = await createOwn();
-    const line = await prepare(own);
-    await execute(own.dataDir, trigger);
-    const ran = await own.gpd(line);
+    const house = await createOwn();
+    const line = await prepare(house);
+    await execute(house.dataDir, trigger);
+    const ran = await house.gpd(line);
     expect(ran).toMatchObject({ code: 1, stdout: '' });
     expect(ran.stderr).toContain(says);
     expect(ran.stderr).toContain('the database undid the change, as a trigger does; `gpd doctor` names it');
-    await execute(own.dataDir, 'DROP TRIGGER undo');
-    expect(await own.gpd(line)).toMatchObject({ code: 0 });
+    await execute(house.dataDir, 'DROP TRIGGER undo');
+    expect(await house.gpd(line)).toMatchObject({ code: 0 });
   });
 });

@@ -8,6 +8,7 @@ import { startGpd } from '../support/server.ts';
 import {
   type Console,
   type ConsoleOptions,
+  cookieOf,
   createVisitor,
   follow,
   signIn,
@@ -287,6 +288,73 @@ describe('changing persons in one browser', () => {
     expect(stored.some((row) => row.id_token !== null)).toBe(true);
     for (const { id_token: sealed } of stored) expect(sealed ?? '').not.toMatch(/^ey|\./);
     expect((await staff.get('/console/queue')).status).toBe(200);
+  });
+});
+
+describe('a session, when the settings of its provider change', () => {
+  let first: Console;
+  const people = new Map<string, { readonly csrf: string; readonly headers: Record<string, string> }>();
+  const personOf = (name: string) => people.get(name) ?? { csrf: '', headers: {} };
+  beforeAll(async () => {
+    first = await startConsole();
+    for (const name of ['ada', 'grace', 'dora']) {
+      const staff = await signIn(first.url, name);
+      people.set(name, { csrf: await staff.csrf(), headers: { cookie: cookieOf(staff) } });
+    }
+    await first.gpd.stop();
+  });
+  afterAll(() => first.stop());
+
+  const ISSUER = 'GPD_OIDC_ISSUER';
+  const CLIENT = 'GPD_CONSOLE_CLIENT_ID';
+  const SECRET = 'GPD_CONSOLE_CLIENT_SECRET_FILE';
+
+  /** Starts gpd again on the same data. @param unset settings that are gone */
+  async function restart(changed: Record<string, string>, unset: readonly string[] = []) {
+    const kept = Object.entries(first.settings).filter(([name]) => !unset.includes(name));
+    const settings = { ...Object.fromEntries(kept), ...changed };
+    const gpd = await startGpd({ dataDir: first.gpd.dataDir, settings });
+    onTestFinished(async () => void (await gpd.stop()));
+    return gpd;
+  }
+  const statusAt = async (url: string, name = 'ada') =>
+    (await ask(url, '/console/queue', { headers: personOf(name).headers })).status;
+
+  it.each<[string, Record<string, string>, readonly string[]]>([
+    ['no issuer', {}, [ISSUER, CLIENT, SECRET]],
+    ['another issuer', { [ISSUER]: 'http://127.0.0.1:9' }, []],
+    ['another client', { [CLIENT]: 'another' }, []],
+  ])('%s: it ended, and signing out says so', async (_name, changed, unset) => {
+    const { url } = await restart(changed, unset);
+    expect(await statusAt(url)).toBe(303);
+    const out = await signOutAt(url);
+    expect([out.status, out.text.includes('Sign in again')]).toEqual([401, true]);
+  });
+
+  it('the same: it goes on', async () => {
+    expect(await statusAt((await restart({})).url)).toBe(200);
+  });
+
+  const signOutAt = (url: string, name = 'ada') =>
+    ask(url, '/console/logout', {
+      method: 'POST',
+      headers: {
+        ...personOf(name).headers,
+        origin: url,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: `csrf=${encodeURIComponent(personOf(name).csrf)}`,
+    });
+
+  it.each([
+    ['no secret', 'grace', [SECRET]],
+    ['no client', 'dora', [CLIENT, SECRET]],
+  ])('%s: it can be signed out', async (_name, person, unset) => {
+    const { url } = await restart({}, unset);
+    const out = await signOutAt(url, person);
+    expect([out.status, out.text.includes('You are signed out')]).toEqual([200, true]);
+    expect(out.text).not.toContain('Sign out at the identity provider');
+    expect(await statusAt(url, person)).toBe(303);
   });
 });
 

@@ -179,3 +179,28 @@ describe('a server that hangs', () => {
     await agents.stop();
   });
 });
+
+it('directories that are due are fetched eight at a time', async () => {
+  file = await createSqlite();
+  server.asked.length = 0;
+  let openCount = 0;
+  let maxOpen = 0;
+  server.answer = (response, request) => {
+    openCount += 1;
+    maxOpen = Math.max(maxOpen, openCount);
+    response.once('close', () => {
+      openCount -= 1;
+    });
+    setTimeout(() => jwks([])(response, request), 20);
+  };
+  for (let i = 0; i < 20; i += 1)
+    await addAgent(file.database, newDirectory(`${origin()}/directory-${i}`, 'listed'));
+  const onFault = (error: unknown): void => {
+    throw error;
+  };
+  const options = { openDiscovery: false, clock: () => now, onFault, fetchOptions: server.options };
+  running = await startAgents(file.database, { ...options, interval: 20 });
+  await vi.waitFor(() => expect(new Set(server.asked).size).toBe(20), PATIENCE);
+  expect(maxOpen).toBeGreaterThan(1);
+  expect(maxOpen).toBeLessThanOrEqual(8);
+});

@@ -20,6 +20,7 @@ const PRIVATE: readonly (readonly string[])[] = [
     'fe80::1%eth0',
     '::ffff:169.254.169.254',
   ],
+  ['the host agent of Azure', '168.63.129.16'],
   ['carrier', '100.64.0.1', '100.127.255.255'],
   ['unique local', 'fc00::1', 'fd12:3456::1'],
   ['site-local of old', 'fec0::1'],

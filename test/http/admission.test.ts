@@ -95,7 +95,13 @@ function consentLane(): Lane {
   const lane = createConsentLane({
     findApiKey: async () => key,
     findSession: async () => null,
-    limits: { key: unlimited, client: watched, withdrawal: watched, newcomer: unlimited },
+    limits: {
+      key: unlimited,
+      client: watched,
+      withdrawal: watched,
+      newcomer: unlimited,
+      anonymous: unlimited,
+    },
     admission: createConcurrencyLimit(PLACES),
     // From a page of a registered origin a secret key is refused.
     knowsOrigin: () => false,

@@ -39,6 +39,7 @@ function createApi() {
       client: watchLimiter(perMinute(CLIENT), () => now),
       withdrawal: watchLimiter(perMinute(WITHDRAWALS), () => now),
       newcomer: perMinute(1),
+      anonymous: perMinute(1000),
     },
     knowsOrigin: () => false,
   };

@@ -8,6 +8,8 @@ interface AddOn {
   readonly script: string;
   /** Replaces the User-Agent header as well. */
   readonly userAgent?: string;
+  /** Replaces the Sec-CH-UA-Platform header. */
+  readonly platform?: string;
 }
 
 const MAC_FIREFOX = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:153.0) Gecko/20100101 Firefox/153.0';
@@ -29,6 +31,12 @@ export const ADD_ONS = {
         return samples;
       };`,
   },
+  /** Another browser and another system in the request alone, as editors of headers set them. */
+  headers: {
+    script: '',
+    userAgent: MAC_FIREFOX,
+    platform: '"macOS"',
+  },
   /** Another browser's name in page and request. */
   switcher: {
     userAgent: MAC_FIREFOX,
@@ -39,15 +47,19 @@ export const ADD_ONS = {
 } as const satisfies Readonly<Record<string, AddOn>>;
 
 /** Writes the add-on into the visit's directory. @returns the flags that load it */
-export function addOnFlags(visit: Visit, { script, userAgent }: AddOn): string[] {
+export function addOnFlags(visit: Visit, { script, userAgent, platform }: AddOn): string[] {
   const directory = join(visit.directory, 'add-on');
   mkdirSync(directory);
+  const set = (header: string, value: string) => ({ header, operation: 'set', value });
   const rules = [
     {
       id: 1,
       action: {
         type: 'modifyHeaders',
-        requestHeaders: [{ header: 'user-agent', operation: 'set', value: userAgent ?? '' }],
+        requestHeaders: [
+          set('user-agent', userAgent ?? ''),
+          ...(platform === undefined ? [] : [set('sec-ch-ua-platform', platform)]),
+        ],
       },
       condition: { resourceTypes: ['main_frame', 'xmlhttprequest', 'script'] },
     },

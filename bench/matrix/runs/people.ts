@@ -54,6 +54,23 @@ function asDevice(device: string, flags: readonly string[] = []): ChromiumOption
   return { flags: [DEVTOOLS, ...flags], preferences: { devtools: { preferences } }, late: true };
 }
 
+/** The device toolbar without a device, of the type "Desktop": the page is as large as its screen, in a wider window. */
+const DEVICE_TOOLBAR: ChromiumOptions = {
+  flags: [DEVTOOLS],
+  preferences: {
+    devtools: {
+      preferences: {
+        'emulation.show-device-mode': 'true',
+        'emulation.device-mode-value': JSON.stringify({ device: '', orientation: '', mode: '' }),
+        'emulation.device-ua': '"Desktop"',
+        'emulation.device-width': '1177',
+        'emulation.device-height': '837',
+      },
+    },
+  },
+  late: true,
+};
+
 const CHROMIUM: readonly Run[] = [
   chromium('as installed'),
   chromium('private window', { flags: ['--incognito'] }),
@@ -71,7 +88,10 @@ const CHROMIUM: readonly Run[] = [
   chromium('small window', { flags: ['--window-size=400,800'] }),
   chromium('add-on with canvas and audio noise', { addOn: 'noise', late: true }),
   chromium('add-on that names another browser', { addOn: 'switcher', late: true }),
+  chromium('add-on that edits headers', { addOn: 'headers', late: true }),
+  chromium('add-on that edits headers, developer tools', { addOn: 'headers', flags: [DEVTOOLS], late: true }),
   chromium('developer tools', { flags: [DEVTOOLS], late: true }),
+  chromium('developer tools, device toolbar as a desktop', DEVICE_TOOLBAR),
   chromium('developer tools in a window of their own', {
     flags: [DEVTOOLS],
     preferences: UNDOCKED,

@@ -36,6 +36,8 @@ const MAX_NAMED = 20;
 /** Records that are written to the log at once. */
 const CHUNK = 1000;
 const MAX_EVIDENCE = 1000;
+/** Bytes of a line of NDJSON, characters of a row of CSV; a good one is far shorter. */
+const MAX_RECORD = 65_536;
 /** A decoder of UTF-8 puts it for bytes that it cannot read. */
 const REPLACED = '\u{fffd}';
 
@@ -83,7 +85,7 @@ function isNdjson(file: string): boolean {
 
 async function* ndjsonRows(file: string): AsyncGenerator<Row> {
   let line = 0;
-  for await (const { text } of splitLines(createReadStream(file))) {
+  for await (const { text } of splitLines(createReadStream(file), MAX_RECORD)) {
     line += 1;
     if (text.trim() !== '') yield { line, value: tryOr(() => parseStrictJson(text), undefined) };
   }
@@ -97,7 +99,14 @@ function checkHeader(names: readonly string[]): string[] {
 }
 
 async function* csvRows(file: string): AsyncGenerator<Row> {
-  const parser = parse({ bom: true, columns: checkHeader, info: true, skip_empty_lines: true, trim: true });
+  const parser = parse({
+    bom: true,
+    columns: checkHeader,
+    info: true,
+    max_record_size: MAX_RECORD,
+    skip_empty_lines: true,
+    trim: true,
+  });
   const read = createReadStream(file).on('error', (error) => parser.destroy(error));
   try {
     for await (const found of read.pipe(parser)) {
@@ -107,6 +116,10 @@ async function* csvRows(file: string): AsyncGenerator<Row> {
       yield { line: info.lines, value: Object.fromEntries(cells) };
     }
   } catch (error) {
+    if (error instanceof CsvError && error.code === 'CSV_MAX_RECORD_SIZE')
+      throw misused(
+        `${file}, line ${String(error['lines'])}, column ${String(error['column'])}: longer than ${MAX_RECORD} characters; look for a missing closing quote`,
+      );
     if (error instanceof CsvError)
       throw misused(`${file}, line ${String(error['lines'])}: not valid CSV (${error.code})`);
     throw error;

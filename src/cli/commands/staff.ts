@@ -13,7 +13,7 @@ import {
 import { iso, isoTime } from '../../lib/clock.ts';
 import { createUlid } from '../../lib/crypto.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags } from '../input.ts';
+import { checkKid, checkOneOf, confirm, confirmOnTerminal, type DestructiveFlags } from '../input.ts';
 import { conflict, misused, notFound, print, printTable, say } from '../io.ts';
 
 /** `gpd staff`: people who sign in to the console with a passkey, where no identity provider is set. */
@@ -99,6 +99,12 @@ async function list({ open }: CommandContext): Promise<void> {
   });
 }
 
+/** Somebody who was only invited cannot stand in. */
+function isLastDpo(staff: readonly StaffMember[], { kid, id, role }: StaffMember): boolean {
+  const others = staff.filter((other) => other.kid === kid && other.id !== id && other.joinedAt !== null);
+  return role === 'dpo' && others.every((other) => other.role !== 'dpo');
+}
+
 async function remove(
   { open, tenant, by, recordEnded }: CommandContext,
   name: string,
@@ -107,14 +113,19 @@ async function remove(
   const { database } = await open();
   const member = await findByName(database, name);
   if (!member) throw notFound(`no staff named ${name}; \`gpd staff list\` shows them`);
+  const isLast = isLastDpo(await listStaff(database), member);
+  if (isLast)
+    say(`gpd: warning: ${name} is the last dpo of ${member.kid}; invite another with \`gpd staff invite\``);
   if (options.dryRun === true) {
     print({ ...describe(member), dryRun: true }, () => [
       `would be removed: ${name}, ${member.role} of ${member.kid}`,
     ]);
     return;
   }
-  // A script needs no --yes: nothing may delay the removal of a lost passkey.
-  await confirmOnTerminal(options, `Removing ${name}: their passkey and sessions end`);
+  const consequence = `Removing ${name}: their passkey and sessions end`;
+  // A script needs no --yes except for the last dpo: nothing may delay the removal of a lost passkey.
+  if (isLast) await confirm(options, `${consequence}, and ${member.kid} has no dpo`);
+  else await confirmOnTerminal(options, consequence);
   const { rightsKey } = await tenant(member.kid);
   await removeStaff(database, member, staffRef(rightsKey, member), await by(member.kid));
   await recordEnded(`${name} is removed`);

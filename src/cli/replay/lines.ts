@@ -19,23 +19,36 @@ function textOf(bytes: Buffer): string {
 /**
  * Splits NDJSON at LF or CRLF; `bytes` counts the input up to the end of the line. It reads the next chunk only after all
  * lines of the last one were taken: queued lines would survive V8's scavenges and let the heap grow.
+ * @throws {CommandFailed} `usage` for a line of more than `maxBytes`, before the rest of it is read
  */
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
+  maxBytes = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<{ readonly text: string; readonly bytes: number }> {
   let parts: Buffer[] = [];
   let bytes = 0;
+  let lines = 0;
+  const checkLength = (size: number): void => {
+    if (size > maxBytes) throw misused(`line ${lines + 1}: longer than ${maxBytes} bytes`);
+  };
+  let waiting = 0;
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       const tail = chunk.subarray(start, end);
+      checkLength(waiting + tail.length);
       const line = parts.length === 0 ? tail : Buffer.concat([...parts, tail]);
       parts = [];
+      waiting = 0;
+      lines += 1;
       start = end + 1;
       bytes += line.length + 1;
       yield { text: textOf(line), bytes };
     }
-    if (start < chunk.length) parts.push(chunk.subarray(start));
+    if (start === chunk.length) continue;
+    parts.push(chunk.subarray(start));
+    waiting += chunk.length - start;
+    checkLength(waiting);
   }
   const rest = Buffer.concat(parts);
   if (rest.length > 0) yield { text: textOf(rest), bytes: bytes + rest.length };

@@ -170,9 +170,15 @@ export function windowOutgrowsScreen(facts: Facts): boolean {
   return sizes.outerWidth > sizes.width || sizes.outerHeight > sizes.height;
 }
 
-/** Televisions, set-top boxes, consoles, cars and headsets, by the names that their browsers send. */
-const APPLIANCE =
-  /\b(?:TV|SmartTV|SmartHub|HbbTV|NetCast|VIDAA|BRAVIA|Tizen|Web0S|PlayStation|Xbox|Nintendo|CrKey|AFT[A-Z]|Tesla|QtCarBrowser|Oculus|Quest|Pico|Wolvic)/i;
+/** The names that their browsers send: televisions and set-top boxes, consoles, cars, kiosks, headsets. */
+const APPLIANCES = [
+  'TV|\\w*TV\\b|SmartHub|NetCast|VIDAA|BRAVIA|VIERA|Tizen|Web0S|CE-HTML|CrKey|AFT[A-Z]|Roku|STB|MAG\\d{3}|Set-?Top',
+  'PlayStation|Xbox|Nintendo',
+  'Tesla|QtCarBrowser|Automotive|MBUX',
+  '\\w*Kiosk|BrightSign|Signage',
+  'Oculus|Quest|Pico|Wolvic|HoloLens|VR\\b',
+];
+const APPLIANCE = new RegExp(`\\b(?:${APPLIANCES.join('|')})`, 'i');
 
 /** A device without a pointer whose browser seldom says which engine it has. */
 export const isAppliance = ({ signals }: Facts): boolean => APPLIANCE.test(signals.page?.userAgent ?? '');

@@ -6,7 +6,7 @@ import type { Actor } from '../../lib/act.ts';
 import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
 import { createUlid, type Random } from '../../lib/crypto.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
-import { lockHead } from '../../log/entries.ts';
+import { inTurn, withHead } from '../../log/head-queue.ts';
 import { notify } from '../../notify/notify.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
@@ -80,9 +80,8 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
   const { contestTexts } = deps;
   const { kid } = reach;
   const now = deps.clock();
-  return deps.database.transaction(async (tx) => {
-    // An erasure takes this lock too, so that nobody contests a decision while it is deleted.
-    await lockHead(tx, kid);
+  // An erasure takes this lock too, so that nobody contests a decision while it is deleted.
+  return withHead(deps.database, kid, async (tx) => {
     const decision = await decisionKey(tx, kid, filing.requestId);
     if (!decision) throw new Refusal('no-such-decision');
     if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
@@ -234,8 +233,7 @@ async function changeContest(
   step: Step,
 ): Promise<Contest> {
   const now = clock();
-  return database.transaction(async (tx) => {
-    if (step.locksHead) await lockHead(tx, kid);
+  const work = async (tx: Tx): Promise<Contest> => {
     const contest = await lockContest(tx, contestTexts, contestId);
     if (!contest) throw new Refusal(step.refusalIfMissing ?? 'no-such-contest');
     if (contest.kid !== kid) throw new Refusal(step.refusalIfMissing ?? 'cross-tenant-denied');
@@ -244,5 +242,9 @@ async function changeContest(
     await updateContest(tx, contestTexts, changedContest);
     await step.after({ tx, contest: changedContest, now });
     return changedContest;
-  });
+  };
+  // An erasure locks the contests of its subject too.
+  return step.locksHead
+    ? withHead(database, kid, work)
+    : inTurn(database, kid, () => database.transaction(work));
 }

@@ -198,10 +198,16 @@ export async function gatherDsar(deps: DsarDeps, reach: Reach) {
   };
 }
 
-/** Exports for the person, and writes the audit row. @throws {Refusal} `no-data` */
-export async function exportDsar(deps: DsarDeps, reach: Reach, actor: Actor): Promise<Dsar> {
+/** Gathers for a person who looks. @throws {Refusal} `no-data` */
+export async function requireDsar(deps: DsarDeps, reach: Reach): Promise<Dsar> {
   const dsar = await gatherDsar(deps, reach);
   if (!dsar) throw new Refusal('no-data');
+  return dsar;
+}
+
+/** Exports for the person, and writes the audit row. @throws {Refusal} `no-data` */
+export async function exportDsar(deps: DsarDeps, reach: Reach, actor: Actor): Promise<Dsar> {
+  const dsar = await requireDsar(deps, reach);
   await recordAudit(deps.database, {
     kid: reach.kid,
     at: deps.clock(),

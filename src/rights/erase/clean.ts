@@ -127,13 +127,14 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
 
 /** The needles of attempts that did not end, in memory alone. */
 function createKeptAttempts() {
-  const kept = new Map<string, Attempt>();
+  const attempts = new Map<string, Attempt>();
   return {
-    get: (receiptId: string) => kept.get(receiptId),
+    get: (receiptId: string) => attempts.get(receiptId),
     keep({ receiptId, needles, isFound }: Search): void {
-      if (needles && (kept.has(receiptId) || kept.size < MAX_KEPT)) kept.set(receiptId, { needles, isFound });
+      if (needles && (attempts.has(receiptId) || attempts.size < MAX_KEPT))
+        attempts.set(receiptId, { needles, isFound });
     },
-    drop: ({ receiptId }: Search) => kept.delete(receiptId),
+    drop: ({ receiptId }: Search) => attempts.delete(receiptId),
   };
 }
 
@@ -145,20 +146,20 @@ export function createCleaner(deps: CleanDeps) {
     queueEnd = result.catch(() => {});
     return result;
   };
-  const kept = createKeptAttempts();
+  const attempts = createKeptAttempts();
 
   async function clean(searches: readonly Search[]): Promise<readonly SearchResult[]> {
     if (!(await database.truncateLog())) return searches.map(() => 'waiting');
     if (database.file === null) return searches.map(() => 'clean');
     const found = await findInFile(deps, database.file, searches);
-    const results = (left: ReadonlySet<Search>, result: SearchResult): SearchResult[] =>
-      searches.map((search) => (left.has(search) ? result : 'clean'));
+    const results = (unclean: ReadonlySet<Search>, result: SearchResult): SearchResult[] =>
+      searches.map((search) => (unclean.has(search) ? result : 'clean'));
     // A file that was rewritten in vain is not rewritten each minute.
     const due = [...found].filter(({ hasFailed, rewriteNow }) => hasFailed !== true || rewriteNow === true);
     if (due.length === 0) return results(found, 'failed');
     const rewriteNow = due.some((one) => one.rewriteNow === true);
     if (!(await rewrite(deps, database.file, rewriteNow))) {
-      for (const search of due) kept.keep({ ...search, isFound: true });
+      for (const search of due) attempts.keep({ ...search, isFound: true });
       return results(found, 'waiting');
     }
     if (!(await database.truncateLog())) return results(found, 'waiting');
@@ -169,13 +170,13 @@ export function createCleaner(deps: CleanDeps) {
     name: 'clean',
     run: async (requests) => {
       const searches = requests.map((one): Search => {
-        const { needles = null, isFound = false } = kept.get(one.receiptId) ?? {};
+        const { needles = null, isFound = false } = attempts.get(one.receiptId) ?? {};
         return { ...one, needles: one.needles ?? needles, isFound };
       });
       // Kept first, so that a search that throws keeps them for the next attempt.
-      for (const search of searches) kept.keep(search);
+      for (const search of searches) attempts.keep(search);
       const results = await serialise(() => clean(searches));
-      for (const [i, search] of searches.entries()) if (results[i] === 'clean') kept.drop(search);
+      for (const [i, search] of searches.entries()) if (results[i] === 'clean') attempts.drop(search);
       return results;
     },
     maxBatch: 1000,

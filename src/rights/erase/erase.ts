@@ -2,7 +2,6 @@ import { rightsRef, writeAudit } from '../../audit/audit.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { countOpenings } from '../../consent/append-store.ts';
 import type { Database } from '../../db/engine.ts';
-import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { inPieces } from '../../db/purge.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
@@ -10,6 +9,7 @@ import { createUlid, type Random } from '../../lib/crypto.ts';
 import type { JobFault } from '../../lib/jobs.ts';
 import { createAnchoredPlaces } from '../../log/anchors.ts';
 import { lockHead } from '../../log/entries.ts';
+import { inTurn } from '../../log/head-queue.ts';
 import { webhookRows } from '../../notify/notify.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
@@ -36,6 +36,7 @@ import {
 } from './erasure.ts';
 import { appendTombstone, type ErasureLogAccess } from './erasure-log.ts';
 import { type RowTarget, readTargetSize } from './find.ts';
+import { countBackups } from './plan.ts';
 import {
   addStep,
   erasuresAt,
@@ -49,7 +50,6 @@ import {
 } from './receipts.ts';
 import {
   beginSteps,
-  countRows,
   type Erased,
   endSteps,
   eraseRows,
@@ -127,7 +127,10 @@ async function erase(
   receiptId: string,
   answerEarly: (receipt: ErasureReceipt) => void,
 ): Promise<ErasureReceipt> {
-  const { erasure, deletedBytes } = await deleteRows(run, request, receiptId);
+  const target = rowTargetOf(request);
+  const { erasure, deletedBytes } = await inTurn(run.database, target.kid, () =>
+    deleteRows(run, request, target, receiptId),
+  );
   if (erasure.step === 'done') return receiptOf(erasure);
   let timer: NodeJS.Timeout | undefined;
   let at = erasure;
@@ -152,9 +155,13 @@ interface StartedErasure {
 }
 
 /** The first transaction. It reads on no other connection: that would wait for a second connection of the pool. */
-async function deleteRows(deps: Run, request: EraseRequest, receiptId: string): Promise<StartedErasure> {
+async function deleteRows(
+  deps: Run,
+  request: EraseRequest,
+  target: RowTarget,
+  receiptId: string,
+): Promise<StartedErasure> {
   const { database, largeAbove = LARGE_ABOVE } = deps;
-  const target = rowTargetOf(request);
   const receiptFacts = { receiptId, backups: await countBackups(database) };
   const size = await readTargetSize(database.read, target, largeAbove);
   const places = size && createAnchoredPlaces(target.kid, size.ids);
@@ -228,6 +235,10 @@ async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedB
   // The rows of a removed tenant are deleted with it.
   if (rightsKey === undefined) return erasure;
   const requestRef = (id: string): string => rightsRef(rightsKey, 'request', id);
+  const turns: Database = {
+    ...database,
+    transaction: (work, options) => inTurn(database, kid, () => database.transaction(work, options)),
+  };
   for (
     let ids = await requestsLeft(database, erasure);
     ids.length > 0;
@@ -242,7 +253,7 @@ async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedB
       for (const bytes of erased.others) deletedBytes?.others.add(bytes);
       return requests.length;
     };
-    await inPieces(database, ids, step, { minRows: STEP_ROWS, shouldContinue });
+    await inPieces(turns, ids, step, { minRows: STEP_ROWS, shouldContinue });
     if (!shouldContinue()) return erasure;
   }
   await endSteps(database, receiptId);
@@ -354,20 +365,6 @@ export const eraseOwn =
       keep: KEEP_NOTHING,
     });
 
-/** The counts of an erasure if it were asked for now. Short reads: they wait for no writer and hold none up. */
-export async function planErasure(
-  database: Database,
-  { kid, target, keep }: { readonly kid: string; readonly target: ErasureTarget; readonly keep: Keep },
-): Promise<ScopeCounts> {
-  const { linksOf, principal } = target;
-  const rows = await countRows(database.read, { ...target, kid, keep, requestRef: String });
-  const principalRef = principal?.ref ?? linksOf;
-  const openings = principalRef === null ? 0 : await countOpenings(database.read, kid, principalRef);
-  const counts = { ...rows.counts, consent: consentCount(target, openings) };
-  const erases = erasesAny(counts);
-  return withCopies(counts, erases, erases || rows.heldDevices.length > 0 ? await countBackups(database) : 0);
-}
-
 function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredErasure): ErasureReceipt {
   const { receiptId, subject, requestedBy } = erasure;
   const outcome = { erasedAt: isoTime(erasedAt), scopes, incomplete: isIncomplete(scopes) };
@@ -400,9 +397,4 @@ async function earlierReceipt(tx: Tx, { tenant, target, once: since }: EraseRequ
   if (since === undefined || request === undefined) return null;
   const { kid, rightsKey } = tenant;
   return receiptOfRequest(tx, { kid, subject, ref: rightsRef(rightsKey, 'request', request), since });
-}
-
-/** One line for all backups: only the operator knows how many copies still exist. */
-async function countBackups(database: Database): Promise<number> {
-  return (await readMeta(database, LAST_BACKUP)) === null ? 0 : 1;
 }

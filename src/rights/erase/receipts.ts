@@ -93,8 +93,8 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
   };
   await tx('erasures').insert(toColumns({ ...rest, ...texts }));
   const { kid, receiptId } = erasure;
-  const kept = heldRows(scopes) > 0 ? (heldRefs ?? []) : [];
-  const refRows = [...refs, ...kept.map((ref) => ({ kind: 'held', ref }))];
+  const keptDevices = heldRows(scopes) > 0 ? (heldRefs ?? []) : [];
+  const refRows = [...refs, ...keptDevices.map((ref) => ({ kind: 'held', ref }))];
   await insertMany(
     tx,
     'INSERT INTO erasure_refs (kid, ref, kind, receipt)',

@@ -11,7 +11,7 @@ import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
 import { classText, type createNotice, UNNAMED } from '../dsar/dsar.ts';
-import type { SendExport } from '../export-routes.ts';
+import type { SendExport, TakePlace } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 
 /** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
@@ -94,8 +94,9 @@ function forgottenText({ shared, scopes }: Forgotten): string {
   return `Forgotten: the decisions about this device and its hash ${isDone ? 'were' : 'are being'} erased.`;
 }
 
-async function readHeldData(me: MeService, presented: Presented) {
-  const dsar = await me.export(presented);
+/** @param saved the page is kept as a file, which is an export */
+async function readHeldData(me: MeService, presented: Presented, saved: boolean) {
+  const dsar = await (saved ? me.export(presented) : me.look(presented));
   const { head, total } = dsar;
   const shown = [];
   for await (const one of dsar.decisions()) {
@@ -111,6 +112,7 @@ async function readHeldData(me: MeService, presented: Presented) {
 
 export interface FormDeps {
   readonly me: MeService;
+  readonly takePlace: TakePlace;
   readonly sendExport: SendExport;
 }
 
@@ -122,7 +124,7 @@ interface SentForm {
 }
 
 async function answerForm(
-  { me, sendExport }: FormDeps,
+  { me, takePlace, sendExport }: FormDeps,
   { presented, fields, client, network }: SentForm,
   response: Response,
 ) {
@@ -152,7 +154,8 @@ async function answerForm(
     return showPage(response, { kid, held: { filed, notice, told: message } });
   }
   const saved = action === 'page';
-  const values = { kid, saved, held: { ...(await readHeldData(me, presented)), requestId } };
+  const data = await takePlace({ kid, client }, () => readHeldData(me, presented, saved));
+  const values = { kid, saved, held: { ...data, requestId } };
   if (saved) response.attachment('my-data.html');
   return showPage(response, values);
 }

@@ -6,14 +6,14 @@ import { findSummary } from '../../ingest/summary-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { lockHead } from '../../log/entries.ts';
+import { withHead } from '../../log/head-queue.ts';
 import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
-import { type Dsar, type DsarDeps, exportDsar, readNotice } from '../dsar/service.ts';
+import { type Dsar, type DsarDeps, exportDsar, readNotice, requireDsar } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase.ts';
 import { NOTHING } from '../erase/erasure.ts';
 import { linkRequest } from '../link-store.ts';
-import { reachOfRequests } from '../subject.ts';
+import { type Reach, reachOfRequests } from '../subject.ts';
 import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts';
 
 /** Acts that a browser may ask for with its transparency token (contract 3.5 and 6.1). */
@@ -72,14 +72,16 @@ async function forgetDevice({ database, eraser, clock }: MeDeps, opened: Opened)
 }
 
 /** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
-async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
-  const { database } = deps;
-  const { tenant, requestId } = opened;
+async function findReach({ database }: MeDeps, { tenant, requestId }: Opened): Promise<Reach> {
   const { kid } = tenant;
   const decision = await findDecision(database, kid, requestId);
   const requests = reachOfRequests(kid, await withLater(database, kid, requestId));
   const durable = isShared(decision) ? null : (decision?.verdict.durable ?? null);
-  return exportDsar(deps, { ...requests, durable }, actorOf(opened));
+  return { ...requests, durable };
+}
+
+async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
+  return exportDsar(deps, await findReach(deps, opened), actorOf(opened));
 }
 
 /** @throws {Refusal} `no-retained-data` */
@@ -114,9 +116,8 @@ async function linkToPrincipal(
   if (kid !== session.kid) throw new Refusal('unauthenticated');
   const { principal, principalId } = session;
   const now = clock();
-  const storedLink = await database.transaction(async (tx) => {
-    // An erasure takes this lock too, so that nobody links a decision while it is deleted.
-    await lockHead(tx, kid);
+  // An erasure takes this lock too, so that nobody links a decision while it is deleted.
+  const storedLink = await withHead(database, kid, async (tx) => {
     if (!(await decisionKey(tx, kid, requestId))) throw new Refusal('unauthenticated');
     const linked = await linkRequest(tx, { kid, requestId, principal, linkedAt: now });
     if (linked.principal !== principal) throw new Refusal('claimed-by-another');
@@ -142,6 +143,9 @@ export function createMeService(deps: MeDeps) {
       readNotice(deps.database, openPresentedToken(deps, presented).tenant),
     forget: async (presented: Presented) => forgetDevice(deps, openPresentedToken(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, openPresentedToken(deps, presented)),
+    /** Reads what an export has, without the audit row of one. */
+    look: async (presented: Presented) =>
+      requireDsar(deps, await findReach(deps, openPresentedToken(deps, presented))),
     view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),
     async contest(presented: Presented, network: string, filing: CaseFiling) {
       const { tenant, requestId } = openPresentedToken(deps, presented);

@@ -180,6 +180,19 @@ async function lockContests(tx: Knex.Transaction, table: AgingTable, kid: string
   await lockHead(tx, kid);
 }
 
+/**
+ * Deletes the name of staff who were removed before the cutoff; their row stays, so that a restore of an older backup removes them
+ * again. Deletes the row of people who never joined, once their invitation ended before the cutoff.
+ */
+async function forgetStaffNames(database: Database, kid: string, before: number): Promise<void> {
+  await database.transaction(async (tx) => {
+    const removed = tx('staff').where({ kid }).where('removed_at', '<', before).whereNot({ name: '' });
+    await removed.update({ name: '' });
+    const neverJoined = tx('staff').where({ kid }).whereNull('joined_at').whereNull('removed_at');
+    await neverJoined.where('invite_until', '<', before).delete();
+  });
+}
+
 /** Deletes the expired rows of one tenant. @param shouldContinue false stops between two steps */
 export async function deleteExpired(
   database: Database,
@@ -210,6 +223,7 @@ export async function deleteExpired(
     const timeColumn = ages?.since[0] ?? '';
     counts[COUNTED[table]] += await (ages?.walked ? removeWalking : remove)(database, removal, timeColumn);
   }
+  await forgetStaffNames(database, kid, cutoffs.retention);
   // Plans follow what the tables hold now; on PostgreSQL autovacuum looks.
   if (database.kind === 'sqlite' && Object.values(counts).some((deletedCount) => deletedCount > 0))
     await database.transaction((tx) => tx.raw('PRAGMA optimize'));

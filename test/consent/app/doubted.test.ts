@@ -47,6 +47,8 @@ interface Ride {
   readonly bot?: boolean;
   /** Nothing that only a program has: no pointing device, and no `window.chrome`. */
   readonly odd?: boolean;
+  /** Values that replace those of a group of signals. */
+  readonly signals?: Readonly<Record<string, object>>;
   readonly device?: string;
   readonly headers?: Record<string, string>;
   readonly proof?: { readonly seq: number; readonly hash: string };
@@ -60,6 +62,8 @@ async function ride(principalId: string, { seq, hash }: Written, over: Ride = {}
     Object.assign(signals.media, { pointer: 'none', hover: false });
     Object.assign(signals.page, { chromeObject: false });
   }
+  for (const [group, values] of Object.entries(over.signals ?? {}))
+    Object.assign((signals as unknown as Record<string, object>)[group] ?? {}, values);
   const bundle = createBundle(rights.acme, { signals, consent: { principalId, proof } });
   return expectCore(await post(rights.gpd.url, bundle, { origin: ORIGIN, ...over.headers }), 'ok');
 }
@@ -119,6 +123,26 @@ describe('a grant', () => {
     await ride('bert', granted, { odd: true });
     expect(await check('bert')).toMatchObject({ given: 'person' });
     expect(await doubtsOf('bert')).toEqual([]);
+  });
+
+  const noPointer = { pointer: 'none', hover: false };
+  const shrunk = { width: 1280, height: 720, outerWidth: 1800, outerHeight: 900 };
+  const page = { width: 1177, height: 837, innerWidth: 1177, innerHeight: 837 };
+  const toolbar = { ...page, outerWidth: 1780, outerHeight: 1000 };
+  const anotherPlatform = { 'sec-ch-ua-platform': '"Amiga"' };
+  it.each<[string, Ride]>([
+    ['on a remote desktop that was made smaller', { signals: { media: noPointer, screen: shrunk } }],
+    ['who use the device toolbar', { signals: { tells: { cdp: true }, screen: toolbar } }],
+    ['who edit headers on a remote desktop', { signals: { media: noPointer }, headers: anotherPlatform }],
+    [
+      'who edit headers, with developer tools',
+      { signals: { tells: { cdp: true } }, headers: anotherPlatform },
+    ],
+  ])('of people %s is not doubted', async (who, over) => {
+    const granted = await grant(who);
+    expect((await ride(who, granted, over)).class).toBe('unknown');
+    expect(await check(who)).toMatchObject({ allowed: true, given: 'unknown' });
+    expect(await doubtsOf(who)).toEqual([]);
   });
 
   it('is not marked by a bundle that names another proof, or an event that is not the last', async () => {

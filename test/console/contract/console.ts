@@ -91,6 +91,7 @@ export function consoleContract(make: MakeDatabase): void {
       actor: 'actor',
       label: 'Ada',
       roles: ['reviewer', 'dpo'],
+      provider: null,
       idToken: 'sealed token',
       csrf: 'csrf',
       createdAt: NOW,

@@ -58,6 +58,11 @@ const PEOPLE: readonly (readonly [string, () => Browser])[] = [
   ['Firefox with resistFingerprinting', browsers.firefoxRfp],
 ];
 
+const ENGINES = [
+  { evalLength: 33, errorMessage: 'Cannot read properties of null' },
+  { evalLength: 37, errorMessage: 'null is not an object' },
+];
+
 describe('people', () => {
   it.each(PEOPLE)(
     '%s is human without a strong rule, and unknown at most with developer tools',
@@ -78,6 +83,39 @@ describe('people', () => {
     (make) => {
       for (const drawn of [NO_WEBGL, LLVMPIPE])
         expect(changed(make, NO_POINTER, drawn)).toMatchObject({ class: 'unknown', strong: ['M5'] });
+    },
+  );
+
+  const kit = 'AppleWebKit/537.36 (KHTML, like Gecko)';
+  it.each([
+    ['a television', `(SMART-TV; LINUX; Tizen 7.0) ${kit} 94.0.4606.31/7.0 TV Safari/537.36`],
+    ['a television of another maker', `(Linux; GoogleTV 5.1) ${kit} Chrome/141.0.0.0 Safari/537.36`],
+    ['a set-top box', `(X11; Linux armv7l) ${kit} Chrome/141.0.0.0 Safari/537.36 OperatorBox STB/4.2`],
+    ['another set-top box', `(QtEmbedded; U; Linux; C) ${kit} MAG200 stbapp ver: 4 Safari/537.36`],
+    ['a console', '(PlayStation; PlayStation 5/6.50) AppleWebKit/605.1.15 Version/15.4 Safari/605.1.15'],
+    ['a car', `(X11; GNU/Linux) ${kit} Chrome/141.0.0.0 Safari/537.36 Tesla/2026.8`],
+    ['a kiosk', `(X11; Linux x86_64) ${kit} Chrome/141.0.0.0 Safari/537.36 InfoKiosk/3.1`],
+    ['a sign', `(X11; Linux aarch64) ${kit} BrightSign/9.0 Chrome/141.0.0.0 Safari/537.36`],
+    ['a headset', `(X11; Linux x86_64; Quest 3) ${kit} OculusBrowser/41.0 Chrome/141.0.0.0 VR Safari/537.36`],
+  ])(
+    'on %s are human, whatever its name hides of the engine, and unknown at most without a card',
+    (_name, name) => {
+      const userAgent = `Mozilla/5.0 ${name}`;
+      const bare = all(named(userAgent, 'Linux armv7l'), NO_POINTER, put.page({ chromeObject: false }));
+      const ofTheKind = all(
+        bare,
+        groups({ worker: null }),
+        put.page({ uaData: null }),
+        header('sec-ch-ua-platform', undefined),
+      );
+      for (const engine of ENGINES)
+        expect(changed(linuxChrome, ofTheKind, put.engine(engine))).toMatchObject({
+          class: 'human',
+          strong: [],
+        });
+      expect(changed(linuxChrome, ofTheKind, put.graphics({ renderer: 'SwiftShader' })).class).not.toBe(
+        'undeclared_automation',
+      );
     },
   );
 

@@ -7,7 +7,7 @@ import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
-import { KEEP_NOTHING, planErasure } from '../../../src/rights/erase/erase.ts';
+import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
 import {
   type ErasureTarget,
   type Keep,
@@ -17,6 +17,7 @@ import {
   scopeResults,
 } from '../../../src/rights/erase/erasure.ts';
 import { placeHold } from '../../../src/rights/erase/hold.ts';
+import { planErasure } from '../../../src/rights/erase/plan.ts';
 import { beginSteps } from '../../../src/rights/erase/rows.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
@@ -68,7 +69,7 @@ export function erasureContract(make: MakeDatabase): void {
     }
     const MINE = { ...NOTHING, durables: ['mine'] };
 
-    /** Of one tenant alone and found in no word, as a keyed hash is: an erasure looks for it in the whole file. */
+    /** An id that is in no other word and of no other tenant, as a keyed hash is: an erasure searches the whole file for it. */
     const deviceOf = (kid: string) => (name: string) => `device ${name} of ${kid}`;
 
     /** Two devices with three visits each, of which one is contested and one linked; an override, consent, and somebody else. */

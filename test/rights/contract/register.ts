@@ -71,8 +71,8 @@ export function registerContract(make: MakeDatabase): void {
     // An entry stays open until a later receipt of the same device retains nothing.
     const add = (receiptId: string, erasedAt: number, scopes: readonly ScopeResult[], ref = 'D') => {
       const refs = [{ kind: 'durable', ref }] as const;
-      const held = scopes.length > 0 ? { held: [ref] } : {};
-      const receipt = { ...stored, receiptId, erasedAt, refs, scopes, ...held };
+      const heldRefs = scopes.length > 0 ? { held: [ref] } : {};
+      const receipt = { ...stored, receiptId, erasedAt, refs, scopes, ...heldRefs };
       return database.transaction((tx) => insertErasure(tx, receipt));
     };
     // Guards against: one scan of all receipts for each held one, on the connections of checks.

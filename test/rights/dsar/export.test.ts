@@ -5,7 +5,7 @@ import express from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RULES } from '../../../src/ingest/verdict/classify.ts';
 import type { Dsar } from '../../../src/rights/dsar/service.ts';
-import { createSendExport } from '../../../src/rights/export-routes.ts';
+import { createExportPlaces, createSendExport } from '../../../src/rights/export-routes.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
@@ -195,7 +195,7 @@ describe('exports of a person', () => {
 });
 
 it('an export that takes too long ends, and its place is free', async () => {
-  const sendExport = createSendExport(1);
+  const sendExport = createSendExport(createExportPlaces(), 1);
   const endless = {
     head: {},
     async *decisions() {

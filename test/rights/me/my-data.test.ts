@@ -84,6 +84,19 @@ describe('what a token reaches, without JavaScript', () => {
     expect(await rights.sql('SELECT COUNT(*) AS n FROM decisions')).toEqual([countBefore]);
   });
 
+  it('one look at a time per client, as an export, and only a saved page counts as one in the audit log', async () => {
+    const visit = await rights.visit();
+    const exports = () => rights.sql("SELECT COUNT(*) AS n FROM audit_log WHERE action = 'dsar.exported'");
+    const [before] = await exports();
+    const replies = await Promise.all(Array.from({ length: 20 }, () => form(visit)));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    const refused = replies.find(({ status }) => status === 429);
+    expect(refused?.headers['retry-after']).toBe('10');
+    expect(await exports()).toEqual([before]);
+    expect((await form(visit, { action: 'page' })).status).toBe(200);
+    expect(await exports()).toEqual([{ n: Number(before?.['n']) + 1 }]);
+  });
+
   it('as a file for a program and one for a person, which has no form and loads nothing', async () => {
     const visit = await rights.visit();
     const json = await form(visit, { action: 'export' });
