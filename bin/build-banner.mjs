@@ -65,7 +65,8 @@ declare global {
   }
   interface DocumentEventMap {
     'gpd-consent-ready': CustomEvent<ConsentSnapshot>;
-    'gpd-consent-change': CustomEvent<ConsentSnapshot>;
+    'gpd-consent-change': CustomEvent<ChangedSnapshot>;
+    'gpd-consent-recorded': CustomEvent<RecordedChoices>;
     'gpd-consent-open': CustomEvent<ConsentSnapshot>;
     'gpd-consent-close': CustomEvent<ConsentSnapshot>;
   }

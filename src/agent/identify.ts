@@ -3,6 +3,7 @@ import { observeInput } from './collect/input.ts';
 import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
 import type { PasskeyAnswer, PasskeyRequest } from './passkey.ts';
 import { makePlaintext, sealBundle } from './seal.ts';
+import { untilSeen } from './seen.ts';
 import { isUnavailable, type ServerFacts, send, serverFactsOf, unavailable } from './server.ts';
 import type {
   CollectedSignals,
@@ -142,7 +143,7 @@ async function identifyOnce(visit: Visit): Promise<Identified | Unavailable> {
 }
 
 /**
- * The gate, then key and signals side by side, then seal and send.
+ * Once somebody sees the page: the gate, then key and signals side by side, then seal and send.
  * @param scriptUrl where the agent itself was loaded from, if known
  * @returns always a value: a refusal and a broken network are answers, not exceptions
  */
@@ -150,6 +151,7 @@ export async function identifyFrom(
   scriptUrl: string | null,
   options: IdentifyOptions,
 ): Promise<IdentifyResult> {
+  await untilSeen();
   const consent = passConsentGate(await receiptOf(options.consent), browserGpc());
   if (isRefused(consent)) return consent;
   if (!globalThis.crypto?.subtle) return unavailable('insecure-context');

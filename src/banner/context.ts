@@ -3,7 +3,7 @@ import { toJson } from './json.ts';
 import type { ConsentRecord, Store } from './record.ts';
 import { type Server, TOLERATED_MS } from './server.ts';
 import { snapshotOf, type Terms } from './status.ts';
-import type { ConsentSnapshot } from './types.ts';
+import type { ConsentSnapshot, RecordedChoices } from './types.ts';
 
 /** The state of the controller, and the listeners that are called when it changes. */
 
@@ -18,6 +18,10 @@ export interface ControllerDeps {
   readonly now: () => number;
   /** Called whenever the snapshot is another one. */
   readonly changed: (snapshot: ConsentSnapshot) => void;
+  /** Called whenever the ledger has a choice. */
+  readonly recorded: (choices: RecordedChoices) => void;
+  /** Called when the ledger has answered for the grants, or did not in time. */
+  readonly checked: () => void;
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -31,7 +35,10 @@ export const createContext = (deps: ControllerDeps) => ({
   problem: null as string | null,
   told: '',
   waiting: [] as (() => void)[],
+  /** The question to the ledger that is on its way. */
+  checking: null as Promise<void> | null,
   alarm: undefined as Timer | undefined,
+  recheck: undefined as Timer | undefined,
   retry: undefined as Timer | undefined,
   queue: Promise.resolve() as Promise<unknown>,
 });

@@ -19,11 +19,13 @@ import {
   splitPending,
   takeBack,
   type Wants,
+  WORD,
 } from './plan.ts';
 import { createKey, createPrincipal } from './principal.ts';
 import { createReceipt, emptyReceipt } from './receipt.ts';
-import type { Choice, Write } from './record.ts';
-import { isFailure } from './server.ts';
+import { hasGrants, isFresh, isRecorded, reconcile } from './reconcile.ts';
+import type { Choice, ConsentRecord, Write } from './record.ts';
+import { type Entry, isFailure, type Standing } from './server.ts';
 import { askable, choiceOf, statusOf, type Terms } from './status.ts';
 import type { ChoiceResult, ConsentReceipt } from './types.ts';
 
@@ -35,10 +37,22 @@ import type { ChoiceResult, ConsentReceipt } from './types.ts';
 /** After which a page that stays open tells the server what it could not tell before. */
 const RETRY_MS = 30_000;
 
+/** After which a page that stays open asks the ledger again: an answer counts for a day. */
+const CHECK_MS = 43_200_000;
+
+/** A receipt says what the ledger said at most this long ago. */
+const RECEIPT_MS = 60_000;
+
 const RECORDED: ChoiceResult = { outcome: 'recorded', problem: null };
 
 async function send({ server, record, missing }: Context, write: Write) {
   return server && record ? server.write(record, write) : { problem: missing, transient: false };
+}
+
+/** Tells the page that the ledger has this write. */
+function tellRecorded(context: Context, { action, purposes }: Write, entries: readonly Entry[]): void {
+  const choices = Object.fromEntries(purposes.map((id) => [id, WORD[action]]));
+  context.recorded({ seq: Math.max(...entries.map(({ seq }) => seq)), choices, recorded: true });
 }
 
 /**
@@ -52,7 +66,10 @@ async function flush(context: Context, kid: string): Promise<ReadonlySet<string>
   // The loop appends the parts of a write that is split.
   for (const write of queue) {
     const answer = await send(context, write);
-    if (!isFailure(answer)) update(context, kid, (present) => removePending(prove(present, answer), write));
+    if (!isFailure(answer)) {
+      update(context, kid, (present) => removePending(prove(present, answer), write));
+      tellRecorded(context, write, answer);
+    }
     // It was recorded by an earlier try, and its person was erased since.
     else if (answer.problem === 'erased') update(context, kid, (present) => removePending(present, write));
     else if (!answer.transient) {
@@ -95,6 +112,8 @@ async function grant(context: Context, terms: Terms, write: Write): Promise<Choi
   const refused = refusedSince(before, present, write.purposes);
   const granted = { ...write, purposes: write.purposes.filter((id) => !refused.includes(id)) };
   update(context, kid, (now) => remember(now, granted, { ...terms, now: time(context) }, answer));
+  tellRecorded(context, write, answer);
+  checkAgain(context, kid, CHECK_MS);
   if (refused.length === 0) return RECORDED;
   const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
   const { overGpc: _over, definitions: _shown, ...plainWrite } = write;
@@ -181,6 +200,41 @@ function serialise<T>(context: Context, work: () => Promise<T>): Promise<T> {
   return done;
 }
 
+function settle(context: Context, asked: ConsentRecord, kid: string, standings: readonly Standing[]): void {
+  const present = context.store.load(kid);
+  // Another page may have a new principal by now.
+  if (present?.principalId !== asked.principalId) return;
+  const reconciled = reconcile(present, asked, standings);
+  if (reconciled) context.store.save(kid, { ...reconciled, confirmedAt: time(context) });
+  // The next choice is a new principal's.
+  else context.store.remove(kid);
+}
+
+async function askLedger(context: Context, kid: string): Promise<void> {
+  const { server, store } = context;
+  const asked = store.load(kid);
+  context.record = asked;
+  if (!server || !asked || !hasGrants(asked)) return;
+  const answer = await server.state(asked);
+  if (!isFailure(answer)) settle(context, asked, kid, answer);
+  checkAgain(context, kid, isFailure(answer) ? RETRY_MS : CHECK_MS);
+}
+
+function checkAgain(context: Context, kid: string, ms: number): void {
+  clearTimeout(context.recheck);
+  context.recheck = setTimeout(() => void check(context, kid), ms);
+}
+
+/** What was erased, withdrawn or overruled elsewhere ends here. Until the answer, no gated script starts. */
+function check(context: Context, kid: string): Promise<void> {
+  context.checking ??= askLedger(context, kid).finally(() => {
+    context.checking = null;
+    if (context.config) read(context, kid);
+    context.checked();
+  });
+  return context.checking;
+}
+
 async function load(context: Context): Promise<void> {
   const { server, store } = context;
   const answer = server
@@ -192,7 +246,13 @@ async function load(context: Context): Promise<void> {
     return;
   }
   const { kid } = answer;
-  if (!context.config) store.watch(kid, () => read(context, kid));
+  await check(context, kid);
+  if (!context.config)
+    store.watch(
+      kid,
+      () => read(context, kid),
+      () => void check(context, kid),
+    );
   context.config = answer;
   context.problem = null;
   read(context, kid);
@@ -217,7 +277,10 @@ function read(context: Context, kid: string): void {
 }
 
 async function receipt(context: Context): Promise<ConsentReceipt> {
+  const { config, record } = context;
+  if (config && record && !isFresh(record, time(context), RECEIPT_MS)) await check(context, config.kid);
   for (;;) {
+    await context.checking;
     const { phase, granted: live } = snapshot(context);
     if (phase === 'unavailable') return emptyReceipt(hasGpc(context), time(context));
     const terms = termsOf(context);
@@ -233,6 +296,10 @@ export function createController(deps: ControllerDeps) {
   return {
     load: () => load(context),
     snapshot: () => snapshot(context),
+    /** Every choice in this browser is in the ledger. */
+    isRecorded: () => isRecorded(context.record),
+    /** What is granted, for what starts by it: nothing while the ledger is asked. */
+    startable: () => new Set(context.checking ? [] : snapshot(context).granted),
     /**
      * The terms at this moment: a choice gets its entry, and expires, while the page stays. Null: unknown,
      * nothing to show.

@@ -4,18 +4,21 @@ import { createGoogle } from './google.ts';
 import { attempt, guarded } from './guarded.ts';
 import { directionOf, keyProblem, pickLanguage, say, sayProblem } from './html-tag.ts';
 import { words as english, type Words } from './locales/en.ts';
+import { createMedia } from './media.ts';
 import { createStore } from './record.ts';
 import { createScripts } from './scripts.ts';
+import { untilSeen } from './seen.ts';
 import { createServerClient } from './server.ts';
-import type { ConsentEvents, ConsentSnapshot, GpdConsent } from './types.ts';
+import type { ConsentEvents, ConsentSnapshot, GpdConsent, LinkResult } from './types.ts';
 import { createView, type View } from './view/view.ts';
+import { watchPage } from './watch.ts';
 
 /** The snippet: reads its own attributes, puts the page's API in place, asks the server, shows what has to be asked. */
 
 /** Names the files that this script was built with; the build hands it in. */
 declare const VERSION: string;
 
-type Listener = (state: ConsentSnapshot) => void;
+type Listener = (detail: never) => void;
 type Listeners = Readonly<Record<keyof ConsentEvents, Set<Listener>>>;
 
 const loaded = (): Promise<void> =>
@@ -58,94 +61,135 @@ async function loadWords({ server, language }: ReturnType<typeof readTag>, contr
 }
 
 /** Tells the page: its listeners first, then the document. */
-function createEvents(snapshot: () => ConsentSnapshot) {
-  const listeners: Listeners = { ready: new Set(), change: new Set(), open: new Set(), close: new Set() };
+function createEvents() {
+  const listeners: Listeners = {
+    ready: new Set(),
+    change: new Set(),
+    recorded: new Set(),
+    open: new Set(),
+    close: new Set(),
+  };
   return {
-    on: (name: keyof ConsentEvents, listen: Listener) => {
+    on: <Name extends keyof ConsentEvents>(name: Name, listen: (detail: ConsentEvents[Name]) => void) => {
       listeners[name].add(listen);
       return () => listeners[name].delete(listen);
     },
-    emit: (name: keyof ConsentEvents): void => {
-      const state = snapshot();
-      for (const listen of listeners[name]) guarded(() => listen(state));
-      doc.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
+    emit: <Name extends keyof ConsentEvents>(name: Name, detail: ConsentEvents[Name]): void => {
+      for (const listen of listeners[name]) guarded(() => listen(detail as never));
+      doc.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail }));
     },
   };
 }
 
 /** The part of the page's API that needs only the controller. */
-function apiOf(ready: Promise<ConsentSnapshot>, controller: Controller) {
+function apiOf(
+  first: Promise<ConsentSnapshot>,
+  controller: Controller,
+  { server, missing }: ReturnType<typeof readTag>,
+) {
   // The agent dispatches it when its answer says that a machine gave the consent.
   doc.addEventListener('gpd-ask-again', () => void controller.askAgain());
   return {
-    ready,
-    receipt: () => ready.then(controller.receipt),
+    receipt: () => first.then(controller.receipt),
     state: controller.snapshot,
+    link: (session: string, token: string): Promise<LinkResult> =>
+      server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
     async withdraw(purposes?: string | readonly string[]) {
-      await ready;
+      await first;
       return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
     },
   };
 }
 
+/** What the controller needs of this page and its browser. */
+const pageOf = ({ server, missing, language }: ReturnType<typeof readTag>) => ({
+  server,
+  missing,
+  store: createStore(),
+  language: language.code,
+  gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
+  now: Date.now,
+});
+
+/** @returns runs and loads what may start now, and empties what may not stay */
+function createActs({
+  controller,
+  view,
+}: {
+  controller(this: void): Controller;
+  view(this: void): View | null;
+}): () => void {
+  const startable = () => controller().startable();
+  const scripts = createScripts(startable);
+  const media = createMedia({
+    startable,
+    granted: () => new Set(controller().snapshot().granted),
+    fill: (placeholder, purposes) => view()?.fillWait(placeholder, purposes) ?? false,
+  });
+  return () => {
+    media();
+    scripts();
+  };
+}
+
 function start(script: HTMLScriptElement): GpdConsent {
   const tag = readTag(script);
-  const { server, missing } = tag;
-  const { on, emit } = createEvents(() => controller.snapshot());
+  const { on, emit } = createEvents();
   let view: View | null = null;
   let isReady = false;
 
-  const act = createScripts(() => new Set(controller.snapshot().granted));
+  const act = createActs({ controller: () => controller, view: () => view });
+  watchPage(act);
 
-  function changed({ phase, granted }: ConsentSnapshot): void {
-    if (phase === 'loading') return;
+  function changed(state: ConsentSnapshot): void {
+    if (state.phase === 'loading') return;
     guarded(() => view?.render());
     act();
-    guarded(() => tag.google?.(new Set(granted)));
-    if (isReady) emit('change');
+    guarded(() => tag.google?.(new Set(state.granted)));
+    if (!isReady) return;
+    ready = Promise.resolve(state);
+    emit('change', { ...state, recorded: controller.isRecorded() });
+  }
+
+  function becomeReady(): ConsentSnapshot {
+    isReady = true;
+    const state = controller.snapshot();
+    emit('ready', state);
+    return state;
   }
 
   const controller = createController({
-    server,
-    missing,
-    store: createStore(),
-    language: tag.language.code,
-    gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
-    now: Date.now,
+    ...pageOf(tag),
     changed,
+    recorded: (choices) => emit('recorded', choices),
+    checked: () => act(),
   });
 
   async function load(): Promise<void> {
+    await untilSeen();
     const words = await loadWords(tag, controller);
     if (!controller.terms() || view) return;
-    view = createView({
-      ...controller,
-      speech: { words, language: tag.language.tag },
-      direction: directionOf(tag.language.code),
-      theme: tag.theme,
-      toggled: emit,
-    });
+    const { language, theme } = tag;
+    const speech = { words, language: language.tag };
+    const toggled = (name: 'open' | 'close') => emit(name, controller.snapshot());
+    view = createView({ ...controller, speech, direction: directionOf(language.code), theme, toggled });
     view.render();
     act();
   }
 
   // A fault of ours is not the page's: nothing is granted then.
-  const ready = load()
-    .catch(reportError)
-    .then(() => {
-      isReady = true;
-      emit('ready');
-      const state = controller.snapshot();
-      if (state.problem !== null) sayProblem(state.problem, location.origin);
-      return state;
-    });
+  const first = load().catch(reportError).then(becomeReady);
+  void first.then(({ problem }) => problem !== null && sayProblem(problem, location.origin));
+  let ready = first;
   return Object.freeze({
-    ...apiOf(ready, controller),
+    ...apiOf(first, controller, tag),
+    // A page that asks after a change wants the state of then; the same promise until the next one, as renderers compare it.
+    get ready() {
+      return ready;
+    },
     on,
-    open: () => void ready.then(() => (view ? undefined : load())).then(() => view?.open()),
+    open: () => void first.then(() => (view ? undefined : load())).then(() => view?.open()),
     activate: act,
-    link: (session, token) =>
-      server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
   } satisfies GpdConsent);
 }
 

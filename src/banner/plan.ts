@@ -50,7 +50,7 @@ export function planWrites(terms: Terms, wants: Wants, createKey: () => string):
   return [...plain, ...over];
 }
 
-const WORD = { grant: 'granted', deny: 'denied', withdraw: 'withdrawn' } as const;
+export const WORD = { grant: 'granted', deny: 'denied', withdraw: 'withdrawn' } as const;
 
 /** The record after a write. Without entries the choice holds here and is not in the ledger yet. */
 export function remember(

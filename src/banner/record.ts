@@ -16,6 +16,8 @@ export interface Choice {
   readonly proof: { readonly seq: number; readonly hash: string } | null;
   /** A yes to this purpose alone, although GPC was on. */
   readonly overGpc?: true;
+  /** The ledger says that a grant has ended, and why: asked again. */
+  readonly ended?: 'expired' | 'policy-outdated';
 }
 
 export type Action = 'grant' | 'deny' | 'withdraw';
@@ -39,6 +41,8 @@ export interface ConsentRecord {
   readonly choices: Readonly<Record<string, Choice>>;
   /** Refusals that the server could not be told yet, or would not take; a grant is never among them. */
   readonly pending: readonly Write[];
+  /** When the ledger last answered for the grants, in epoch milliseconds. */
+  readonly confirmedAt?: number;
 }
 
 const PREFIX = 'gpd-consent:';
@@ -108,6 +112,11 @@ export function createStore() {
     save(kid: string, record: ConsentRecord): void {
       unsaved = keep(kid, record) ? null : { kid, record };
     },
+    /** The principal and every choice. */
+    remove(kid: string): void {
+      unsaved = null;
+      attempt(() => localStorage.removeItem(nameOf(kid)));
+    },
     /** When a yes over GPC was last asked for, in epoch milliseconds by purpose. */
     asked(kid: string): Readonly<Record<string, number>> {
       const found = get(ASKED_PREFIX + kid);
@@ -120,8 +129,11 @@ export function createStore() {
       const names = attempt(() => Object.keys(localStorage).filter((name) => name.startsWith(PREFIX)));
       return names?.length === 1 ? (names[0]?.slice(PREFIX.length) ?? null) : null;
     },
-    /** Calls back when another page of the site may have saved. */
-    watch(kid: string, changed: () => void): void {
+    /**
+     * @param changed called when another page of the site may have saved
+     * @param returned called when the person comes back to this page
+     */
+    watch(kid: string, changed: () => void, returned: () => void): void {
       // Another page may have answered since: what this one remembers is older.
       const readAgain = (): void => {
         unsaved = null;
@@ -133,6 +145,10 @@ export function createStore() {
       // A page in the back/forward cache hears no storage event.
       addEventListener('pageshow', ({ persisted }) => {
         if (persisted) readAgain();
+        if (persisted) returned();
+      });
+      addEventListener('visibilitychange', () => {
+        if (document.visibilityState === 'visible') returned();
       });
     },
   };

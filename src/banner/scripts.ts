@@ -1,9 +1,10 @@
 import { doc } from './doc.ts';
 import { guarded } from './guarded.ts';
+import { makeUpForLateness } from './late.ts';
 
 /** Runs `<script type="text/plain" data-purpose="…">` once every purpose that it names is granted. */
 
-const GATED = 'script[type="text/plain"][data-purpose]';
+export const GATED_SCRIPT = 'script[type="text/plain"][data-purpose]';
 const CLASSIC = /^(?:(?:text|application)\/(?:x-)?(?:java|ecma)script)?$/i;
 
 const isClassic = ({ dataset }: HTMLScriptElement): boolean => CLASSIC.test(dataset['type'] ?? '');
@@ -23,16 +24,23 @@ function run(gated: HTMLScriptElement): Promise<void> | null {
   script.text = gated.text;
   const isAwaited =
     !isInline(script) && isClassic(script) && !script.async && !script.defer && !script.noModule;
+  const finish = makeUpForLateness(script);
   const loaded = new Promise<void>((end) => {
     for (const event of ['load', 'error']) script.addEventListener(event, () => end());
   });
+  // An inline script has run when it is in the page, a module and a file later.
+  if (!isInline(script)) void loaded.then(() => guarded(finish));
   gated.replaceWith(script);
+  if (isInline(script)) guarded(finish);
   return isAwaited ? loaded : null;
 }
 
+export const purposesOf = ({ dataset }: HTMLElement): readonly string[] =>
+  (dataset['purpose'] ?? '').split(/\s+/).filter(Boolean);
+
 function nextOf(granted: ReadonlySet<string>, tried: ReadonlySet<Element>): HTMLScriptElement | undefined {
-  return [...doc.querySelectorAll<HTMLScriptElement>(GATED)].find((gated) => {
-    const purposes = (gated.dataset['purpose'] ?? '').split(/\s+/).filter(Boolean);
+  return [...doc.querySelectorAll<HTMLScriptElement>(GATED_SCRIPT)].find((gated) => {
+    const purposes = purposesOf(gated);
     return !tried.has(gated) && purposes.length > 0 && purposes.every((purpose) => granted.has(purpose));
   });
 }

@@ -7,6 +7,8 @@ import type { LinkResult } from './types.ts';
 
 const CONFIG_TIMEOUT_MS = 6000;
 const WRITE_TIMEOUT_MS = 10_000;
+/** Gated scripts wait for it. */
+const STATE_TIMEOUT_MS = 3000;
 /** `Date` has whole seconds and an answer takes its time. */
 export const TOLERATED_MS = 60_000;
 
@@ -21,6 +23,16 @@ export interface Entry {
   readonly purpose: string;
   readonly seq: number;
   readonly hash: string;
+}
+
+/** The ledger's answer about one purpose. */
+export interface Standing {
+  readonly purpose: string;
+  readonly allowed: boolean;
+  readonly reason: string;
+  /** RFC 3339, of the last choice. */
+  readonly at: string | null;
+  readonly proof: { readonly seq: number; readonly hash: string };
 }
 
 export type Server = ReturnType<typeof createServerClient>;
@@ -65,6 +77,19 @@ const post = (body: object, headers: Record<string, string>): RequestInit => ({
   body: toJson(body),
 });
 
+/** Sends the cookie that the token is bound to. */
+async function link(base: string, session: string, token: string): Promise<LinkResult> {
+  const init = {
+    ...post({ token }, { authorization: `Bearer ${session}` }),
+    credentials: 'include',
+  } as const;
+  const { status, body } = await ask(`${base}/v1/principals/link`, WRITE_TIMEOUT_MS, init);
+  const { principalId, requestId, linkedAt, error } = body as Readonly<Record<string, string>>;
+  return status === 201 && principalId && requestId && linkedAt
+    ? { linked: true, principalId, requestId, linkedAt }
+    : { linked: false, status, error: error ?? 'unreachable' };
+}
+
 export function createServerClient(base: string, key: string) {
   const authorization = `Bearer ${key}`;
   let aheadMs = 0;
@@ -104,22 +129,19 @@ export function createServerClient(base: string, key: string) {
       return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failure(answer);
     },
 
+    /** What the ledger says of this browser's principal now. */
+    async state({ principalId, secret }: ConsentRecord): Promise<readonly Standing[] | Failure> {
+      const init = post({ principalId, principalSecret: secret }, { authorization });
+      const answer = await askNow(`${base}/v1/consent/state`, STATE_TIMEOUT_MS, init);
+      const { purposes } = answer.body;
+      return answer.status === 200 && Array.isArray(purposes) ? (purposes as Standing[]) : failure(answer);
+    },
+
     async words(url: string): Promise<unknown> {
       const { status, body } = await ask(`${base}${url}`, CONFIG_TIMEOUT_MS, {});
       return status === 200 ? body : null;
     },
 
-    /** Sends the cookie that the token is bound to. */
-    async link(session: string, token: string): Promise<LinkResult> {
-      const init = {
-        ...post({ token }, { authorization: `Bearer ${session}` }),
-        credentials: 'include',
-      } as const;
-      const { status, body } = await ask(`${base}/v1/principals/link`, WRITE_TIMEOUT_MS, init);
-      const { principalId, requestId, linkedAt, error } = body as Readonly<Record<string, string>>;
-      return status === 201 && principalId && requestId && linkedAt
-        ? { linked: true, principalId, requestId, linkedAt }
-        : { linked: false, status, error: error ?? 'unreachable' };
-    },
+    link: (session: string, token: string) => link(base, session, token),
   };
 }

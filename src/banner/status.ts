@@ -23,6 +23,12 @@ export function choiceOf(record: ConsentRecord | null, id: string): Choice | und
   return record && Object.hasOwn(record.choices, id) ? record.choices[id] : undefined;
 }
 
+/** Without an answer of the ledger a grant counts for a day since the last one, which may be the one to the grant. */
+export function isConfirmed(record: ConsentRecord, choice: Choice, now: number, ms = LATEST_MS): boolean {
+  const at = Math.max(record.confirmedAt ?? 0, choice.proof ? choice.at : 0);
+  return Math.abs(now - at) <= ms;
+}
+
 /** The server decides by the same places (contract-2 section 22). No definition comes before all entries. */
 const isUntil = (chosen: number | null, place: number | null): boolean =>
   place !== null && (chosen ?? -1) <= place;
@@ -39,6 +45,8 @@ export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose):
   const ownStatus = ((): PurposeStatus => {
     if (!choice) return 'unasked';
     if (choice.until <= now || choice.at > now + LATEST_MS) return 'expired';
+    if (choice.ended) return choice.ended;
+    if (record && choice.choice === 'granted' && !isConfirmed(record, choice, now)) return 'expired';
     const isOfOldPolicy = choice.version < config.policy.material;
     return isOfOldPolicy || isUntil(choice.definition, purpose.definition.outdatedUntil)
       ? 'policy-outdated'

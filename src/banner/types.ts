@@ -69,18 +69,34 @@ export type LinkResult =
     }
   | { readonly linked: false; readonly status: number; readonly error: string };
 
+export interface ChangedSnapshot extends ConsentSnapshot {
+  /** Every choice in this browser is in the ledger. False right after a refusal: `recorded` follows. */
+  readonly recorded: boolean;
+}
+
+/** One write that the ledger has. */
+export interface RecordedChoices {
+  /** Number of its last entry in the log. */
+  readonly seq: number;
+  /** By purpose id. */
+  readonly choices: Readonly<Record<string, 'granted' | 'denied' | 'withdrawn'>>;
+  readonly recorded: boolean;
+}
+
 export interface ConsentEvents {
   /** The state is known for the first time, or known not to be. */
   readonly ready: ConsentSnapshot;
-  /** Granted or open purposes changed: here or in another tab. */
-  readonly change: ConsentSnapshot;
+  /** Granted or open purposes changed: here, in another tab or in the ledger. At once for refusals, after the ledger for grants. */
+  readonly change: ChangedSnapshot;
+  /** The ledger has a choice of this browser. */
+  readonly recorded: RecordedChoices;
   /** The settings were opened or closed. */
   readonly open: ConsentSnapshot;
   readonly close: ConsentSnapshot;
 }
 
 export interface GpdConsent {
-  /** Resolves when the state is known, whichever it is. */
+  /** Resolves when the state is known, whichever it is; read again after a change, it is a promise of the state of then. */
   readonly ready: Promise<ConsentSnapshot>;
   /** Waits while the person is asked and nothing is granted. Never rejects. */
   receipt(): Promise<ConsentReceipt>;

@@ -98,7 +98,7 @@ export function createConsentLane(deps: ConsentLaneDeps): HotHandler {
 
 type ConsentRouteDeps = ReturnType<typeof createConsentApi>['routes'];
 
-/** A publishable key writes only from a registered origin. */
+/** A publishable key writes, and reads a principal's state, only from a registered origin. */
 function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: IncomingHttpHeaders): void {
   if (!isBrowser(caller)) return;
   if (origin === undefined || !deps.tenantOf(caller.kid).origins.has(origin))
@@ -106,7 +106,10 @@ function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: Incom
 }
 
 /** … and only for a browser principal whose secret it shows. */
-function requireBrowserPrincipal(caller: Caller, { principalId, principalSecret }: ConsentWrite): void {
+function requireBrowserPrincipal(
+  caller: Caller,
+  { principalId, principalSecret }: Pick<ConsentWrite, 'principalId' | 'principalSecret'>,
+): void {
   if (!isBrowser(caller)) return;
   const browserId = principalSecret === undefined ? null : browserPrincipalId(principalSecret);
   if (browserId === null || browserId !== principalId) throw new Refusal('not-your-principal');
@@ -203,9 +206,12 @@ const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
     const decisions = await deps.fresh.checkAll(caller.kid, checks, isSecret(caller));
     return { results: decisions.map((decision, i) => ({ id: checks[i]?.id ?? '', ...decision })) };
   }),
-  json(ROUTES.getConsentState, async ({ caller, readBody }) => {
-    const { principalId } = await readBody();
+  json(ROUTES.getConsentState, async ({ caller, headers, readBody }) => {
+    requireOrigin(deps, caller, headers);
+    const body = await readBody();
+    const { principalId } = body;
     requireOwnPrincipal(caller, principalId);
+    requireBrowserPrincipal(caller, body);
     return deps.service.state(deps.tenantOf(caller.kid), principalId, isSecret(caller));
   }),
   json(ROUTES.listConsentHistory, async ({ caller, readBody }) => {

@@ -50,17 +50,15 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
     response.status(reply.status).set(reply.headers);
     // A browser that opens an address asks for HTML; programs and scripts ask for JSON or anything.
     if (request.accepts(['json', 'html']) === 'html')
-      response
-        .type('html')
-        .send(
-          refusal?.details?.length
-            ? await renderText(response, 'error', {
-                code,
-                message: ERRORS[code][1],
-                details: refusal.details,
-              })
-            : (await errorPage(code, response)).body,
-        );
+      response.type('html').send(
+        refusal?.details?.length
+          ? await renderText(response, 'error', {
+              code,
+              message: ERRORS[code][1],
+              details: refusal.details,
+            })
+          : (await errorPage(code, response)).body,
+      );
     else response.send(reply.body);
   };
 }

@@ -26,6 +26,9 @@ export const batchRequestSchema = z.strictObject({
     .max(100),
 });
 
+/** The 32 bytes of a browser principal. A malformed one counts as wrong: 403, not 400. */
+const principalSecretSchema = z.string().meta(base64Url(43));
+
 export const consentWriteSchema = z.strictObject({
   principalId: principalIdSchema,
   purposes: z
@@ -35,8 +38,7 @@ export const consentWriteSchema = z.strictObject({
     .refine((purposes) => new Set(purposes).size === purposes.length, 'a purpose is named once'),
   policyVersion: z.int().min(0).max(2_147_483_647).optional(),
   gpc: z.boolean().optional(),
-  /** The 32 bytes of a browser principal. A malformed one counts as wrong: 403, not 400. */
-  principalSecret: z.string().meta(base64Url(43)).optional(),
+  principalSecret: principalSecretSchema.optional(),
 });
 /** `overGpc` is a specific yes over the signal: it names the signal and one purpose (contract-2 section 13). */
 export const consentGrantSchema = consentWriteSchema
@@ -56,6 +58,10 @@ export const idempotencyKeySchema = z
   .regex(/^[\x21-\x7e]{1,255}$/, '1 to 255 visible ASCII characters');
 
 export const principalRequestSchema = z.strictObject({ principalId: principalIdSchema });
+/** A publishable key has to show the secret; other credentials need none. */
+export const stateRequestSchema = principalRequestSchema.extend({
+  principalSecret: principalSecretSchema.optional(),
+});
 export const emptyRequestSchema = z.strictObject({});
 
 export const historyRequestSchema = principalRequestSchema.extend({

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createController } from '../../src/banner/controller.ts';
 import type { ConsentRecord, Store } from '../../src/banner/record.ts';
-import type { Failure, Server } from '../../src/banner/server.ts';
+import type { Failure, Server, Standing } from '../../src/banner/server.ts';
 import type { ConsentSnapshot } from '../../src/banner/types.ts';
 import { NOW } from '../support/make.ts';
 import { AGENT, createChoice, createConfig, createPurpose, createRecord, DAY } from './support.ts';
@@ -24,6 +24,9 @@ function createStore(first: ConsentRecord | null) {
       store.kept = record;
     },
     only: () => (store.kept ? 'shop' : null),
+    remove: () => {
+      store.kept = null;
+    },
     watch: () => {},
   };
   return store;
@@ -37,6 +40,8 @@ interface Options {
   readonly ahead?: number;
   /** Why the server refuses a write, if it does. */
   readonly refuses?: (action: string, purposes: readonly string[]) => Failure | null | Promise<null>;
+  /** What the ledger says of every grant; an error where it is away. */
+  readonly standing?: Partial<Standing> | Error;
   /** The place of a write in the ledger. */
   readonly seqOf?: (action: string) => number;
 }
@@ -44,7 +49,7 @@ interface Options {
 /** A page that has loaded, and what its server was sent. */
 async function open(options: Options = {}) {
   const { record = null, config = createConfig(), gpc = () => false, ahead = 0 } = options;
-  const { refuses = () => null, seqOf = () => 0 } = options;
+  const { refuses = () => null, seqOf = () => 0, standing } = options;
   const heard: ConsentSnapshot[] = [];
   const writes: { text: string; gpc: boolean; key: string }[] = [];
   const store = createStore(record);
@@ -54,6 +59,18 @@ async function open(options: Options = {}) {
       writes.push({ text: `${action} ${purposes.join()}`, gpc: signal, key });
       const refusal = await refuses(action, purposes);
       return refusal ?? purposes.map((purpose) => ({ purpose, seq: seqOf(action), hash: 'b'.repeat(64) }));
+    },
+    state: async ({ choices }) => {
+      if (standing instanceof Error) return AWAY;
+      const proof = { seq: 8, hash: 'd'.repeat(64) };
+      return Object.keys(choices).map((purpose) => ({
+        purpose,
+        allowed: true,
+        reason: 'granted',
+        at: null,
+        proof,
+        ...standing,
+      }));
     },
     words: async () => null,
     link: async () => ({ linked: false, status: 0, error: 'unreachable' }),
@@ -67,6 +84,8 @@ async function open(options: Options = {}) {
     gpc,
     now: () => Date.now(),
     changed: (snapshot) => void heard.push(snapshot),
+    recorded: () => {},
+    checked: () => {},
   });
   await controller.load();
   return { controller, heard, store, writes, sentTexts: () => writes.map(({ text }) => text) };

@@ -102,7 +102,7 @@ describe('what this page remembers alone', () => {
   ])('%s', (_what, type, fields, expected) => {
     const store = createStore();
     const changed = vi.fn();
-    store.watch('shop', changed);
+    store.watch('shop', changed, () => {});
     room.isForbidden = true;
     store.save('shop', granted);
     happens(type, fields);

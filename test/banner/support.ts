@@ -42,9 +42,16 @@ export function createRecord(
   choices: ConsentRecord['choices'] = {},
   over: Partial<ConsentRecord> = {},
 ): ConsentRecord {
-  return { secret: 's'.repeat(43), principalId: `b_${'i'.repeat(43)}`, choices, pending: [], ...over };
+  return { secret: 's'.repeat(43), principalId: `b_${'i'.repeat(43)}`, choices, pending: [], confirmedAt: NOW, ...over };
 }
 
 export function createTerms(over: Partial<Terms> = {}): Terms {
-  return { config: createConfig(), record: null, gpc: false, now: NOW, askedAt: {}, ...over };
+  return {
+    config: createConfig(),
+    record: null,
+    gpc: false,
+    now: NOW,
+    askedAt: {},
+    ...over,
+  };
 }

@@ -52,6 +52,15 @@ describeInChromium('browser/identify', () => {
   }
   const ok = (): SealKey => answering(createIngestAnswer('ok'));
 
+  it('says in the console, at debug level, what it looks for there', async () => {
+    ok();
+    const lines: string[] = [];
+    page.on('console', (message) => void (message.type() === 'debug' && lines.push(message.text())));
+    await identify();
+    await expect.poll(() => lines.length).toBeGreaterThan(0);
+    for (const line of lines) expect(line).toContain('gpd looks whether a developer protocol is listening');
+  });
+
   it('sends one sealed bundle with the plaintext of the contract', async () => {
     const key = ok();
     const before = Date.now();

@@ -19,7 +19,7 @@ export function automationGlobals(): string[] | null {
 }
 
 interface StackError {
-  new (): Error;
+  new (message: string): Error;
   prepareStackTrace?: unknown;
 }
 
@@ -45,7 +45,8 @@ export function consoleReadsStacks(realm: Realm): boolean | null {
         called = true;
         return '';
       };
-      realmConsole.debug(new RealmError());
+      // The console shows the text, at its lowest level.
+      realmConsole.debug(new RealmError('gpd looks whether a developer protocol is listening'));
     } finally {
       if (before) Object.defineProperty(RealmError, 'prepareStackTrace', before);
       else delete RealmError.prepareStackTrace;

@@ -3,6 +3,7 @@ import { identifyFrom } from '../identify.ts';
 import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from '../types.ts';
 import { endpointOf } from '../urls.ts';
 import { fillConsents, type PageConsent } from './consents.ts';
+import { untilHydrated } from './hydrated.ts';
 import { WORDS } from './locales/en.ts';
 import { el, fillTyped, keepTyped, type Page, post, put, say, waysLeft } from './page.ts';
 
@@ -157,6 +158,28 @@ function build(host: HTMLElement): void {
   if (token !== null) void showVisit(page, token);
 }
 
+const SELECTOR = '[data-gpd-my-data]';
+const met = new WeakSet<HTMLElement>();
+
 /** A page that the server wrote after a form stays as it is. */
-for (const host of document.querySelectorAll<HTMLElement>('[data-gpd-my-data]'))
-  if (!host.querySelector('[data-gpd-held]')) build(host);
+async function start(host: HTMLElement): Promise<void> {
+  if (met.has(host) || host.querySelector('[data-gpd-held]')) return;
+  met.add(host);
+  // An empty element may be one that React is about to take over.
+  if (host.firstElementChild === null) await untilHydrated(host);
+  build(host);
+}
+
+function startAll(): void {
+  for (const host of document.querySelectorAll<HTMLElement>(SELECTOR)) void start(host);
+}
+
+/** A framework may add the element later, or make it anew. */
+new MutationObserver((records) => {
+  const added = records.flatMap(({ addedNodes }) => [...addedNodes]);
+  if (
+    added.some((node) => node instanceof Element && (node.matches(SELECTOR) || node.querySelector(SELECTOR)))
+  )
+    startAll();
+}).observe(document, { childList: true, subtree: true });
+startAll();

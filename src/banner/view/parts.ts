@@ -14,12 +14,13 @@ export interface Speech {
 /** A tenant's words may be of another direction than the banner's. */
 const isolated = (text: string): HTMLElement => h('bdi', {}, text);
 
-const chip = ({ words }: Speech): HTMLElement => h('span', { class: 'chip' }, words.gpc);
+export const chip = ({ words }: Speech): HTMLElement => h('span', { class: 'chip' }, words.gpc);
 
-const press = (name: string, hook: string, act: () => void): HTMLButtonElement =>
+export const press = (name: string, hook: string, act: () => void): HTMLButtonElement =>
   h('button', { type: 'button', 'data-testid': hook, click: act }, name);
 
-const buttons = (...all: readonly HTMLButtonElement[]): HTMLElement => h('div', { class: 'buttons' }, ...all);
+export const buttons = (...all: readonly HTMLButtonElement[]): HTMLElement =>
+  h('div', { class: 'buttons' }, ...all);
 
 function policyLink({ words }: Speech, { config }: Terms): Child {
   return config.policy.url !== '' && h('a', { href: config.policy.url, rel: 'noopener' }, words.policy);
@@ -36,7 +37,7 @@ function whyText({ words }: Speech, terms: Terms): Child {
 }
 
 /** One purpose is described in full, several by their names. */
-function purposeText(purposes: readonly Purpose[], { language }: Speech): Child {
+export function purposeText(purposes: readonly Purpose[], { language }: Speech): Child {
   const [only, ...rest] = purposes;
   if (!only) return null;
   if (rest.length === 0) {

@@ -2,34 +2,24 @@ import type { Controller } from '../controller.ts';
 import { doc } from '../doc.ts';
 import type { Wants } from '../plan.ts';
 import { askedPurposes } from '../status.ts';
-import { css } from './banner.css';
 import { h, nodes } from './dom.ts';
-import { layerParts, reopenParts, type Speech, sheetParts } from './parts.ts';
+import { type Dress, dress } from './dress.ts';
+import { layerParts, reopenParts, sheetParts } from './parts.ts';
+import { createPlace } from './place.ts';
 import { createRoom } from './room.ts';
+import { fillWait } from './wait.ts';
 
 /** The region, the settings and the button that stays, in one shadow root. */
 
-export interface ViewDeps extends Pick<Controller, 'choose' | 'startAsking' | 'terms'> {
-  readonly speech: Speech;
-  readonly direction: 'ltr' | 'rtl';
-  readonly theme: string | null;
+export interface ViewDeps extends Dress, Pick<Controller, 'choose' | 'startAsking' | 'terms'> {
   readonly toggled: (name: 'open' | 'close') => void;
 }
 
 export type View = ReturnType<typeof createView>;
 
-function createHost({ speech, direction, theme }: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
+function createHost(deps: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
   const host = doc.createElement('gpd-consent');
-  host.dataset['nosnippet'] = '';
-  host.lang = speech.language;
-  host.dir = direction;
-  if (theme !== null) host.dataset['theme'] = theme;
-  const root = host.attachShadow({ mode: 'open' });
-  // A sheet made by script is no inline style: `style-src 'none'` lets it be (CSP 3, 8.2; CSSOM).
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(css);
-  root.adoptedStyleSheets = [sheet];
-  return { host, root };
+  return { host, root: dress(host, deps) };
 }
 
 /** The focused element, through shadow roots. */
@@ -69,31 +59,10 @@ function createElements(root: ShadowRoot, opened: () => void, closed: () => void
   return { layer, reopen, sheet, dialog, heard, follow, errors: { layer: error(), sheet: error() } };
 }
 
-/** A page that renews its root takes the host away; it comes back, once a frame at most. */
-function stayIn(host: HTMLElement, { dialog, follow }: ReturnType<typeof createElements>): () => void {
-  const stay = new MutationObserver(() => {
-    if (!host.isConnected) requestAnimationFrame(attach);
-  });
-  stay.observe(document, { childList: true });
-  function attach(): void {
-    const root: HTMLElement | null = doc.documentElement;
-    if (host.isConnected || !root) return;
-    // Taken away open, it would be no modal dialog any more.
-    dialog.close();
-    // Next to body, which may have a transform or a filter: what is fixed in it then scrolls with it (CSS Transforms 1, 3), and its
-    // style sheets count its children. Before it: the first that the keyboard reaches.
-    root.insertBefore(host, doc.body);
-    stay.observe(root, { childList: true });
-    follow();
-  }
-  return attach;
-}
-
 function render(view: Shown): void {
   const { speech, layer, reopen, errors } = view;
   const next = view.terms();
   if (!next) return;
-  view.attach();
   const open = askedPurposes(next);
   const asks = open.map(({ id }) => id).join(' ');
   const had = layer.contains(view.root.activeElement);
@@ -110,6 +79,7 @@ function render(view: Shown): void {
   layer.hidden = open.length === 0;
   reopen.hidden = !layer.hidden;
   reopen.replaceChildren(...nodes(reopenParts(speech, next.gpc)));
+  view.attach();
   if (had && layer.hidden && !view.dialog.open) reopen.focus({ preventScroll: true });
 }
 
@@ -169,7 +139,7 @@ export function createView(deps: ViewDeps) {
     () => show(view),
     () => closed(view),
   );
-  const attach = stayIn(shadowHost.host, elements);
+  const attach = createPlace(shadowHost.host, elements);
   const view: Shown = {
     ...deps,
     ...shadowHost,
@@ -179,5 +149,11 @@ export function createView(deps: ViewDeps) {
     busy: new Set(),
     attach,
   };
-  return { render: () => render(view), open: () => show(view) };
+  return {
+    render: () => render(view),
+    open: () => show(view),
+    /** Fills the place of an element that waits for these purposes. */
+    fillWait: (host: HTMLElement, ids: readonly string[]) =>
+      fillWait(host, ids, { ...deps, open: () => show(view) }),
+  };
 }

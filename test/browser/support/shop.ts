@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'puppeteer-core';
 import { type Api, addKeys, apiOf } from '../../consent/app/support/api.ts';
-import { executeSealed } from '../../support/database.ts';
+import { execute, executeSealed } from '../../support/database.ts';
 import { initGpd, startGpd } from '../../support/server.ts';
 
 /** A shop of another origin than gpd's, under the strictest policy that lets the snippet in, and the real gpd. */
@@ -13,7 +13,7 @@ export const AGENT = 'device-identification';
 export const ANALYTICS = 'analytics';
 
 const BUILT = new URL('../../../dist/banner/', import.meta.url);
-const NONCE = 'bm9uY2Utb2YtdGhlLXRlc3Q';
+export const NONCE = 'bm9uY2Utb2YtdGhlLXRlc3Q';
 
 /** A page's own script: keeps the events and lets a test ask the agent. */
 const PAGE_SCRIPT = `
@@ -53,6 +53,8 @@ export interface Shop {
   readonly origin: string;
   /** Address of a page. */
   page(options?: ShopPage): string;
+  /** Decisions that gpd has recorded. */
+  decisions(): Promise<number>;
   /** Paths that the shop was asked for. */
   readonly asked: string[];
   /** gpd goes away. */
@@ -187,6 +189,10 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
       const path = `/page-${pages.size}`;
       pages.set(path, options);
       return `${origin}${path}`;
+    },
+    async decisions() {
+      const rows = await execute(dataDir, 'SELECT COUNT(*) AS n FROM decisions');
+      return Number(rows[0]?.['n']);
     },
     async stop() {
       await shop.api.stop();

@@ -22,7 +22,31 @@ function byBrowser(body: object, origin: string | null = ORIGIN, action = 'grant
   return api.post(`/v1/consent/${action}`, fields, api.keys.publishable, headers);
 }
 
+function readState(body: object, origin: string | null = ORIGIN): Promise<Reply> {
+  const headers = origin === null ? {} : { origin };
+  return api.post('/v1/consent/state', body, api.keys.publishable, headers);
+}
+
 describe('a publishable key', () => {
+  it('reads the state of a browser that shows its secret: what a backend or an erasure changed too', async () => {
+    const browser = createBrowser();
+    const readPurpose = async () => {
+      const reply = await readState(browser);
+      expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+      expect(reply.headers['access-control-allow-origin']).toBe(ORIGIN);
+      expect(reply.text).not.toContain(browser.principalSecret);
+      return (reply.json() as { purposes: object[] }).purposes[0];
+    };
+    expect(await readPurpose()).toMatchObject({ purpose: PURPOSE, choice: null, reason: 'never-asked' });
+    await byBrowser(browser);
+    expect(await readPurpose()).toMatchObject({ allowed: true, choice: 'granted' });
+    await api.write('withdraw', { principalId: browser.principalId });
+    expect(await readPurpose()).toMatchObject({ allowed: false, reason: 'withdrawn' });
+    const session = await api.session(browser.principalId);
+    expect((await api.post('/v1/principals/erase', {}, session)).status).toBe(200);
+    expect(await readPurpose()).toMatchObject({ allowed: false, reason: 'erased' });
+  });
+
   it('grants, denies and withdraws for a browser that shows its secret', async () => {
     const browser = createBrowser();
     for (const [action, reason] of [
@@ -68,6 +92,7 @@ describe('a publishable key', () => {
     ['a trailing slash', `${ORIGIN}/`],
   ])('%s: 403', async (_what, origin) => {
     const browser = createBrowser();
+    expectError(await readState(browser, origin), 'origin-not-allowed');
     expectError(await byBrowser(browser, origin), 'origin-not-allowed');
     expect(await api.check(browser.principalId)).toMatchObject({ reason: 'never-asked' });
   });
@@ -97,6 +122,7 @@ describe('a publishable key', () => {
     ],
   ])('%s: 403', async (_what, body) => {
     expectError(await byBrowser(body), 'not-your-principal');
+    expectError(await readState(body), 'not-your-principal');
     expect(await api.check(victim.principalId)).toMatchObject({ reason: 'never-asked' });
   });
 
