@@ -68,7 +68,7 @@ export async function readForeignObjects(
   tables: readonly string[],
 ): Promise<readonly string[]> {
   const known = [...tables, ...TOOL_TABLES];
-  const found =
+  const found: unknown =
     kind === 'sqlite'
       ? await read.raw(SQLITE, [JSON.stringify(known)])
       : await read.raw(POSTGRES, [known] as unknown as string[]);
