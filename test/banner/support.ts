@@ -42,7 +42,14 @@ export function createRecord(
   choices: ConsentRecord['choices'] = {},
   over: Partial<ConsentRecord> = {},
 ): ConsentRecord {
-  return { secret: 's'.repeat(43), principalId: `b_${'i'.repeat(43)}`, choices, pending: [], confirmedAt: NOW, ...over };
+  return {
+    secret: 's'.repeat(43),
+    principalId: `b_${'i'.repeat(43)}`,
+    choices,
+    pending: [],
+    confirmedAt: NOW,
+    ...over,
+  };
 }
 
 export function createTerms(over: Partial<Terms> = {}): Terms {
