@@ -1,5 +1,6 @@
-import { createLanes } from './app/lanes.ts';
-import { openServer, readSettings, type ServerSettings, type Stop } from './app/server.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createLanes, type Lanes } from './app/lanes.ts';
+import { type OpenServer, openServer, readSettings, type ServerSettings, type Stop } from './app/server.ts';
 import { eraseAgainFirst, noteState, startBackground } from './app/upkeep.ts';
 import { baseUrl, type Config } from './config.ts';
 import { databaseAnswers } from './db/meta-store.ts';
@@ -41,6 +42,36 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   }
 }
 
+/** Until the pages are loaded, requests outside the hot lanes wait for them. */
+function createHttp(
+  server: OpenServer,
+  lanes: Lanes,
+  pages: Promise<(request: IncomingMessage, response: ServerResponse) => void>,
+) {
+  const { services, settings, log } = server;
+  const { config, clock, random } = services;
+  return createHttpServer({
+    lanes: new Map([
+      [ROUTES.ingest.path, lanes.ingest],
+      [ROUTES.checkConsent.path, lanes.check],
+    ]),
+    express: (request, response) => void pages.then((listener) => listener(request, response)),
+    clock,
+    random,
+    knowsOrigin: server.knowsOrigin,
+    trustedProxies: settings.trustedProxies,
+    ja4Header: config.ja4_header?.toLowerCase() ?? null,
+    onUntrustedForwarded: createForwardedNote(config, clock, (about) => log.warn(about)),
+    onFault: server.onFault,
+    onUnavailable: server.writes.onUnavailable,
+    https: server.address.url.startsWith('https:'),
+    tls: settings.tls,
+    maxConnections: config.max_connections,
+    answerTimeoutMs: config.answer_timeout * SECOND,
+    onAnswered: server.metrics?.onAnswered,
+  });
+}
+
 async function start(
   config: Config,
   settings: ServerSettings,
@@ -48,8 +79,8 @@ async function start(
   stops: Stop[],
 ): Promise<RunningApp> {
   const server = await openServer(config, settings, options, stops);
-  const { services, polling, address, log } = server;
-  const { database, clock, random, tenants, rights } = services;
+  const { services, polling, address } = server;
+  const { database, tenants, rights } = services;
   const eraseAgain = await eraseAgainFirst(server);
   const lanes = await createLanes(server);
   const findDecision = createDecisionFinder(database, tenants.find);
@@ -64,26 +95,7 @@ async function start(
     return createPages(server, lanes, { findDecision, notReady: notReadyReasons, degraded, swept }, extra);
   })();
   pages.catch(options.onFatal);
-  const http = createHttpServer({
-    lanes: new Map([
-      [ROUTES.ingest.path, lanes.ingest],
-      [ROUTES.checkConsent.path, lanes.check],
-    ]),
-    express: (request, response) => void pages.then((listener) => listener(request, response)),
-    clock,
-    random,
-    knowsOrigin: server.knowsOrigin,
-    trustedProxies: settings.trustedProxies,
-    ja4Header: config.ja4_header?.toLowerCase() ?? null,
-    onUntrustedForwarded: createForwardedNote(config, clock, (about) => log.warn(about)),
-    onFault: server.onFault,
-    onUnavailable: server.writes.onUnavailable,
-    https: address.url.startsWith('https:'),
-    tls: settings.tls,
-    maxConnections: config.max_connections,
-    answerTimeoutMs: config.answer_timeout * SECOND,
-    onAnswered: server.metrics?.onAnswered,
-  });
+  const http = createHttp(server, lanes, pages);
   await noteState(server);
   const port = await listen(http, config, server.sockets.http);
   address.url = baseUrl(config, port);

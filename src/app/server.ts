@@ -95,6 +95,15 @@ async function followSalts({ database, clock, random }: Services, { logFault }: 
   return salts.saltOf;
 }
 
+function createOriginCheck(tenants: Services['tenants'], address: { readonly url: string }) {
+  return (origin: string): boolean => {
+    const isKnownOrigin = tenants.knowsOrigin(origin);
+    // The pages of gpd itself name no origin of a tenant.
+    if (!isKnownOrigin && origin !== address.url) noteRefusal('unknown-origin', origin);
+    return isKnownOrigin;
+  };
+}
+
 /** A server's own parts, with the services. */
 export type OpenServer = Awaited<ReturnType<typeof openServer>>;
 
@@ -125,10 +134,8 @@ export async function openServer(
   stops.push(() => keyUse.flush().catch(logFault('key-use-lost')));
   removeLeftovers(config);
   const metrics = await startMetrics(services, sockets.metrics, faults);
-  if (metrics) {
-    stops.push(() => metrics.stop());
-    writes.onCount(metrics.countWriteFault);
-  }
+  if (metrics) stops.push(() => metrics.stop());
+  if (metrics) writes.onCount(metrics.countWriteFault);
   const { decryptor, polling } = await followTenants(services, options, faults, stops);
   const agents = await followAgents(services, options, faults, stops);
   const saltOf = await followSalts(services, faults, stops);
@@ -157,12 +164,7 @@ export async function openServer(
     findApiKey: createKeyFinder(database, findKey, clock),
     /** Hashes under a key of the day; `label` keeps two uses apart. */
     markerFor: (label: string) => createDayHash(day, label),
-    knowsOrigin: (origin: string): boolean => {
-      const isKnownOrigin = tenants.knowsOrigin(origin);
-      // The pages of gpd itself name no origin of a tenant.
-      if (!isKnownOrigin && origin !== address.url) noteRefusal('unknown-origin', origin);
-      return isKnownOrigin;
-    },
+    knowsOrigin: createOriginCheck(tenants, address),
     views: fileURLToPath(new URL('../../views', import.meta.url)),
   };
 }

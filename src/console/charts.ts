@@ -24,7 +24,7 @@ export function cellOf(n: number, floor: number): ShownCount {
  * Shows the sum of counts that are shown next to it, some of them hidden. The sum is exact only if each hidden count can still be
  * anything from 1 to floor - 1; otherwise a reader would subtract what is shown and learn about the rest.
  */
-export function sumOf(counts: readonly number[], floor: number): ShownCount {
+function sumOf(counts: readonly number[], floor: number): ShownCount {
   const sum = counts.reduce((all, n) => all + n, 0);
   const hidden = counts.filter((n) => cellOf(n, floor).few);
   const hiddenSum = hidden.reduce((all, n) => all + n, 0);
@@ -37,7 +37,7 @@ export function sumOf(counts: readonly number[], floor: number): ShownCount {
 }
 
 /** Sums counts that are shown already. */
-export function sumOfShown(
+function sumOfShown(
   totals: readonly { readonly sum: number; readonly total: ShownCount }[],
   floor: number,
 ): ShownCount {

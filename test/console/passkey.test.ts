@@ -64,7 +64,7 @@ describe('one passkey for two invitations at the same moment', () => {
     const key = createPasskey(0);
     const invitations = [await invite('Bea', 'reviewer'), await invite('Ole', 'operator')];
     const replies = await Promise.all(invitations.map((invitation) => join(key, invitation)));
-    expect(replies.map(({ status }) => status).sort()).toEqual([303, 400]);
+    expect(replies.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 400]);
     const lost = invitations[replies.findIndex(({ status }) => status === 400)] ?? '';
     expect((await join(key, lost)).status).toBe(400);
     expect((await join(createPasskey(0), lost)).status).toBe(303);

@@ -92,7 +92,7 @@ export function createMeters() {
     check,
     cosigning: countBy('gpd_cosignatures_total', cosigned, 'result', witnessed),
     /** The other results begin at 0, so that no series is missing before its first event. */
-    job(name: string, result: JobResult) {
+    job: (name: string, result: JobResult): void => {
       for (const each of JOB_RESULTS) job(name, each).inc(each === result ? 1 : 0);
     },
     writeFault: countBy('gpd_write_faults_total', refused, 'reason', WRITE_FAULTS),

@@ -142,7 +142,7 @@ describe('what a token reaches, without JavaScript', () => {
     const visit = await rights.visit();
     const [row] = await rights.sql(`SELECT durable FROM decisions WHERE request_id = '${visit.requestId}'`);
     await rights.sql(
-      `INSERT INTO legal_holds (kid, durable, basis, created_at) VALUES ('${KID}', '${row?.['durable']}', 'Proceedings 12/26', 1)`,
+      `INSERT INTO legal_holds (kid, durable, basis, created_at) VALUES ('${KID}', '${String(row?.['durable'])}', 'Proceedings 12/26', 1)`,
     );
     const shown = textOf(await form(visit));
     expect(shown).toContain('nothing can be erased now');
