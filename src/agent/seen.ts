@@ -36,8 +36,16 @@ const untilInSight = (): Promise<void> =>
     look();
   });
 
-export async function untilSeen(): Promise<void> {
+async function waitUntilSeen(): Promise<void> {
   await untilEvent('prerenderingchange', () => ofDocument('prerendering') !== true);
   await untilEvent('visibilitychange', wasShown);
   if (window.parent !== window) await untilInSight();
+}
+
+let seen: Promise<void> | null = null;
+
+/** Waits once: a page that was seen stays seen, also in a browser that keeps no list. */
+export function untilSeen(): Promise<void> {
+  seen ??= waitUntilSeen();
+  return seen;
 }
