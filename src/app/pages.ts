@@ -86,13 +86,17 @@ function createAttest({ services, monotonic, log, metrics, markerFor }: OpenServ
 }
 
 /** The services that only the routes of people's rights need. */
+/** Looks at /my-data at the same moment. */
+const LOOKS_OF_TENANT = 8;
+
 function createRightsPages({ services, knowsOrigin, markerFor, logFault }: OpenServer) {
   const { config, database, serverSecret, clock, random, tenants, rights } = services;
   const { api, contestTexts, eraser } = rights;
   const tenantOf = tenants.find;
   const { contests } = api;
   const markNetwork = markerFor('gpd/cases/v1');
-  const takePlace = createExportPlaces();
+  // A look at the page ends in milliseconds; it must not wait for somebody who reads an export slowly.
+  const takePlace = createExportPlaces(LOOKS_OF_TENANT);
   const cases = createCaseService({
     database,
     serverSecret,
@@ -107,7 +111,7 @@ function createRightsPages({ services, knowsOrigin, markerFor, logFault }: OpenS
     authenticate: createAuthenticator(config, clock, logFault('oidc-failed')),
     /** The places of all routes that read what an export has. */
     takePlace,
-    sendExport: createSendExport(takePlace),
+    sendExport: createSendExport(createExportPlaces()),
     cases,
     reportOutcome: createOutcomeReporter(database, clock, config.max_clock_skew * SECOND),
     me: createMeService({

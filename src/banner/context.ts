@@ -39,6 +39,8 @@ export const createContext = (deps: ControllerDeps) => ({
   checking: null as Promise<void> | null,
   alarm: undefined as Timer | undefined,
   recheck: undefined as Timer | undefined,
+  /** Failures of the ledger to answer, one after the other. */
+  failures: 0,
   retry: undefined as Timer | undefined,
   queue: Promise.resolve() as Promise<unknown>,
 });

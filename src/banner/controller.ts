@@ -222,7 +222,10 @@ async function askLedger(context: Context, kid: string): Promise<void> {
   if (!server || !record || !hasGrants(record)) return;
   const answer = await server.state(record);
   if (!isFailure(answer)) settle(context, record, kid, answer);
-  checkAgain(context, kid, isFailure(answer) ? RETRY_MS : CHECK_MS);
+  // Many pages behind one address share its limit: each failure doubles the wait.
+  context.failures = isFailure(answer) ? context.failures + 1 : 0;
+  const mayRetry = isFailure(answer) && answer.transient;
+  checkAgain(context, kid, mayRetry ? Math.min(RETRY_MS * 2 ** (context.failures - 1), CHECK_MS) : CHECK_MS);
 }
 
 function checkAgain(context: Context, kid: string, ms: number): void {

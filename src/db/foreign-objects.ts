@@ -23,15 +23,15 @@ const SQLITE = `SELECT type AS kind, name, CASE WHEN type = 'trigger' THEN tbl_n
 const isMember = (catalog: string): string =>
   `EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = '${catalog}'::regclass AND d.objid = o.oid AND d.deptype = 'e')`;
 
+/** A table of gpd counts as its own even where somebody made it a member of an extension, which would hide its triggers. */
 const POSTGRES = `WITH own AS (SELECT o.oid, o.relname, o.relkind FROM pg_class o
-    WHERE o.relnamespace = current_schema()::regnamespace AND o.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT ${isMember('pg_class')})
+    WHERE o.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+      AND o.relkind IN ('r', 'p', 'f', 'v', 'm') AND (o.relname = ANY(?) OR NOT ${isMember('pg_class')}))
   SELECT CASE WHEN relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind, relname::text AS name, NULL AS owner
     FROM own WHERE relkind <> 'r' OR relname <> ALL(?)
   UNION ALL SELECT 'trigger', t.tgname::text, own.relname::text FROM pg_trigger t JOIN own ON own.oid = t.tgrelid WHERE NOT t.tgisinternal
   UNION ALL SELECT 'rule', r.rulename::text, own.relname::text FROM pg_rewrite r JOIN own ON own.oid = r.ev_class WHERE r.rulename <> '_RETURN'
   UNION ALL SELECT 'policy', p.polname::text, own.relname::text FROM pg_policy p JOIN own ON own.oid = p.polrelid
-  UNION ALL SELECT 'function', o.proname::text, NULL FROM pg_proc o
-    WHERE o.pronamespace = current_schema()::regnamespace AND NOT ${isMember('pg_proc')}
   ORDER BY 1, 2`;
 
 interface ForeignObject {
@@ -71,7 +71,7 @@ export async function readForeignObjects(
   const found: unknown =
     kind === 'sqlite'
       ? await read.raw(SQLITE, [JSON.stringify(known)])
-      : await read.raw(POSTGRES, [known] as unknown as string[]);
+      : await read.raw(POSTGRES, [known, known] as unknown as string[]);
   return rowsOf<ForeignObject>(found).map(({ kind: type, name, owner }) =>
     owner === null ? `${type} ${name}` : `${type} ${name} on ${owner}`,
   );

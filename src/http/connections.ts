@@ -38,7 +38,8 @@ export function requireReader(response: ServerResponse, periodMs: number): void 
   const timer = setInterval(() => {
     const isStalled = socket.writableLength > 0 && socket.bytesWritten === bytesWritten;
     if (wasComplete || isStalled) socket.destroy();
-    wasComplete = response.writableEnded;
+    // An answer that waits behind another one of its connection has no socket yet.
+    wasComplete = response.writableEnded && response.socket !== null;
     bytesWritten = socket.bytesWritten;
   }, periodMs).unref();
   response.once('close', () => clearInterval(timer));

@@ -59,7 +59,7 @@ export function createDeadlines(timer: (tick: () => void, ms: number) => { close
     wait: async <T>(id: string, ms: number, work: () => Promise<T>): Promise<T> => {
       if (running.has(id)) throw new JobLate();
       running.add(id);
-      const run = work().finally(() => running.delete(id));
+      const run = (async () => work())().finally(() => running.delete(id));
       let giveUp = (): void => {};
       const timeout = new Promise<never>((_resolve, reject) => {
         giveUp = () => reject(new JobLate());

@@ -19,16 +19,20 @@ interface Queue {
 
 const queues = new WeakMap<Pick<Database, 'transaction'>, Map<string, Queue>>();
 
-/** @throws {Unavailable} when too many wait; nothing was done */
+/**
+ * @param options `mayRefuse: false` for staff, and for the rest of what has begun: strangers must not hold them up
+ * @throws {Unavailable} when too many wait; nothing was done
+ */
 export async function inTurn<T>(
   database: Pick<Database, 'transaction'>,
   kid: string,
   work: () => Promise<T>,
+  { mayRefuse = true }: { readonly mayRefuse?: boolean } = {},
 ): Promise<T> {
   const byTenant = queues.get(database) ?? new Map<string, Queue>();
   queues.set(database, byTenant);
   const queue = byTenant.get(kid) ?? { end: Promise.resolve(), waiting: 0 };
-  if (queue.waiting >= MAX_WAITING)
+  if (mayRefuse && queue.waiting >= MAX_WAITING)
     throw new Unavailable('too many erasures and objections are waiting', RETRY_SECONDS);
   byTenant.set(kid, queue);
   queue.waiting += 1;
@@ -47,10 +51,15 @@ export const withHead = <T>(
   database: Pick<Database, 'transaction'>,
   kid: string,
   work: (tx: Knex.Transaction) => Promise<T>,
+  options?: { readonly mayRefuse?: boolean },
 ): Promise<T> =>
-  inTurn(database, kid, () =>
-    database.transaction(async (tx) => {
-      await lockHead(tx, kid);
-      return work(tx);
-    }),
+  inTurn(
+    database,
+    kid,
+    () =>
+      database.transaction(async (tx) => {
+        await lockHead(tx, kid);
+        return work(tx);
+      }),
+    options,
   );

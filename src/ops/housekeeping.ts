@@ -37,7 +37,7 @@ import { RETENTION_JOB, retainTenant } from './retention.ts';
 /** Runs the jobs that time makes due, such as deletions, anchors and notices, once a minute or once an hour on every node. */
 
 /** Milliseconds after which a round continues without a job, or without one tenant of it. */
-const deadlineOf = ({ every }: Pick<Job, 'every'>): number => (every === HOUR ? 10 * MINUTE : MINUTE);
+const deadlineOf = (job: Job): number => (job.every === HOUR || 'together' in job ? 10 * MINUTE : MINUTE);
 
 /** A job that was not done for this long makes the node degraded. */
 const staleAfter = ({ every }: Job): number => Math.max(15 * MINUTE, 3 * every);

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
 import { createApiKey } from '../auth/credentials.ts';
-import type { Config } from '../config.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { listKids } from '../db/meta-store.ts';
 import { succeeds } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
@@ -118,6 +119,9 @@ export async function install(config: Config, setup: Setup, file: string): Promi
   const store = await createOrOpen(completeConfig, isRepeated);
   try {
     const now = Date.now();
+    const [made] = await listKids(store.database);
+    if (made !== undefined && made !== kid)
+      throw new ConfigError(`the interrupted setup made the tenant ${made}: enter that short name`);
     if (!(await createTenantStore(store.database).get(kid)))
       await addTenant(store, completeConfig, { kid, origins: [origin], controller, contact, now });
     const { key, secret } = createApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);

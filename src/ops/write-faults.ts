@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { driverError, errorCode } from '../db/availability.ts';
-import { MINUTE } from '../lib/clock.ts';
+import { MINUTE, SECOND } from '../lib/clock.ts';
 
 /** Watches whether the database takes writes: a full or read-only disk refuses all of them, while reads go on. */
 
@@ -16,6 +16,9 @@ const CODES: readonly (readonly [RegExp, WriteFault])[] = [
 
 const PARTS = ['writes'];
 
+/** Without a fault for this long, the next write that succeeds ends the degraded state. */
+const RECOVERED_AFTER_MS = 20 * SECOND;
+
 export interface WriteWatchDeps {
   readonly log: Pick<Logger, 'error' | 'info'>;
   readonly monotonic: () => number;
@@ -24,12 +27,15 @@ export interface WriteWatchDeps {
 export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
   let current: { readonly event: WriteFault; readonly code: string } | null = null;
   let isLogged = false;
+  let faultAt = Number.NEGATIVE_INFINITY;
   let loggedAt = Number.NEGATIVE_INFINITY;
   let count: (fault: WriteFault) => void = () => {};
   return {
     /** Called after each write transaction; null: it was committed. */
     onWrite: (error: unknown): void => {
       if (error === null) {
+        // A transaction that changed nothing is committed on a full disk too.
+        if (current && monotonic() - faultAt < RECOVERED_AFTER_MS) return;
         if (current && isLogged) log.info({ event: 'writes-recovered' });
         current = null;
         isLogged = false;
@@ -39,6 +45,7 @@ export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
       const event = CODES.find(([pattern]) => pattern.test(code))?.[1];
       if (!event) return;
       current = { event, code };
+      faultAt = monotonic();
       count(event);
     },
     /** Logs the first 503 after a fault. A small write may succeed on a full disk, hence at most one line a minute. */

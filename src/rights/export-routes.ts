@@ -40,8 +40,8 @@ async function sendDsar(response: Response, dsar: Dsar, maxMs: number): Promise<
  * An export reads a whole trail, and strangers may ask for it: one at a time per client, two per tenant.
  * @returns a function that reads. It throws {Refusal} `rate-limited` before anything is read
  */
-export function createExportPlaces() {
-  const [ofClient, ofTenant] = [createReadWhole(AT_A_TIME.client), createReadWhole(AT_A_TIME.tenant)];
+export function createExportPlaces(perTenant = AT_A_TIME.tenant) {
+  const [ofClient, ofTenant] = [createReadWhole(AT_A_TIME.client), createReadWhole(perTenant)];
   return <Result>({ kid, client }: Exporter, work: () => Promise<Result>): Promise<Result> =>
     ofClient(client, () => ofTenant(kid, work, refusal), refusal);
 }

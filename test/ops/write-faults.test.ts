@@ -28,9 +28,14 @@ it.each([
   expect(watch.degraded()).toEqual(['writes']);
   expect(lines).toEqual([expect.objectContaining({ event, code, requestId: 'req_1' })]);
   expect(counts).toEqual([event, event]);
+  // A transaction that changed nothing proves nothing.
+  watch.onWrite(null);
+  expect(watch.degraded()).toEqual(['writes']);
+  now = 20_000;
   watch.onWrite(null);
   expect([watch.degraded(), lines[1]]).toEqual([[], { event: 'writes-recovered' }]);
   watch.onWrite(coded(code));
+  now = 30_000;
   watch.onUnavailable('req_3');
   expect(lines).toHaveLength(2);
   now = 60_000;

@@ -64,7 +64,7 @@ async function backUp(
     ...(deleted.length > 0 ? [`deleted   ${deleted.length} older backups`] : []),
     ...(foreign > 0
       ? [
-          `kept      ${foreign} files that do not open with this master key: give each installation its own directory`,
+          `kept      ${foreign} files that do not open with this master key: of another installation, or from before \`gpd keys rewrap\``,
         ]
       : []),
     'It opens only with the master key, which is not in it.',

@@ -245,6 +245,6 @@ async function changeContest(
   };
   // An erasure locks the contests of its subject too.
   return step.locksHead
-    ? withHead(database, kid, work)
-    : inTurn(database, kid, () => database.transaction(work));
+    ? withHead(database, kid, work, { mayRefuse: false })
+    : inTurn(database, kid, () => database.transaction(work), { mayRefuse: false });
 }

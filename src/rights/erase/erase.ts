@@ -242,7 +242,8 @@ async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedB
   if (!tenant) return erasure;
   const turns: Database = {
     ...database,
-    transaction: (work, options) => inTurn(database, kid, () => database.transaction(work, options)),
+    transaction: (work, options) =>
+      inTurn(database, kid, () => database.transaction(work, options), { mayRefuse: false }),
   };
   for (
     let ids = await requestsLeft(database, erasure);
