@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer as createSocketServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { runGpd, tempDir } from '../support/command.ts';
 import { initGpd, startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
@@ -176,13 +176,13 @@ it('commands that read a file refuse a FIFO, which they would wait for', async (
 
 const disk = tempDir('full');
 const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk], { encoding: 'utf8' });
-if (mounted.status === 0) process.once('exit', () => void spawnSync('umount', ['-l', disk]));
 const refused = mounted.status === 0 ? null : `a tmpfs cannot be mounted here: ${mounted.stderr ?? ''}`;
 
 describeWithTool(
   'a disk that is full',
   refused,
   () => {
+    afterAll(() => void spawnSync('umount', ['-l', disk]));
     it('is one remedy: to make room', async () => {
       const { dataDir } = await initGpd();
       cpSync(dataDir, join(disk, 'data'), { recursive: true });
