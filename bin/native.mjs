@@ -155,8 +155,8 @@ function canRun(name) {
  * @returns {string | null} the folder for node-gyp's option `nodedir`
  */
 export function findHeaders(execPath) {
-  const prefix = dirname(dirname(realpathSync(execPath)));
   try {
+    const prefix = dirname(dirname(realpathSync(execPath)));
     const header = readFileSync(join(prefix, 'include', 'node', 'node_version.h'), 'utf8');
     const parts = ['MAJOR', 'MINOR', 'PATCH'].map(
       (part) => new RegExp(`#define NODE_${part}_VERSION (\\d+)`).exec(header)?.[1],

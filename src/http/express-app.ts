@@ -28,6 +28,9 @@ const CSP = {
   },
 };
 
+/** Programs call these paths, also with the `Accept` of a browser: refusals below them are JSON (docs/errors.md). */
+const INTERFACE = /^\/(?:v1|_fp|privacy|ledger)(?:\/|$)/i;
+
 const notFound: RequestHandler = () => {
   throw new Refusal('not-found');
 };
@@ -49,7 +52,7 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
     const reply = errorReply(code, refusal?.headers, refusal?.details);
     response.status(reply.status).set(reply.headers);
     // A browser that opens an address asks for HTML; programs and scripts ask for JSON or anything.
-    if (request.accepts(['json', 'html']) === 'html')
+    if (!INTERFACE.test(request.path) && request.accepts(['json', 'html']) === 'html')
       response.type('html').send(
         refusal?.details?.length
           ? await renderText(response, 'error', {

@@ -248,7 +248,9 @@ async function runDue(rounds: Rounds, every: number): Promise<void> {
   noteResults(rounds, ran, failures, startedAt);
   // The present time and not that of the start: while an hourly round ran, later rounds may have been recorded.
   const at = deps.clock();
-  const complete = failing.size === 0;
+  // Hourly jobs may end first, before a job of each minute could fail.
+  const complete =
+    failing.size === 0 && rounds.jobs.every(({ name, every }) => every === HOUR || rounds.ranAt.has(name));
   const isRetentionDone = ran.includes(RETENTION_JOB) && !failing.has(RETENTION_JOB);
   const round = { at, ran, failures: [...failures], complete, isRetentionDone };
   const record = () => recordRound(deps.database, round);

@@ -44,6 +44,7 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   ConsentWrite: consent.consentWriteSchema,
   ConsentGrant: consent.consentGrantSchema,
   PrincipalRequest: consent.principalRequestSchema,
+  StateRequest: consent.stateRequestSchema,
   EmptyRequest: consent.emptyRequestSchema,
   HistoryRequest: consent.historyRequestSchema,
   PurposeDefinitions: consent.purposesRequestSchema,

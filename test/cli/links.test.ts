@@ -45,6 +45,6 @@ it('a backup carries no file that a link at erasures.log leads to', async () => 
   const { gpd } = await withLink('erasures.log', 'root:secret\n');
   const file = join(tempDir('backups'), 'b');
   const ran = await gpd('backup', file);
-  expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('erasures.log is a symbolic link') });
+  expect(ran).toMatchObject({ code: 78, stderr: expect.stringContaining('erasures.log is a symbolic link') });
   expect(existsSync(file)).toBe(false);
 });

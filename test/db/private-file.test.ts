@@ -58,7 +58,7 @@ it('never takes the place of a file that is there, a link included', () => {
   const directory = tempDir('private');
   const path = join(directory, 'key');
   symlinkSync(join(directory, 'nowhere'), path);
-  expect(() => writeMasterKeyFile(path, KEY)).toThrow(/EEXIST/);
+  expect(() => writeMasterKeyFile(path, KEY)).toThrow(/is a symbolic link/);
   expect(readdirSync(directory)).toEqual(['key']);
 });
 

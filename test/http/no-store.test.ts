@@ -49,7 +49,7 @@ describe('Cache-Control', () => {
     expect(storable).toEqual([]);
   });
 
-  it('of a path below /v1 that is none, or none that can be read: no-store', async () => {
+  it('of a path below /v1 that is none, or none that can be read: no-store, and JSON for a browser too', async () => {
     for (const path of [
       '/v1',
       '/v1/',
@@ -61,6 +61,7 @@ describe('Cache-Control', () => {
       for (const accept of ['*/*', 'text/html']) {
         const reply = await ask(api.gpd.url, path, { headers: { accept } });
         expect([path, reply.status >= 400, reply.headers['cache-control']]).toEqual([path, true, 'no-store']);
+        expect(reply.headers['content-type']).toMatch(/^application\/json/);
       }
   });
 

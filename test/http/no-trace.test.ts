@@ -16,6 +16,9 @@ import { type Gpd, startGpd } from '../support/server.ts';
 
 const markers = new Set<string>();
 
+/** The log names a refused kid, so that an operator can find the page that sends it. */
+const UNKNOWN_KID = 'nobody';
+
 function mark(): string {
   const marker = `mark${randomBytes(9).toString('hex')}`;
   markers.add(marker);
@@ -79,15 +82,15 @@ async function traffic(): Promise<void> {
     secrets.push(String(reply.headers['set-cookie']?.[0]?.slice(11, 54)));
   }
   await post(gpd.url, ok, { ...markedHeaders(), 'sec-gpc': '1' });
-  await post(gpd.url, seal({ ...acme, kid: mark() }, markedPlaintext()), markedHeaders());
-  await post(gpd.url, sealUnder(mark(), Buffer.alloc(32), markedPlaintext()), markedHeaders());
+  await post(gpd.url, seal({ ...acme, kid: UNKNOWN_KID }, markedPlaintext()), markedHeaders());
+  await post(gpd.url, sealUnder(UNKNOWN_KID, Buffer.alloc(32), markedPlaintext()), markedHeaders());
   await post(gpd.url, seal(acme, markedPlaintext().replace('{', `{"${mark()}":1,`)), markedHeaders());
   await post(gpd.url, `{"${mark()}":"${mark()}`, markedHeaders());
   const secret = `gpd_sk_${mark()}`;
   await ask(gpd.url, `/v1/decisions/${mark()}?q=${mark()}`, {
     headers: { authorization: `Bearer ${secret}` },
   });
-  await ask(gpd.url, `/_fp/pubkey?kid=${mark()}`, { headers: markedHeaders() });
+  await ask(gpd.url, `/_fp/pubkey?kid=${UNKNOWN_KID}`, { headers: markedHeaders() });
   await ask(gpd.url, `/${mark()}`, { headers: markedHeaders() });
 }
 

@@ -14,7 +14,7 @@ import {
 import { iso, isoTime } from '../../lib/clock.ts';
 import { createUlid } from '../../lib/crypto.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, checkOneOf, confirm, confirmOnTerminal, type DestructiveFlags } from '../input.ts';
+import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags } from '../input.ts';
 import { conflict, misused, notFound, print, printTable, say } from '../io.ts';
 
 /** `gpd staff`: people who sign in to the console with a passkey, where no identity provider is set. */
@@ -133,9 +133,7 @@ async function remove(
     return;
   }
   const consequence = `Removing ${name}: their passkey and sessions end`;
-  // A script needs no --yes except for the last dpo: nothing may delay the removal of a lost passkey.
-  if (isLast) await confirm(options, `${consequence}, and ${member.kid} has no dpo`);
-  else await confirmOnTerminal(options, consequence);
+  await confirmOnTerminal(options, isLast ? `${consequence}, and ${member.kid} has no dpo` : consequence);
   const { rightsKey } = await tenant(member.kid);
   await removeStaff(database, member, staffRef(rightsKey, member), await by(member.kid));
   await recordEnded(`${name} is removed`);

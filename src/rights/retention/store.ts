@@ -185,11 +185,16 @@ async function lockContests(tx: Knex.Transaction, table: AgingTable, kid: string
  * again. Deletes the row of people who never joined, once their invitation ended before the cutoff.
  */
 async function forgetStaffNames(database: Database, kid: string, before: number): Promise<void> {
+  const removed = (db: Knex) =>
+    db('staff').where({ kid }).where('removed_at', '<', before).whereNot({ name: '' });
+  const neverJoined = (db: Knex) =>
+    db('staff').where({ kid, joined_at: null, removed_at: null }).where('invite_until', '<', before);
+  // Most runs find nobody, and then nothing is written.
+  const found = [await removed(database.read).first('id'), await neverJoined(database.read).first('id')];
+  if (found.every((row) => row === undefined)) return;
   await database.transaction(async (tx) => {
-    const removed = tx('staff').where({ kid }).where('removed_at', '<', before).whereNot({ name: '' });
-    await removed.update({ name: '' });
-    const neverJoined = tx('staff').where({ kid }).whereNull('joined_at').whereNull('removed_at');
-    await neverJoined.where('invite_until', '<', before).delete();
+    await removed(tx).update({ name: '' });
+    await neverJoined(tx).delete();
   });
 }
 

@@ -17,6 +17,7 @@ const ROUTES = [CHECK, '/v1/consent/can-process/batch', GRANT, '/v1/consent/stat
 /** These routes know more fields than a good body needs. */
 const FIELDS: Readonly<Record<string, string>> = {
   [CHECK]: 'principalId, purpose, minSeq',
+  '/v1/consent/state': 'principalId, principalSecret',
   [GRANT]: 'principalId, purposes, policyVersion, gpc, principalSecret, overGpc, definitions',
 };
 const MAX = 32_768;

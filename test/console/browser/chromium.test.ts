@@ -22,7 +22,7 @@ describeInChromium('the console in a browser', () => {
     page.on('pageerror', (error) => faults.push(error.message));
     const row = page.locator('tr', { hasText: requestId });
     await row.getByRole('button', { name: 'Claim' }).click();
-    await page.getByText('The case is yours for an hour').waitFor();
+    await page.getByText('The case is yours until').first().waitFor();
     await page.getByLabel('Overturn it.').check();
     await page.getByLabel('Your reason, for the person').fill(REASON);
     await page.getByRole('button', { name: 'Resolve the case' }).click();

@@ -48,7 +48,7 @@ describeInFirefox('the console in Firefox', () => {
     });
     page.on('pageerror', (error) => faults.push(String(error)));
     await press(page, `form[action="/console/contests/${contestId}/claim"] button`);
-    await says(page, 'The case is yours for an hour');
+    await says(page, 'The case is yours until');
     await page.locator('#outcome-overturned').click();
     await page.locator('#reason').fill(REASON);
     await press(page, '#resolve form button');

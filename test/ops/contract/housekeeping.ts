@@ -222,22 +222,25 @@ export function housekeepingContract(make: MakeDatabase): void {
   it('what may take long holds up no round, and neither forgets what the other has swept', async () => {
     const db = await make();
     await addTenant(db.database, 'shop');
-    const waitingJobs: (() => void)[] = [];
-    const hold = (): Promise<void> => new Promise((resolve) => waitingJobs.push(resolve));
-    const untilWaiting = (count: number) => vi.waitFor(() => expect(waitingJobs).toHaveLength(count));
-    const house = createHouse(db.database, NOW, { flushKeyUse: hold, thinCheckpoints: hold });
+    const createHold = () => {
+      const waitingJobs: (() => void)[] = [];
+      const hold = (): Promise<void> => new Promise((resolve) => waitingJobs.push(resolve));
+      const until = (count: number) => vi.waitFor(() => expect(waitingJobs).toHaveLength(count));
+      return { waitingJobs, hold, until };
+    };
+    const [ofMinute, hourly] = [createHold(), createHold()];
+    const house = createHouse(db.database, NOW, { flushKeyUse: ofMinute.hold, thinCheckpoints: hourly.hold });
     const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
     const rounds = [house.round()];
-    await untilWaiting(1);
-    waitingJobs[0]?.();
+    await Promise.all([ofMinute.until(1), hourly.until(1)]);
+    ofMinute.waitingJobs[0]?.();
     // The hourly jobs of the first round wait.
-    await untilWaiting(2);
-    expect(house.swept()).toEqual({ completeAt: at(1), retentionAt: null });
+    await vi.waitFor(() => expect(house.swept()).toEqual({ completeAt: at(1), retentionAt: null }));
     rounds.push(house.round());
-    await untilWaiting(3);
-    waitingJobs[1]?.();
+    await ofMinute.until(2);
+    hourly.waitingJobs[0]?.();
     await vi.waitFor(() => expect(house.swept()).toEqual({ completeAt: at(2), retentionAt: at(2) }));
-    waitingJobs[2]?.();
+    ofMinute.waitingJobs[1]?.();
     await Promise.all(rounds);
     expect(house.swept()).toEqual({ completeAt: at(2), retentionAt: at(2) });
     const last = String(NOW + 2 * MINUTE);

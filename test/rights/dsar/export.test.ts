@@ -79,7 +79,7 @@ describe('POST /privacy/dsar', () => {
 
   it('names where webhooks send notices, unless the settings say who receives data', async () => {
     const token = await subject(await rights.visit(), 'wanda');
-    expect((await dsar(token)).notice['recipients']).toMatch(/^Only the operator/);
+    expect((await dsar(token)).notice['recipients']).toBe('The site has not said who else gets it.');
     const add = ['webhooks', 'add', KID, 'https://hooks.partner.example/x'];
     const { id } = await rights.gpd.json<{ id: string }>(add);
     const { notice } = await dsar(token);
