@@ -152,7 +152,7 @@ it('commands that read a file refuse a FIFO, which they would wait for', async (
   const { dataDir } = await initGpd();
   const env = { GPD_DATA_DIR: dataDir };
   const fifo = join(tempDir('fifo'), 'pipe');
-  execFileSync('mkfifo', [fifo]);
+  execFileSync('sh', ['-c', `mkfifo ${fifo}`]);
   for (const [words, code] of [
     [['restore', fifo, '--dry-run'], 1],
     [['consent', 'import', 'acme', fifo], 2],
@@ -186,7 +186,7 @@ describeWithTool(
     it('is one remedy: to make room', async () => {
       const { dataDir } = await initGpd();
       cpSync(dataDir, join(disk, 'data'), { recursive: true });
-      spawnSync('dd', ['if=/dev/zero', `of=${join(disk, 'filler')}`, 'bs=4k']);
+      spawnSync('sh', ['-c', `cat /dev/zero > ${join(disk, 'filler')}`]);
       const env = { GPD_DATA_DIR: join(disk, 'data'), GPD_PORT: '9' };
       const found = (await fails(env)).find(({ id }) => id === 'database.reachable');
       expect(found?.detail).toContain('is full');
