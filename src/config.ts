@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { tryOr } from './lib/errors.ts';
+import { readRegularFile } from './lib/regular-file.ts';
 import { explainIssue } from './schema/explain-issue.ts';
 import {
   environmentName,
@@ -49,11 +50,12 @@ export function parseDescriptor(path: string): number | null {
 
 /**
  * Reads a descriptor without opening it by its name: that would need the right to read the
- * file, which only the process that passed the descriptor has. @throws {Error} the errors of node:fs
+ * file, which only the process that passed the descriptor has. A descriptor may be a pipe; a file that is named may not.
+ * @throws as {@link readRegularFile}
  */
 export function readSecretFile(path: string): Buffer {
   const descriptor = parseDescriptor(path);
-  if (descriptor === null) return readFileSync(path);
+  if (descriptor === null) return readRegularFile(path);
   const stat = fstatSync(descriptor);
   if (!stat.isFile()) return readFileSync(path);
   const content = Buffer.alloc(stat.size);

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { ZodType } from 'zod';
+import { readSecretFile } from '../config.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
+import { NotRegularFile } from '../lib/regular-file.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { failed, io, isInteractive, misused, printable } from './io.ts';
@@ -55,9 +56,20 @@ export const ONLY_KID_HELP = 'the tenant; may be left out while there is only on
 /** Commander calls it for each value of an option that may be repeated. */
 export const collect = (value: string, previous: readonly string[]): string[] => [...previous, value];
 
+/** @returns null where the file cannot be read @throws {CommandFailed} `usage` for a FIFO, a device or a folder */
+export function readGivenFile(file: string): Buffer | null {
+  try {
+    return readSecretFile(file);
+  } catch (error) {
+    if (error instanceof NotRegularFile) throw misused(error.message);
+    return null;
+  }
+}
+
 /** @throws {CommandFailed} `usage` where the file is missing or is not JSON */
 export function readJsonFile(file: string): unknown {
-  const value = tryOr(() => JSON.parse(readFileSync(file, 'utf8')) as unknown, undefined);
+  const text = readGivenFile(file)?.toString('utf8') ?? '';
+  const value = tryOr(() => JSON.parse(text) as unknown, undefined);
   if (value === undefined) throw misused(`${file} cannot be read as JSON`);
   return value;
 }

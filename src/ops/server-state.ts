@@ -8,6 +8,16 @@ import { tryOr } from '../lib/errors.ts';
 
 /** Something answers, and it is no gpd. */
 export const NO_GPD = 'no answer of a gpd';
+/** Something takes the connection, and says nothing. */
+export const NO_ANSWER = 'no answer in time';
+
+/** Codes of node:http and of TLS for an answer that is not HTTP, or not of the scheme that was asked for. */
+const FOREIGN = /^(?:HPE_\w+|ECONNRESET|EPROTO|ERR_SSL_\w+)$/;
+
+function describeSilence({ code, name, message }: NodeJS.ErrnoException): string {
+  if (name === 'AbortError' || name === 'TimeoutError') return NO_ANSWER;
+  return FOREIGN.test(code ?? '') ? NO_GPD : message;
+}
 
 const healthSchema = z.object({ version: z.string() });
 const readySchema = z.object({
@@ -24,7 +34,7 @@ export async function readServerState(config: Config, url?: string) {
   let problem: string | null = null;
   const askLocal = (path: string) =>
     askLocalServer(config, path).catch((error: Error) => {
-      problem = error.message;
+      problem = describeSilence(error);
       return null;
     });
   const ask = (path: string) => (url === undefined ? askLocal(path) : probe(`${url}${path}`));

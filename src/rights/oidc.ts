@@ -10,14 +10,18 @@ export type Authenticate = (authorization: string | undefined) => Promise<Claima
 
 export type OidcSettings = Pick<Settings, Extract<keyof Settings, `oidc_${string}`>>;
 
-/** @returns one sentence per setting that is missing before anybody is let in; the caller and `gpd doctor` show them */
-export function missingOidcSettings(config: OidcSettings): readonly string[] {
+/** @returns such as `GPD_OIDC_ISSUER to the issuer of the tokens`, for each setting without which nobody is let in */
+export function missingOidc(config: OidcSettings): readonly string[] {
   const needed = ['oidc_issuer', 'oidc_audience'] as const;
   const meanings = { oidc_issuer: 'the issuer of the tokens', oidc_audience: 'the audience that they name' };
   return needed
     .filter((name) => config[name] === null)
-    .map((name) => `No identity provider is configured: set ${environmentName(name)} to ${meanings[name]}.`);
+    .map((name) => `${environmentName(name)} to ${meanings[name]}`);
 }
+
+/** @returns one sentence per setting that is missing, which the caller gets */
+export const missingOidcSettings = (config: OidcSettings): readonly string[] =>
+  missingOidc(config).map((setting) => `No identity provider is configured: set ${setting}.`);
 
 /** Denies every call until it is configured. It asks the identity provider for nothing before the first token comes. */
 export function createAuthenticator(

@@ -4,6 +4,7 @@ import { type Config, ConfigError, readSecretFile } from '../config.ts';
 import { refuseLink, syncPath, writePrivate } from '../db/files.ts';
 import { formatMasterKey, isPredictable, parseMasterKey } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
+import { NotRegularFile } from '../lib/regular-file.ts';
 
 /**
  * Finds, reads and writes the file of the master key. Commands
@@ -65,15 +66,21 @@ export function readMasterKey(config: Config): Buffer {
   return readMasterKeyFile(path);
 }
 
+/** @returns what is wrong with the file and what to do, as the end of a sentence */
+function describeUnreadable(error: unknown): string {
+  if (error instanceof NotRegularFile) return 'is not a regular file';
+  return /^E(ACCES|PERM)$/.test((error as NodeJS.ErrnoException).code ?? '')
+    ? 'cannot be read: permission denied; run gpd as the user that owns it'
+    : 'is missing or not readable: put back the file that this data was created with';
+}
+
 /** Never creates a key in place of a missing one. @throws {ConfigError} with a plain sentence */
 export function readMasterKeyFile(path: string): Buffer {
   let file: Buffer;
   try {
     file = readSecretFile(path);
-  } catch {
-    throw new ConfigError(
-      `the master key ${path} is missing or not readable: put back the file that this data was created with`,
-    );
+  } catch (error) {
+    throw new ConfigError(`the master key ${path} ${describeUnreadable(error)}`);
   }
   const key = parseMasterKey(file);
   if (!key)

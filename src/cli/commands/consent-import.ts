@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, openSync, readSync } from 'node:fs';
+import { closeSync, createReadStream, readSync } from 'node:fs';
 import type { Command } from 'commander';
 import { CsvError, parse } from 'csv-parse';
 import { z } from 'zod';
@@ -6,6 +6,7 @@ import type { LastChoices } from '../../consent/import-store.ts';
 import type { ConsentRecord, ImportOutcome } from '../../consent/service.ts';
 import { tryOr } from '../../lib/errors.ts';
 import { parseStrictJson } from '../../lib/json.ts';
+import { NotRegularFile, openRegularFile } from '../../lib/regular-file.ts';
 import { isPlainText } from '../../lib/text.ts';
 import { principalIdSchema, purposeIdSchema } from '../../schema/bundle.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
@@ -70,11 +71,19 @@ function problemOf(line: number, error: z.ZodError): string {
     : `line ${line}, field ${String(field)}: ${issue?.message}`;
 }
 
-/** @throws {CommandFailed} when the file cannot be read */
+/** The file is read more than once, so a pipe will not do. @throws {CommandFailed} when it cannot be read */
+function openRecords(file: string): number {
+  try {
+    return openRegularFile(file);
+  } catch (error) {
+    if (error instanceof NotRegularFile) throw misused(error.message);
+    throw notFound(`cannot read ${file}`);
+  }
+}
+
 function isNdjson(file: string): boolean {
   const head = Buffer.alloc(64);
-  const handle = tryOr(() => openSync(file, 'r'), null);
-  if (handle === null) throw notFound(`cannot read ${file}`);
+  const handle = openRecords(file);
   try {
     const text = head.toString('utf8', 0, readSync(handle, head)).replace(/^\u{feff}/u, '');
     return text.trimStart().startsWith('{');

@@ -1,17 +1,24 @@
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { verifyLog } from '../../consent/verify-service.ts';
 import type { Checkpoint } from '../../ledger/note.ts';
-import { tryOr } from '../../lib/errors.ts';
 import { createCheckpointBook } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { entryLines, readHead } from '../../log/entries.ts';
 import { readKeptNotes } from '../../log/kept-notes.ts';
 import { planContinuation } from '../../ops/checkpoints-service.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
-import { checkKid, confirm, type DestructiveFlags, type Flags, KID_HELP, ONLY_KID_HELP } from '../input.ts';
+import {
+  checkKid,
+  confirm,
+  type DestructiveFlags,
+  type Flags,
+  KID_HELP,
+  ONLY_KID_HELP,
+  readGivenFile,
+} from '../input.ts';
 import { conflict, EXIT, io, misused, print, printableJson, say } from '../io.ts';
 
 /** `gpd consent verify|accept-loss|export`: verifies the consent log, resumes it after a loss, exports it. */
@@ -44,9 +51,9 @@ const SAY_EVERY = 50_000;
 
 function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   if (file === undefined) return [];
-  const text = tryOr(() => readFileSync(file, 'utf8'), null);
+  const text = readGivenFile(file);
   if (text === null) throw misused(`cannot read ${file}`);
-  const checkpoints = readKeptNotes(text, vkey);
+  const checkpoints = readKeptNotes(text.toString('utf8'), vkey);
   if (checkpoints.length === 0) throw misused(`${file} has no checkpoint that this log signed`);
   return checkpoints;
 }

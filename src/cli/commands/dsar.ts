@@ -1,15 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { baseUrl, type Config } from '../../config.ts';
-import { tryOr } from '../../lib/errors.ts';
 import { unnamedSettings } from '../../rights/dsar/dsar.ts';
 import { BadRecipient, type ExportRecipient, readRecipient } from '../../rights/dsar/envelope.ts';
 import { openArchiveSigner } from '../../rights/dsar/signer.ts';
 import { createExports } from '../../rights/dsar/staff-export-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, type Flags, ONLY_KID_HELP } from '../input.ts';
+import { checkKid, type Flags, ONLY_KID_HELP, readGivenFile } from '../input.ts';
 import { failed, misused, notFound, print, say, wantsJson } from '../io.ts';
 import { expectNoFile, writeNewFile } from '../new-file.ts';
 import { createBar, QUIET_MS, runStoppable } from '../progress.ts';
@@ -38,7 +36,7 @@ type ExportOptions = TargetOptions & Flags<'encryptTo'> & { readonly tenant?: st
 
 function recipientOf(file: string | undefined): ExportRecipient | undefined {
   if (file === undefined) return undefined;
-  const bytes = tryOr(() => readFileSync(file), null);
+  const bytes = readGivenFile(file);
   if (bytes === null) throw notFound(`cannot read ${file}: name the recipient's certificate`);
   try {
     return readRecipient(bytes, Date.now());

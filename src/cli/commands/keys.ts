@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
@@ -16,6 +15,7 @@ import {
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { decodeBase64 } from '../../lib/crypto.ts';
+import { tryOr } from '../../lib/errors.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import {
@@ -36,6 +36,7 @@ import {
   KID_HELP,
   ONLY_KID_HELP,
   parseDuration,
+  readGivenFile,
 } from '../input.ts';
 import { CommandFailed, type ExitName, io, misused, print, printTable, say } from '../io.ts';
 
@@ -219,12 +220,8 @@ async function destroy(
 
 /** Never from an argument, which every user of the machine can see. @returns null where the input is not base64 */
 async function readSharedKey(file: string): Promise<Buffer | null> {
-  try {
-    const content = file === '-' ? await text(io().stdin) : readFileSync(file, 'latin1');
-    return decodeBase64(content.trim());
-  } catch {
-    return null;
-  }
+  const content = file === '-' ? await text(io().stdin) : readGivenFile(file)?.toString('latin1');
+  return tryOr(() => decodeBase64((content ?? '').trim()), null);
 }
 
 /** Creates or imports the legacy shared key. A new one replaces the old, which then decrypts nothing. */

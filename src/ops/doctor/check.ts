@@ -1,7 +1,7 @@
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
 import type { DoctorContext, TenantRows } from './context.ts';
-import { about, type Finding, type Findings, fail, Skipped } from './finding.ts';
+import { about, type Finding, type Findings, fail, perTenant, Skipped } from './finding.ts';
 
 /** The type of a check of `gpd doctor`, and the helper for checks that look at every tenant. */
 
@@ -31,12 +31,8 @@ export async function* ofTenants({ tenants }: DoctorContext, complaint: Finding,
       unread.push(`${tenant.kid} (${reasonOf(error)})`);
     }
   }
-  // The command can be copied where one tenant alone is meant.
-  const [kid = 'KID'] = names.length === 1 ? (names[0]?.split(' ') ?? []) : [];
+  const kids = names.map((name) => name.split(' ', 1)[0] ?? '');
   const { remedy } = complaint;
-  yield* about(
-    names,
-    remedy === undefined ? complaint : { ...complaint, remedy: remedy.replaceAll('KID', kid) },
-  );
+  yield* about(names, remedy === undefined ? complaint : { ...complaint, remedy: perTenant(remedy, kids) });
   yield* about(unread, fail('what this check reads is damaged', 'Restore a backup.'));
 }

@@ -46,6 +46,15 @@ function readFileFact(location: string | null) {
   }, null);
 }
 
+function isHidden(path: string): boolean {
+  try {
+    statSync(path);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES';
+  }
+}
+
 /** f_type of statfs(2). */
 const TMPFS = new Set([0x01021994, 0x858458f6]);
 const NETWORK = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f, 0x0bd00bd0]);
@@ -67,14 +76,17 @@ function readDisk({ data_dir: dataDir }: Config) {
 function readKey(config: Config) {
   const path = masterKeyPath(config);
   const file = readFileFact(path);
-  const key = file?.readable ? parseMasterKey(readSecretFile(path)) : null;
-  return { path: file?.path ?? path, file, key, master: key && createMasterKey(key, randomBytes) };
+  const content = file?.readable ? tryOr(() => readSecretFile(path), null) : null;
+  const key = content && parseMasterKey(content);
+  /** A folder that this user may not look into hides the file. */
+  const denied = file === null ? isHidden(path) : !file.readable;
+  return { path: file?.path ?? path, file, denied, key, master: key && createMasterKey(key, randomBytes) };
 }
 
 /** Uses the driver's code, because its message may quote a URL with a password. */
 function describeFailure(config: Config, thrown: unknown) {
   const error = explainFileError(config, thrown);
-  const code = errorCode(driverError(error));
+  const code = errorCode(driverError(thrown));
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(code))
     return {
       failure: `the database cannot be read: it is damaged (${code})`,

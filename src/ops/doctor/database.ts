@@ -13,7 +13,7 @@ import { listTenantsInRemoval } from '../../tenants/tenant-store.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context.ts';
-import { about, type Findings, fail, listSome, pass, Skipped, span, warn } from './finding.ts';
+import { about, type Findings, fail, listSome, pass, perTenant, Skipped, span, warn } from './finding.ts';
 import {
   countOrphans,
   expiredNonces,
@@ -136,11 +136,13 @@ async function* checkPooler({ reachable }: DoctorContext): Findings {
 async function* checkRemovals({ data }: DoctorContext): Findings {
   const database = await data();
   const remedy = 'If no gpd tenants remove is running, run gpd tenants remove KID: it finishes the removal.';
-  yield* about(await listTenantsInRemoval(database), warn('the removal of a tenant is unfinished', remedy));
+  const removing = await listTenantsInRemoval(database);
+  yield* about(removing, warn('the removal of a tenant is unfinished', perTenant(remedy, removing)));
   const orphans = await countOrphanRows(database);
   const names = orphans.map(({ kid, rows }) => `${rows.toLocaleString('en')} of ${kid}`);
   const clean = 'Start gpd serve, which removes them within the hour, or run gpd tenants remove KID.';
-  yield* about(names, warn('rows belong to no tenant', clean));
+  const kids = orphans.map(({ kid }) => kid);
+  yield* about(names, warn('rows belong to no tenant', perTenant(clean, kids)));
 }
 
 /** A younger failure may be over already: the job runs again within minutes. */

@@ -33,6 +33,12 @@ export function listSome(names: readonly string[]): string {
 export const about = (names: readonly string[], { detail, ...complaint }: Finding): readonly Finding[] =>
   names.length === 0 ? [] : [{ ...complaint, detail: `${detail}: ${listSome(names)}` }];
 
+/** @returns the remedy with the first tenant in place of `KID`, so that it can be copied, and the others behind it */
+export function perTenant(remedy: string, [kid = '', ...others]: readonly string[]): string {
+  const rest = others.length === 0 ? '' : ` Then the same for ${listSome(others)}.`;
+  return remedy.replaceAll('KID', kid) + rest;
+}
+
 export function mega(bytes: number): string {
   return `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;
 }

@@ -92,7 +92,9 @@ function* checkDirectory({ uid, config, file, disk }: DoctorContext): Findings {
     const createFinding = uid === 0 ? warn : fail;
     yield createFinding(
       `gpd runs as ${uid === 0 ? 'root' : `user ${uid}`}, and it belongs to user ${directory.uid}`,
-      'Run gpd as the owner of the data directory: runuser -u gpd -- gpd ….',
+      directory.uid === 0
+        ? 'Run gpd as root.'
+        : 'Run gpd as that user, for instance runuser -u gpd -- gpd ….',
     );
   }
   const isWritable = (directory.mode & 0o022) !== 0;
@@ -200,7 +202,7 @@ function* checkKeyFile({ uid, file: readFile, config, masterKey }: DoctorContext
 
 /** LoadCredential= of the systemd unit may name the file of the master key. */
 async function* checkKeyPresent(context: DoctorContext): Findings {
-  const { path, file, key } = context.masterKey();
+  const { path, file, denied, key } = context.masterKey();
   const credentialPath = findUnitCredential();
   const credential = context.file(credentialPath);
   if (credentialPath !== null && !credential)
@@ -213,12 +215,21 @@ async function* checkKeyPresent(context: DoctorContext): Findings {
   if (!key && credential && context.config.master_key_file === null && !file) {
     yield pass(`held by the unit (${credentialPath}): run gpd doctor as root to check it`);
   } else if (!key) {
-    const fault = file?.readable ? 'holds no master key' : 'is missing or not readable';
-    const remedy = 'Put back the file that this data was created with; without it nothing can be decrypted.';
+    const fault = denied ? 'cannot be read: permission denied' : file ? 'holds no master key' : 'is missing';
+    const remedy = denied
+      ? 'Run gpd as the user that owns it.'
+      : 'Put back the file that this data was created with; without it nothing can be decrypted.';
     yield fail(`${path} ${fault}`, remedy);
   }
-  if (key && isPredictable(key))
-    yield fail('the master key is not random', 'Run gpd keys rewrap: gpd serve refuses such a key.');
+  if (key && isPredictable(key)) {
+    const isUsed = !('failure' in (await context.seen()));
+    yield fail(
+      'the master key is not random',
+      isUsed
+        ? 'Run gpd keys rewrap: gpd serve refuses such a key.'
+        : `Write 32 random bytes to ${path}: openssl rand -base64 32.`,
+    );
+  }
   yield pass(credentialPath === path ? `held by the unit (${path})` : path);
 }
 

@@ -7,13 +7,14 @@ import { listDirectories } from '../../agents/store.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import { EgressRefused } from '../../egress/guard.ts';
 import { greetRelay, parseRelay } from '../../egress/smtp.ts';
-import { DAY, HOUR } from '../../lib/clock.ts';
+import { DAY, HOUR, isoTime } from '../../lib/clock.ts';
 import { tryOr } from '../../lib/errors.ts';
 import { hostReach, isLoopback } from '../../lib/ip.ts';
 import { countOutbox } from '../../notify/outbox.ts';
 import { listWebhooks } from '../../notify/webhooks.ts';
-import { missingOidcSettings } from '../../rights/oidc.ts';
-import { NO_GPD } from '../server-state.ts';
+import { missingOidc } from '../../rights/oidc.ts';
+import { environmentName, SETTING_NAMES, type SettingName } from '../../schema/settings.ts';
+import { NO_ANSWER, NO_GPD } from '../server-state.ts';
 import { readForwardedNote } from '../untrusted-forwarded.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context.ts';
@@ -80,12 +81,23 @@ function* checkCertificate({ config, now, file }: DoctorContext): Findings {
     yield fail('anyone can read the TLS key', `Run chmod o-rwx ${key}, and renew it.`);
   const leaf = tryOr(() => readCertificate(config, cert, key), null);
   if (!leaf) {
-    yield fail('GPD_TLS_CERT or GPD_TLS_KEY cannot be read', RENEW);
+    const remedy = 'Name two PEM files that this user may read, or make new ones: gpd tls csr.';
+    yield fail('GPD_TLS_CERT or GPD_TLS_KEY cannot be read', remedy);
     return;
   }
-  if (!leaf.matches) yield fail('certificate and key do not belong together', RENEW);
-  if (!leaf.covers) yield fail('the certificate does not name the host of the base URL', RENEW);
-  if (now < leaf.from) yield fail('the certificate is not valid yet', RENEW);
+  if (!leaf.matches)
+    yield fail(
+      'certificate and key do not belong together',
+      'Name the key that the certificate was made for.',
+    );
+  if (!leaf.covers) {
+    const remedy = `Set GPD_BASE_URL to a host that it names, or get one for ${publicUrl(config).hostname}: gpd tls csr.`;
+    yield fail('the certificate does not name the host of the base URL', remedy);
+  }
+  if (now < leaf.from) {
+    const remedy = `Check the clock (timedatectl): it is valid from ${isoTime(leaf.from)}.`;
+    yield fail('the certificate is not valid yet', remedy);
+  }
   const remainingMs = leaf.to - now;
   if (remainingMs < 0) yield fail(`the certificate expired ${span(-remainingMs)} ago`, RENEW);
   else if (remainingMs < 14 * DAY) yield warn(`valid for ${span(remainingMs)}`, RENEW);
@@ -135,7 +147,12 @@ async function* checkServer({ server, version }: DoctorContext): Findings {
   if (!health && problem === NO_GPD)
     yield fail(
       `another program answers at ${url}`,
-      'Stop it, or choose another port with GPD_PORT: gpd serve cannot listen there.',
+      'Stop it, or choose another port with GPD_PORT: gpd serve cannot listen there. If it is gpd with other TLS settings, restart it.',
+    );
+  if (problem === NO_ANSWER)
+    yield fail(
+      `something listens at ${url} and does not answer`,
+      'If it is gpd, look at its load. If not, stop it, or choose another port with GPD_PORT.',
     );
   if (!health) throw new Skipped(`no server answers at ${url}`);
   yield* about(notReady, fail('not ready', 'Look at its log for reload-failed.'));
@@ -168,10 +185,24 @@ function remedyOfProvider(problem: string): string {
     : 'Check GPD_OIDC_ISSUER, and that this machine reaches the identity provider.';
 }
 
+const CLAIM_SETTINGS = SETTING_NAMES.filter((name) => /^oidc_\w+_claim$/.test(name)) as ClaimSetting[];
+type ClaimSetting = Extract<SettingName, `oidc_${string}_claim`>;
+/** A URL, or a pointer that begins with a slash, is meant as it is written. */
+const DOTTED = /^[^/:]+\.[^/:]+$/;
+
 async function* checkIssuer({ config, provider }: DoctorContext): Findings {
-  const missing = missingOidcSettings(config);
+  const missing = missingOidc(config);
   const createFinding = config.oidc_issuer === null ? warn : fail;
-  if (missing.length > 0) yield createFinding('every /privacy request is answered 401', missing.join(' '));
+  if (missing.length > 0)
+    yield createFinding('every /privacy request is answered 401', `Set ${missing.join(', and ')}.`);
+  const paths = CLAIM_SETTINGS.filter((name) => config.oidc_issuer !== null && DOTTED.test(config[name]));
+  for (const name of paths) {
+    const claim = config[name];
+    yield warn(
+      `${environmentName(name)} is ${claim}: one claim of that name, not a path`,
+      `If the claim is nested, as Keycloak's roles are, write /${claim.replaceAll('.', '/')}: docs/operate/sign-in.md.`,
+    );
+  }
   const problem = (await provider())?.problem ?? null;
   if (problem !== null) yield fail(problem, remedyOfProvider(problem));
 }

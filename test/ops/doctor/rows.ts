@@ -150,6 +150,11 @@ const HOST_ROWS: readonly Row[] = [
   warn('data.backup', /8 days old/, meta('last-backup', `{"at":${NOW - 8 * DAY - HOUR}}`)),
   fail('master-key.present', /missing/, { files: (dataDir) => rmSync(join(dataDir, 'master.key')) }),
   fail('master-key.present', /holds no master key/, text('master.key', 'x')),
+  fail('master-key.present', /cannot be read: permission denied/, {
+    context: ({ masterKey: read }) => ({
+      masterKey: () => ({ ...read(), file: null, denied: true, key: null }),
+    }),
+  }),
   fail('master-key.present', /other users.*640/, mode('master.key', 0o640)),
   fail('master-key.present', /user 65534/, {
     context: ({ masterKey: read }) => {
