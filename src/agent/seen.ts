@@ -13,12 +13,12 @@ const untilEvent = (type: string, isOver: () => boolean): Promise<void> =>
     look();
   });
 
-/** Where the browser keeps a list, a tab that was shown and left counts. */
+/** A tab that was shown and left counts too, in a browser that keeps a list of visibility states. */
 const wasShown = (): boolean =>
   ofDocument('visibilityState') === 'visible' ||
   performance.getEntriesByType('visibility-state').some(({ name }) => name === 'visible');
 
-/** No part of a frame is in sight that is not displayed, has no size or lies outside the window. */
+/** A frame is not in sight if it is not displayed, has no size or is outside the window. */
 const untilInSight = (): Promise<void> =>
   new Promise((end) => {
     const watch = new IntersectionObserver((entries) => {
@@ -36,8 +36,16 @@ const untilInSight = (): Promise<void> =>
     look();
   });
 
-export async function untilSeen(): Promise<void> {
+async function waitUntilSeen(): Promise<void> {
   await untilEvent('prerenderingchange', () => ofDocument('prerendering') !== true);
   await untilEvent('visibilitychange', wasShown);
   if (window.parent !== window) await untilInSight();
+}
+
+let seen: Promise<void> | null = null;
+
+/** Waits once: a page that was seen stays seen, also in a browser that keeps no list. */
+export function untilSeen(): Promise<void> {
+  seen ??= waitUntilSeen();
+  return seen;
 }

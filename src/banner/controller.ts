@@ -200,11 +200,16 @@ function serialise<T>(context: Context, work: () => Promise<T>): Promise<T> {
   return done;
 }
 
-function settle(context: Context, asked: ConsentRecord, kid: string, standings: readonly Standing[]): void {
+function settle(
+  context: Context,
+  sentRecord: ConsentRecord,
+  kid: string,
+  standings: readonly Standing[],
+): void {
   const present = context.store.load(kid);
   // Another page may have a new principal by now.
-  if (present?.principalId !== asked.principalId) return;
-  const reconciled = reconcile(present, asked, standings);
+  if (present?.principalId !== sentRecord.principalId) return;
+  const reconciled = reconcile(present, sentRecord, standings);
   if (reconciled) context.store.save(kid, { ...reconciled, confirmedAt: time(context) });
   // The next choice is a new principal's.
   else context.store.remove(kid);
@@ -212,11 +217,11 @@ function settle(context: Context, asked: ConsentRecord, kid: string, standings: 
 
 async function askLedger(context: Context, kid: string): Promise<void> {
   const { server, store } = context;
-  const asked = store.load(kid);
-  context.record = asked;
-  if (!server || !asked || !hasGrants(asked)) return;
-  const answer = await server.state(asked);
-  if (!isFailure(answer)) settle(context, asked, kid, answer);
+  const record = store.load(kid);
+  context.record = record;
+  if (!server || !record || !hasGrants(record)) return;
+  const answer = await server.state(record);
+  if (!isFailure(answer)) settle(context, record, kid, answer);
   checkAgain(context, kid, isFailure(answer) ? RETRY_MS : CHECK_MS);
 }
 
@@ -225,7 +230,7 @@ function checkAgain(context: Context, kid: string, ms: number): void {
   context.recheck = setTimeout(() => void check(context, kid), ms);
 }
 
-/** What was erased, withdrawn or overruled elsewhere ends here. Until the answer, no gated script starts. */
+/** A grant that was erased, withdrawn or overruled elsewhere ends here. Until the answer, no gated script starts. */
 function check(context: Context, kid: string): Promise<void> {
   context.checking ??= askLedger(context, kid).finally(() => {
     context.checking = null;
@@ -298,7 +303,7 @@ export function createController(deps: ControllerDeps) {
     snapshot: () => snapshot(context),
     /** Every choice in this browser is in the ledger. */
     isRecorded: () => isRecorded(context.record),
-    /** What is granted, for what starts by it: nothing while the ledger is asked. */
+    /** No gated script starts while the ledger is asked, so the set is empty then. */
     startable: () => new Set(context.checking ? [] : snapshot(context).granted),
     /**
      * The terms at this moment: a choice gets its entry, and expires, while the page stays. Null: unknown,

@@ -101,7 +101,7 @@ function apiOf(
   };
 }
 
-/** What the controller needs of this page and its browser. */
+/** The controller reads the page and its browser through these alone, so tests run it without either. */
 const pageOf = ({ server, missing, language }: ReturnType<typeof readTag>) => ({
   server,
   missing,

@@ -43,9 +43,9 @@ function callLateListeners(target: EventTarget): () => void {
 
 /** A browser ignores what a file writes, and says so. */
 function writeBehind(script: HTMLScriptElement): () => void {
-  let written = '';
+  let markup = '';
   const write = (...texts: unknown[]): void => {
-    written += texts.join('');
+    markup += texts.join('');
   };
   const ends = [
     hideMethod(document, 'write', write),
@@ -53,16 +53,16 @@ function writeBehind(script: HTMLScriptElement): () => void {
   ];
   return () => {
     for (const end of ends) end();
-    if (written === '') return;
+    if (markup === '') return;
     const range = doc.createRange();
     range.selectNode(script);
     // Scripts in it run, as they do where a parser reads them.
-    script.after(range.createContextualFragment(written));
+    script.after(range.createContextualFragment(markup));
   };
 }
 
 /** @returns ends it, once the script has run */
-export function makeUpForLateness(script: HTMLScriptElement): () => void {
+export function emulatePageLoad(script: HTMLScriptElement): () => void {
   if (running.size === 0) stopListening = [document, window].map(callLateListeners);
   running.add(script);
   const stopWriting = script.src === '' ? writeBehind(script) : null;

@@ -12,14 +12,14 @@ type Media = HTMLIFrameElement | HTMLImageElement | HTMLMediaElement;
 const MIN_PLACE = 64;
 
 export interface MediaDeps {
-  /** What may start now. */
+  /** It is empty while the ledger is asked, and `granted` is not: what runs continues, and nothing starts. */
   readonly startable: () => ReadonlySet<string>;
   readonly granted: () => ReadonlySet<string>;
   /** Fills a placeholder for these purposes; false while nothing is known about them. */
   readonly fill: (placeholder: HTMLElement, purposes: readonly string[]) => boolean;
 }
 
-/** What is shown instead, and how the page showed the element. */
+/** `display` and its priority are the page's own: the element gets them back when its placeholder ends. */
 interface Waiting {
   readonly placeholder: HTMLElement;
   readonly display: string;
@@ -33,7 +33,7 @@ function start(media: Media): void {
 }
 
 function stop(media: Media): void {
-  // A frame keeps its page when the attribute goes.
+  // A frame keeps its page when the attribute is removed.
   if (media instanceof HTMLIFrameElement) media.contentWindow?.location.replace('about:blank');
   media.removeAttribute('src');
   media.removeAttribute('srcset');

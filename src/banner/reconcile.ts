@@ -5,7 +5,7 @@ import { choiceOf, isConfirmed } from './status.ts';
 /** From what the ledger says of this browser's principal to this browser's record: a grant that ended elsewhere ends here. Pure. */
 
 export const hasGrants = ({ choices }: ConsentRecord): boolean =>
-  Object.values(choices).some(({ choice, ended }) => choice === 'granted' && !ended);
+  Object.values(choices).some((choice) => choice.choice === 'granted' && !choice.ended);
 
 /** Every choice has its entry. */
 export const isRecorded = (record: ConsentRecord | null): boolean =>
@@ -27,19 +27,19 @@ function choiceAfter(choice: Choice, { allowed, reason, at, proof }: Standing): 
 }
 
 /**
- * @param asked the record when the ledger was asked: a choice made since is newer than the answer
+ * @param sentRecord the record when the ledger was asked: a choice made since is newer than the answer
  * @returns null where the person was erased, and this principal with them
  */
 export function reconcile(
   present: ConsentRecord,
-  asked: ConsentRecord,
+  sentRecord: ConsentRecord,
   standings: readonly Standing[],
 ): ConsentRecord | null {
   if (standings.some(({ reason }) => reason === 'erased')) return null;
   const byPurpose = new Map(standings.map((standing) => [standing.purpose, standing]));
   const choices = Object.entries(present.choices).flatMap(([id, choice]): [string, Choice][] => {
     const standing = byPurpose.get(id);
-    const then = choiceOf(asked, id);
+    const then = choiceOf(sentRecord, id);
     const isNewer = then?.at !== choice.at || then.choice !== choice.choice;
     const next = standing && !isNewer ? choiceAfter(choice, standing) : choice;
     return next ? [[id, next]] : [];

@@ -1,6 +1,6 @@
 import { doc } from './doc.ts';
 import { guarded } from './guarded.ts';
-import { makeUpForLateness } from './late.ts';
+import { emulatePageLoad } from './late.ts';
 
 /** Runs `<script type="text/plain" data-purpose="…">` once every purpose that it names is granted. */
 
@@ -24,7 +24,7 @@ function run(gated: HTMLScriptElement): Promise<void> | null {
   script.text = gated.text;
   const isAwaited =
     !isInline(script) && isClassic(script) && !script.async && !script.defer && !script.noModule;
-  const finish = makeUpForLateness(script);
+  const finish = emulatePageLoad(script);
   const loaded = new Promise<void>((end) => {
     for (const event of ['load', 'error']) script.addEventListener(event, () => end());
   });

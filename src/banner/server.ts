@@ -129,7 +129,6 @@ export function createServerClient(base: string, key: string) {
       return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failure(answer);
     },
 
-    /** What the ledger says of this browser's principal now. */
     async state({ principalId, secret }: ConsentRecord): Promise<readonly Standing[] | Failure> {
       const init = post({ principalId, principalSecret: secret }, { authorization });
       const answer = await askNow(`${base}/v1/consent/state`, STATE_TIMEOUT_MS, init);

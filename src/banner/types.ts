@@ -78,7 +78,7 @@ export interface ChangedSnapshot extends ConsentSnapshot {
 export interface RecordedChoices {
   /** Number of its last entry in the log. */
   readonly seq: number;
-  /** By purpose id. */
+  /** Each key is the id of a purpose. */
   readonly choices: Readonly<Record<string, 'granted' | 'denied' | 'withdrawn'>>;
   readonly recorded: boolean;
 }

@@ -1,7 +1,7 @@
 import { GATED_MEDIA } from './media.ts';
 import { GATED_SCRIPT } from './scripts.ts';
 
-/** Frameworks add parts of a page, and take them away, long after it was loaded. */
+/** Frameworks add and remove parts of a page long after it was loaded. */
 
 const GATED = `${GATED_SCRIPT},${GATED_MEDIA}`;
 

@@ -41,7 +41,7 @@ export class JobLate extends Error {
   }
 }
 
-/** For the metric. `late`: for at least one tenant the job did not end by its deadline. */
+/** The metric counts runs by these. `late`: for at least one tenant the job did not end by its deadline. */
 export const JOB_RESULTS = ['done', 'failed', 'late'] as const;
 export type JobResult = (typeof JOB_RESULTS)[number];
 
@@ -59,15 +59,15 @@ export function createDeadlines(timer: (tick: () => void, ms: number) => { close
     wait: async <T>(id: string, ms: number, work: () => Promise<T>): Promise<T> => {
       if (running.has(id)) throw new JobLate();
       running.add(id);
-      const ended = work().finally(() => running.delete(id));
+      const run = work().finally(() => running.delete(id));
       let giveUp = (): void => {};
-      const late = new Promise<never>((_resolve, reject) => {
+      const timeout = new Promise<never>((_resolve, reject) => {
         giveUp = () => reject(new JobLate());
       });
       const deadline = timer(giveUp, ms);
       waiting.add(giveUp);
       try {
-        return await Promise.race([ended, late]);
+        return await Promise.race([run, timeout]);
       } finally {
         deadline.close();
         waiting.delete(giveUp);

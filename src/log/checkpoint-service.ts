@@ -183,10 +183,10 @@ async function tryToSign(
   deps: CheckpointDeps,
   kid: string,
   keys: LogKeys,
-  wanted: { readonly atLeast: number; readonly maxAge: number },
+  limits: { readonly atLeast: number; readonly maxAge: number },
 ): Promise<Signed | null | typeof OVERTAKEN> {
   const { signer } = keys;
-  const recent = await recentCheckpoint(deps, kid, signer.vkey, wanted);
+  const recent = await recentCheckpoint(deps, kid, signer.vkey, limits);
   if (recent) return recent;
   const base = await baseOf(deps, kid, signer);
   if (!base) return null;
@@ -195,8 +195,8 @@ async function tryToSign(
   if (base.noted && !last) return OVERTAKEN;
   const covers =
     last !== null &&
-    last.size >= wanted.atLeast &&
-    (isRecent(deps, last, wanted.maxAge) || last.size === head.size);
+    last.size >= limits.atLeast &&
+    (isRecent(deps, last, limits.maxAge) || last.size === head.size);
   const { size, root } = head;
   if (!covers) await requireAuthentic(deps, kid, keys, base);
   const next = covers

@@ -160,7 +160,7 @@ export interface LogHead {
   readonly root: Buffer;
   readonly frontier: Frontier;
   readonly checkpoint: { readonly text: string; readonly size: number; readonly signedAt: number } | null;
-  /** As stored; it is 0 only in a log that has no checkpoint. */
+  /** The stored column; it is 0 only in a log that has no checkpoint. */
   readonly checkpointSize: number;
 }
 

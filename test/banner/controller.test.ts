@@ -40,7 +40,7 @@ interface Options {
   readonly ahead?: number;
   /** Why the server refuses a write, if it does. */
   readonly refuses?: (action: string, purposes: readonly string[]) => Failure | null | Promise<null>;
-  /** What the ledger says of every grant; an error where it is away. */
+  /** The ledger's answer for every grant; an error means that it is away. */
   readonly standing?: Partial<Standing> | Error;
   /** The place of a write in the ledger. */
   readonly seqOf?: (action: string) => number;

@@ -3,7 +3,7 @@ import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeBanner } from './support/banner-suite.ts';
 import { AGENT, ANALYTICS, NONCE } from './support/shop.ts';
 
-/** What waits for a purpose, and runs or loads late. */
+/** Scripts and media wait for their purposes, and run or load late. */
 
 const gated = (text: string): string =>
   `<script type="text/plain" data-purpose="${ANALYTICS}" nonce="${NONCE}">${text}</script>`;
@@ -48,9 +48,9 @@ describeBanner('what waits for a purpose', [], (at) => {
 
   it('an image and a film wait too, and a pixel has no place', async () => {
     const file = 'data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=';
-    const waits = `data-purpose="${AGENT}" data-src="${file}"`;
+    const attributes = `data-purpose="${AGENT}" data-src="${file}"`;
     await open(
-      `<img ${waits} alt="a map" width="200" height="100"><video ${waits}></video><img ${waits} alt="" width="1" height="1">`,
+      `<img ${attributes} alt="a map" width="200" height="100"><video ${attributes}></video><img ${attributes} alt="" width="1" height="1">`,
     );
     await vi.waitFor(async () => expect(await at.page.$$('gpd-consent-wait')).toHaveLength(2), SEEN_WITHIN);
     await at.banner.answer('accept');

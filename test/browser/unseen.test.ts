@@ -11,7 +11,7 @@ const HIDDEN = `{ let state = 'hidden'; Object.defineProperty(Document.prototype
   Performance.prototype.getEntriesByType = function (type) { return type === 'visibility-state' ? [] : entries.call(this, type); };
   window.show = () => { state = 'visible'; document.dispatchEvent(new Event('visibilitychange', { bubbles: true })); }; }`;
 
-/** What this page has asked gpd for, and what ran. */
+/** The page counts what ran, and what it has asked gpd for. */
 const DONE = `[window.gated?.length ?? 0, !!document.querySelector('gpd-consent'), !!window.result,
   performance.getEntriesByType('resource').filter(({ name }) => /consent.(?:banner|state)|pubkey|_fp/.test(name)).length].join()`;
 const NOTHING = '0,false,false,0';
@@ -48,13 +48,13 @@ describeBanner('page that nobody has seen', [], (at, name) => {
     await expectVisit(() => tab.evaluate(DONE), before);
   });
 
-  it.each(['hidden', 'width="0" height="0"'])('a frame that is loaded ahead: %s', async (how) => {
+  it.each(['hidden', 'width="0" height="0"'])('a frame that is loaded ahead: %s', async (attributes) => {
     await accept();
     const before = await decisions();
     const script = `<script nonce="${NONCE}">${identifyBy(gpd())}</script>`;
     const src = at.shop.page({ body: GATED + script });
     const tab = await at.visitor.tab();
-    await tab.goto(at.shop.page({ body: `<iframe ${how} src="${src}"></iframe>` }));
+    await tab.goto(at.shop.page({ body: `<iframe ${attributes} src="${src}"></iframe>` }));
     await wait();
     const inFrame = (): Promise<unknown> =>
       tab.evaluate(`(() => { const w = document.querySelector('iframe').contentWindow;

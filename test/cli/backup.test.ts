@@ -114,11 +114,14 @@ describe.concurrent('gpd backup', () => {
     writeFileSync(join(folder, theirs[1] ?? ''), 'a file that only has the name');
     const ours = ['gpd-2026-02-01-000000.backup', 'gpd-2026-02-02-000000.backup'];
     for (const name of ours) await b.json('backup', join(folder, name));
-    const kept = await b.gpd(`backup ${folder} --keep 2`);
-    expect(kept).toMatchObject({ code: 0, stdout: expect.stringMatching(/kept +2 files that do not open/) });
-    const left = readdirSync(folder);
-    expect(left).toHaveLength(4);
-    expect(left).toEqual(expect.arrayContaining([...theirs, ours[1]]));
+    const result = await b.gpd(`backup ${folder} --keep 2`);
+    expect(result).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/kept +2 files that do not open/),
+    });
+    const files = readdirSync(folder);
+    expect(files).toHaveLength(4);
+    expect(files).toEqual(expect.arrayContaining([...theirs, ours[1]]));
     await gpdJson(['restore', first.file, '--dry-run'], { env });
   });
 

@@ -73,13 +73,13 @@ it.each([
   ['a pattern', Buffer.from('abcd'.repeat(8))],
   ['a row', Buffer.from(Array.from({ length: 32 }, (_, i) => i + 1))],
 ])('a master key of %s is refused by init, serve and rewrap', async (_title, key) => {
-  const fresh = tempDir('data');
+  const newDir = tempDir('data');
   const file = join(tempDir('key'), 'key');
-  for (const path of [join(fresh, 'master.key'), file])
+  for (const path of [join(newDir, 'master.key'), file])
     writeFileSync(path, key.toString('base64'), { mode: 0o600 });
   const refused = { code: 78, stderr: expect.stringContaining('is not random') };
   const init = ['init', '--tenant', 'acme', '--origin', 'https://acme.example'];
-  expect(await runGpd(init, { env: { GPD_DATA_DIR: fresh } })).toMatchObject(refused);
+  expect(await runGpd(init, { env: { GPD_DATA_DIR: newDir } })).toMatchObject(refused);
   const { dataDir } = await initGpd();
   const rewrap = ['keys', 'rewrap', '--new-key-file', file, '--yes'];
   expect(await runGpd(rewrap, { env: { GPD_DATA_DIR: dataDir } })).toMatchObject(refused);

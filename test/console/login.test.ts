@@ -311,8 +311,8 @@ describe('a session, when the settings of its provider change', () => {
 
   /** Starts gpd again on the same data. @param unset settings that are gone */
   async function restart(changed: Record<string, string>, unset: readonly string[] = []) {
-    const kept = Object.entries(first.settings).filter(([name]) => !unset.includes(name));
-    const settings = { ...Object.fromEntries(kept), ...changed };
+    const entries = Object.entries(first.settings).filter(([name]) => !unset.includes(name));
+    const settings = { ...Object.fromEntries(entries), ...changed };
     const gpd = await startGpd({ dataDir: first.gpd.dataDir, settings });
     onTestFinished(async () => void (await gpd.stop()));
     return gpd;

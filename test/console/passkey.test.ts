@@ -65,9 +65,9 @@ describe('one passkey for two invitations at the same moment', () => {
     const invitations = [await invite('Bea', 'reviewer'), await invite('Ole', 'operator')];
     const replies = await Promise.all(invitations.map((invitation) => join(key, invitation)));
     expect(replies.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 400]);
-    const lost = invitations[replies.findIndex(({ status }) => status === 400)] ?? '';
-    expect((await join(key, lost)).status).toBe(400);
-    expect((await join(createPasskey(0), lost)).status).toBe(303);
+    const refusedInvitation = invitations[replies.findIndex(({ status }) => status === 400)] ?? '';
+    expect((await join(key, refusedInvitation)).status).toBe(400);
+    expect((await join(createPasskey(0), refusedInvitation)).status).toBe(303);
     expect(gpd.logs()).not.toContain('UNIQUE');
   });
 });

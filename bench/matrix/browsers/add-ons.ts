@@ -50,15 +50,15 @@ export const ADD_ONS = {
 export function addOnFlags(visit: Visit, { script, userAgent, platform }: AddOn): string[] {
   const directory = join(visit.directory, 'add-on');
   mkdirSync(directory);
-  const set = (header: string, value: string) => ({ header, operation: 'set', value });
+  const setHeader = (header: string, value: string) => ({ header, operation: 'set', value });
   const rules = [
     {
       id: 1,
       action: {
         type: 'modifyHeaders',
         requestHeaders: [
-          set('user-agent', userAgent ?? ''),
-          ...(platform === undefined ? [] : [set('sec-ch-ua-platform', platform)]),
+          setHeader('user-agent', userAgent ?? ''),
+          ...(platform === undefined ? [] : [setHeader('sec-ch-ua-platform', platform)]),
         ],
       },
       condition: { resourceTypes: ['main_frame', 'xmlhttprequest', 'script'] },

@@ -174,7 +174,7 @@ function startAll(): void {
   for (const host of document.querySelectorAll<HTMLElement>(SELECTOR)) void start(host);
 }
 
-/** A framework may add the element later, or make it anew. */
+/** A framework may add the element later, or create it again. */
 new MutationObserver((records) => {
   const added = records.flatMap(({ addedNodes }) => [...addedNodes]);
   if (

@@ -3,7 +3,7 @@ import { attempt } from '../guarded.ts';
 
 /**
  * The place of the host: in the top layer (CSS Positioned Layout 4, 3), above every z-index and outside every transform of the page. It
- * comes back when a page takes it away, once a frame at most.
+ * comes back when a page removes it, once a frame at most.
  */
 
 interface Covers {

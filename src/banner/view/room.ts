@@ -14,17 +14,17 @@ export function createRoom(covers: readonly HTMLElement[]): () => void {
   /** Out of the flow, it lengthens what can be scrolled and nothing else. Next to body: no rule of the page counts it. */
   function place(root: HTMLElement, height: number): void {
     // Important, because a page may hide every element that is not defined.
-    const set = (name: string, value: string): void => room.style.setProperty(name, value, 'important');
-    set('position', 'absolute');
-    set('visibility', 'hidden');
-    set('display', 'block');
-    set('inset', '0 auto auto');
-    set('inline-size', '1px');
-    set('block-size', `${height}px`);
+    const setStyle = (name: string, value: string): void => room.style.setProperty(name, value, 'important');
+    setStyle('position', 'absolute');
+    setStyle('visibility', 'hidden');
+    setStyle('display', 'block');
+    setStyle('inset', '0 auto auto');
+    setStyle('inline-size', '1px');
+    setStyle('block-size', `${height}px`);
     root.append(room);
     // The end of the page's boxes.
     const end = root.getBoundingClientRect().bottom;
-    set('top', `${end - room.getBoundingClientRect().top}px`);
+    setStyle('top', `${end - room.getBoundingClientRect().top}px`);
   }
 
   function update(): void {

@@ -11,7 +11,7 @@ interface WaitDeps extends Dress, Pick<Controller, 'choose' | 'terms'> {
   readonly open: () => void;
 }
 
-/** What each placeholder shows. */
+/** A placeholder that already shows its key is not built again: that would take the focus off its buttons. */
 const shown = new WeakMap<HTMLElement, string>();
 
 /** @returns false for a purpose that the tenant does not have: nobody can agree to it */

@@ -109,10 +109,10 @@ async function list({ open }: CommandContext): Promise<void> {
   });
 }
 
-/** Somebody who was only invited cannot stand in. */
+/** A person who was only invited cannot sign in yet, so a tenant needs another DPO who has joined. */
 function isLastDpo(staff: readonly StaffMember[], { kid, id, role }: StaffMember): boolean {
-  const others = staff.filter((other) => other.kid === kid && other.id !== id && other.joinedAt !== null);
-  return role === 'dpo' && others.every((other) => other.role !== 'dpo');
+  const colleagues = staff.filter((other) => other.kid === kid && other.id !== id && other.joinedAt !== null);
+  return role === 'dpo' && colleagues.every((other) => other.role !== 'dpo');
 }
 
 async function remove(

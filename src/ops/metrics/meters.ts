@@ -202,7 +202,7 @@ export function registerStock(registry: Registry, deps: StockDeps): void {
   }
 }
 
-/** What GET /readyz answers, for alerts. */
+/** Alerts need what GET /readyz answers as metrics. */
 export function registerReadiness(
   registry: Registry,
   state: { readonly notReady: () => readonly string[]; readonly degraded: () => readonly string[] },

@@ -122,20 +122,20 @@ export function housekeepingContract(make: MakeDatabase): void {
     });
 
     it('a job that hangs for one tenant stops nothing else, is counted, and does not begin twice', async () => {
-      const begun: string[] = [];
+      const starts: string[] = [];
       const ends: (() => void)[] = [];
       const runs: string[] = [];
       const hang = () => new Promise<void>((resolve) => ends.push(resolve));
       const house = createHouse(db.database, NOW, {
         keepCheckpoints(kid) {
-          begun.push(kid);
+          starts.push(kid);
           return kid === 'aaa' && ends.length === 0 ? hang() : Promise.resolve();
         },
         deadlineOf: ({ name }) => (name === 'keep-checkpoints' ? 20 : MINUTE),
         onRun: (job, result) => runs.push(`${job} ${result}`),
       });
       expect(await house.round()).toContain('keep-checkpoints aaa');
-      expect(begun).toEqual(KIDS);
+      expect(starts).toEqual(KIDS);
       expect(runs).toContain('keep-checkpoints late');
       expect(runs).toContain('tally done');
       expect(await countOf(db.database, 'decisions', 'ccc')).toBe(1);
@@ -143,10 +143,10 @@ export function housekeepingContract(make: MakeDatabase): void {
         expect.objectContaining({ job: 'keep-checkpoints', kid: 'aaa', reason: 'JobLate deadline' }),
       );
       await house.round();
-      expect(begun).toEqual([...KIDS, 'bbb', 'ccc']);
+      expect(starts).toEqual([...KIDS, 'bbb', 'ccc']);
       ends[0]?.();
       await house.round();
-      expect(begun.slice(5)).toEqual(KIDS);
+      expect(starts.slice(5)).toEqual(KIDS);
       expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('keep-checkpoints');
       await house.stop();
     });
