@@ -84,6 +84,9 @@ describeInChromium('browser/demo', () => {
     await expect.poll(() => status.textContent()).toMatch(/erased.* Receipt: era_/);
     await idle();
     expect(await page.getByTestId('forget').isVisible()).toBe(false);
+    // No visit is left that a person could review.
+    expect(await page.getByTestId('contest').isVisible()).toBe(false);
+    expect(await page.locator('[data-part="no-contest"]').isVisible()).toBe(true);
     const before = identifyLines().length;
     await pressAndWait('ask-anyway');
     expect(await result()).toEqual(['consent-missing', 'HTTP 451']);

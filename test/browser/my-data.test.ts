@@ -73,6 +73,10 @@ describeInChromium('browser/my-data', () => {
     // The browser itself asks for the words.
     expect(await at.page.getByTestId('filed').count()).toBe(0);
     const statement = at.page.locator('textarea[name="statement"]');
+    await statement.fill('x'.repeat(3_900));
+    await at.page.getByText('100 characters are left.').waitFor();
+    await statement.fill('x'.repeat(4_000));
+    await at.page.getByText('This is the limit of 4,000 characters. Nothing more fits.').waitFor();
     await statement.fill('I type slowly.');
     await at.page.locator('input[name="email"]').fill('slow@mail.example');
     // The token has expired, as it does after five minutes.

@@ -143,6 +143,11 @@ function showContest(shown, filed = false) {
   show('no-contest', !shown && !filed);
 }
 
+/** After an erasure there is no visit left to review; a case that was filed stays on the page. */
+export function endReview() {
+  showContest(false, !parts('filed')[0].hidden);
+}
+
 export function showHealed(isHealed) {
   show('healed', true);
   setText(

@@ -1,5 +1,6 @@
 // The tour of the demo: it follows the choice in the banner, runs the agent, and shows the server's verdict on each visit.
 import {
+  endReview,
   markDone,
   now,
   show,
@@ -105,6 +106,7 @@ async function forget() {
     showStatus(forgottenSentence(await answer.json()));
     last = null;
     showLast(last);
+    endReview();
     show('held', false);
     show('result', false);
   } else

@@ -1,0 +1,30 @@
+// Says when a text field is nearly full: a browser stops at `maxlength` without a word. Forms that arrive later are covered too.
+
+const NEAR = 200;
+
+const notes = new WeakMap();
+
+function noteOf(field) {
+  const known = notes.get(field);
+  if (known) return known;
+  const note = document.createElement('p');
+  note.className = 'quiet small';
+  // Screen readers announce the change of its text.
+  note.setAttribute('role', 'status');
+  (field.closest('label') ?? field).after(note);
+  notes.set(field, note);
+  return note;
+}
+
+function sentence(left, limit) {
+  if (left === 0)
+    return `This is the limit of ${limit.toLocaleString('en-GB')} characters. Nothing more fits.`;
+  return left === 1 ? '1 character is left.' : `${left} characters are left.`;
+}
+
+addEventListener('input', ({ target: field }) => {
+  if (!(field instanceof HTMLTextAreaElement) || field.maxLength < 0) return;
+  const left = Math.max(0, field.maxLength - field.value.length);
+  if (left <= NEAR || notes.has(field))
+    noteOf(field).textContent = left <= NEAR ? sentence(left, field.maxLength) : '';
+});
