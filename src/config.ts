@@ -2,8 +2,8 @@ import { existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { parse as parseToml, TomlError } from 'smol-toml';
+import { readRegularFile } from './db/regular-file.ts';
 import { tryOr } from './lib/errors.ts';
-import { readRegularFile } from './lib/regular-file.ts';
 import { explainIssue } from './schema/explain-issue.ts';
 import {
   environmentName,
@@ -49,9 +49,8 @@ export function parseDescriptor(path: string): number | null {
 }
 
 /**
- * Reads a descriptor without opening it by its name: that would need the right to read the
- * file, which only the process that passed the descriptor has. A descriptor may be a pipe; a file that is named may not.
- * @throws as {@link readRegularFile}
+ * Reads a descriptor without opening it by its name, which needs a right that only the process that passed it has. A descriptor may be
+ * a pipe; a file that is named may not. @throws {NotRegularFile}
  */
 export function readSecretFile(path: string): Buffer {
   const descriptor = parseDescriptor(path);

@@ -1,8 +1,8 @@
 import type { ZodType } from 'zod';
 import { readSecretFile } from '../config.ts';
+import { NotRegularFile } from '../db/regular-file.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
-import { NotRegularFile } from '../lib/regular-file.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { failed, io, isInteractive, misused, printable } from './io.ts';

@@ -119,9 +119,9 @@ export async function install(config: Config, setup: Setup, file: string): Promi
   const store = await createOrOpen(completeConfig, isRepeated);
   try {
     const now = Date.now();
-    const [made] = await listKids(store.database);
-    if (made !== undefined && made !== kid)
-      throw new ConfigError(`the interrupted setup made the tenant ${made}: enter that short name`);
+    const [firstKid] = await listKids(store.database);
+    if (firstKid !== undefined && firstKid !== kid)
+      throw new ConfigError(`the interrupted setup made the tenant ${firstKid}: enter that short name`);
     if (!(await createTenantStore(store.database).get(kid)))
       await addTenant(store, completeConfig, { kid, origins: [origin], controller, contact, now });
     const { key, secret } = createApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);

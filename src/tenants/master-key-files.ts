@@ -2,9 +2,9 @@ import { existsSync, linkSync, readdirSync, readFileSync, renameSync } from 'nod
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
 import { refuseLink, syncPath, writePrivate } from '../db/files.ts';
+import { NotRegularFile } from '../db/regular-file.ts';
 import { formatMasterKey, isPredictable, parseMasterKey } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
-import { NotRegularFile } from '../lib/regular-file.ts';
 
 /**
  * Finds, reads and writes the file of the master key. Commands

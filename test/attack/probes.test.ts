@@ -8,7 +8,7 @@ import { exchange } from './support/raw.ts';
 let api: Api;
 let routes: ReadonlyMap<string, readonly string[]>;
 beforeAll(async () => {
-  api = await startApiProcess({ settings: { GPD_RATE_PRIVACY: 'off' } });
+  api = await startApiProcess({ settings: { GPD_RATE_PRIVACY: 'off', GPD_RATE_PUBLIC: 'off' } });
   const { paths } = (await ask(api.gpd.url, '/openapi.json')).json() as {
     paths: Record<string, Record<string, unknown>>;
   };

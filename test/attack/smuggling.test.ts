@@ -103,8 +103,8 @@ describe('a pipeline', () => {
   it('is answered request by request, in its order', async () => {
     const one = ['/healthz', '/nothing', '/healthz', '/v1/ledger/vkey', '/healthz'];
     const text = one.map((path) => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`).join('');
-    const found = await exchange(gpd.port, [text.repeat(10)], 50);
-    expect(statuses(found)).toEqual(Array.from({ length: 10 }, () => [200, 404, 200, 401, 200]).flat());
+    const found = await exchange(gpd.port, [text.repeat(3)], 15);
+    expect(statuses(found)).toEqual(Array.from({ length: 3 }, () => [200, 404, 200, 401, 200]).flat());
     expect(found.rest).toBe('');
   });
 

@@ -34,8 +34,8 @@ export const about = (names: readonly string[], { detail, ...complaint }: Findin
   names.length === 0 ? [] : [{ ...complaint, detail: `${detail}: ${listSome(names)}` }];
 
 /** @returns the remedy with the first tenant in place of `KID`, so that it can be copied, and the others behind it */
-export function perTenant(remedy: string, [kid = '', ...others]: readonly string[]): string {
-  const rest = others.length === 0 ? '' : ` Then the same for ${listSome(others)}.`;
+export function perTenant(remedy: string, [kid = '', ...otherKids]: readonly string[]): string {
+  const rest = otherKids.length === 0 ? '' : ` Then the same for ${listSome(otherKids)}.`;
   return remedy.replaceAll('KID', kid) + rest;
 }
 

@@ -21,7 +21,7 @@ export function openRegularFile(path: string): number {
   throw new NotRegularFile(path);
 }
 
-/** @throws as {@link openRegularFile} */
+/** @throws {NotRegularFile} as `openRegularFile` */
 export function readRegularFile(path: string): Buffer {
   const descriptor = openRegularFile(path);
   try {
