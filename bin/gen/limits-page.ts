@@ -10,13 +10,15 @@ const HEAD = `For operators and integrators: which limit counts a request, and w
 people share an address, raise the limits that count clients. [Settings](settings.md) has the defaults.`;
 
 const FOOT = `Preflights (\`OPTIONS\`) are not counted. A POST of more than 32 KB is 413 before its body is read. Exports run one at a time per client and
-two per tenant, the page \`/my-data\` with them; the open log one at a time per client.
+two per tenant, looks at \`/my-data\` one per client and eight per tenant; the open log one at a time per client.
 
 ## Connections
 
 A client may hold \`GPD_MAX_CONNECTIONS\`; a further one is closed without an answer. So is a connection with more than 16 requests that wait
 for an answer, and one whose client does not read its answer within \`GPD_ANSWER_TIMEOUT\`. Proxies in \`GPD_TRUSTED_PROXIES\` hold the
-connections of many clients and have no limit. Raise \`GPD_MAX_CONNECTIONS\` for a backend that opens more at once.`;
+connections of many clients and have no limit. Raise \`GPD_MAX_CONNECTIONS\` for a backend that opens more at once.
+
+Of one client's requests without a credential 100 may be under way; a further one is 429 at once.`;
 
 export function limitsPage(note: string): string {
   const names = Object.keys(LIMITS) as LimitName[];

@@ -27,6 +27,31 @@ export function createPipelineLimit(): (response: ServerResponse) => boolean {
   };
 }
 
+/** Requests without a credential that one client has under way; a browser has six a host, an office behind one address some dozens. */
+const MAX_UNDER_WAY = 100;
+
+/**
+ * Counts the requests of each client that wait for their answers, over all its connections: what arrives in one turn of the event loop
+ * would hold up everybody else for as long as all of it takes.
+ * @returns a function that counts a new request. False: there are too many, and it has to be refused at once
+ */
+export function createClientLimit(
+  max = MAX_UNDER_WAY,
+): (client: string, response: ServerResponse) => boolean {
+  const underWay = new Map<string, number>();
+  return (client, response) => {
+    const count = underWay.get(client) ?? 0;
+    if (count >= max) return false;
+    underWay.set(client, count + 1);
+    response.once('close', () => {
+      const remaining = (underWay.get(client) ?? 1) - 1;
+      if (remaining > 0) underWay.set(client, remaining);
+      else underWay.delete(client);
+    });
+    return true;
+  };
+}
+
 /**
  * Closes the connection of a client that does not read its answer: a complete answer has to leave within two
  * periods, and of a stream that is still written something in each. A handler that still works is left alone.

@@ -14,6 +14,7 @@ import { createUlid, type Random } from '../lib/crypto.ts';
 import type { ErrorCode } from '../lib/errors.ts';
 import type { AddressRange } from '../lib/ip.ts';
 import {
+  createClientLimit,
   createConnectionLimit,
   createLinger,
   createPipelineLimit,
@@ -182,6 +183,7 @@ function createListener(deps: ServerDeps) {
   const clientErrors = createClientErrors(() => createRequestId(deps));
   const clientOf = createClientReader(deps.trustedProxies);
   const limitPipeline = createPipelineLimit();
+  const limitClient = createClientLimit();
   const listener: RequestListener = (request, response) => {
     if (!limitPipeline(response)) return;
     clientErrors.began(response);
@@ -207,6 +209,14 @@ function createListener(deps: ServerDeps) {
     const lane = deps.lanes.get(path);
     if (lane) {
       void runLane(deps, lane, hotRequest, request, response);
+      return;
+    }
+    // A backend may send as much as its key allows.
+    if (request.headers.authorization === undefined && !limitClient(hotRequest.limitKey, response)) {
+      send(response, errorReply('rate-limited', { 'retry-after': '1' }), [
+        'X-Request-Id',
+        hotRequest.requestId,
+      ]);
       return;
     }
     facts.set(request, hotRequest);

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createConnectionLimit, requireReader } from '../../src/http/connections.ts';
+import { createClientLimit, createConnectionLimit, requireReader } from '../../src/http/connections.ts';
 import { parseRange } from '../../src/lib/ip.ts';
 import { openWire } from '../support/http.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
@@ -56,6 +56,35 @@ describe('the connections of one address', () => {
 
   it('are not limited for a trusted proxy', async () => {
     const wires = await Promise.all(Array.from({ length: MAX + 5 }, () => hold(proxied.port)));
+    for (const wire of wires) wire.close();
+  });
+});
+
+describe('the requests of one client that wait for an answer', () => {
+  it('are limited over all its connections, until one is answered', async () => {
+    const limit = createClientLimit(2);
+    const admitted: boolean[] = [];
+    const held: ServerResponse[] = [];
+    const server = createServer((request, response) => {
+      admitted.push(limit(String(request.headers['x-client']), response));
+      held.push(response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const wires: Awaited<ReturnType<typeof openWire>>[] = [];
+    const send = async (client: string) => {
+      const wire = await openWire(port);
+      wires.push(wire);
+      wire.send(`GET / HTTP/1.1\r\nHost: a\r\nX-Client: ${client}\r\n\r\n`);
+      await expect.poll(() => admitted.length).toBe(wires.length);
+    };
+    for (const client of ['a', 'a', 'a', 'b']) await send(client);
+    expect(admitted).toEqual([true, true, false, true]);
+    held[0]?.end();
+    await wires[0]?.until(ANSWER);
+    await send('a');
+    expect(admitted.at(-1)).toBe(true);
     for (const wire of wires) wire.close();
   });
 });

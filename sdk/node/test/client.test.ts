@@ -165,7 +165,7 @@ describe('the client', () => {
     try {
       const { ConsentClient: Older } = await import('../src/client.ts');
       const older: typeof fetch = async (_url, init) => {
-        if (init && 'cache' in init) throw new Error('not implemented');
+        if (init && 'cache' in init) throw new TypeError('unknown member: cache');
         return Response.json(GRANTED);
       };
       const client = new Older({ url: 'http://127.0.0.1:1', key: KEY, fetch: older });
