@@ -32,7 +32,7 @@ const MAX_UNDER_WAY = 100;
 
 /**
  * Counts the requests of each client that wait for their answers, over all its connections: what arrives in one turn of the event loop
- * would hold up everybody else for as long as all of it takes.
+ * would hold up all others for as long as all of it takes.
  * @returns a function that counts a new request. False: there are too many, and it has to be refused at once
  */
 export function createClientLimit(
