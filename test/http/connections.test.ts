@@ -64,10 +64,10 @@ describe('the requests of one client that wait for an answer', () => {
   it('are limited over all its connections, until one is answered', async () => {
     const limit = createClientLimit(2);
     const admitted: boolean[] = [];
-    const held: ServerResponse[] = [];
+    const responses: ServerResponse[] = [];
     const server = createServer((request, response) => {
       admitted.push(limit(String(request.headers['x-client']), response));
-      held.push(response);
+      responses.push(response);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
@@ -81,7 +81,7 @@ describe('the requests of one client that wait for an answer', () => {
     };
     for (const client of ['a', 'a', 'a', 'b']) await send(client);
     expect(admitted).toEqual([true, true, false, true]);
-    held[0]?.end();
+    responses[0]?.end();
     await wires[0]?.until(ANSWER);
     await send('a');
     expect(admitted.at(-1)).toBe(true);
