@@ -17,7 +17,7 @@ const CODES: readonly (readonly [RegExp, WriteFault])[] = [
 const PARTS = ['writes'];
 
 /** Without a fault for this long, the next write that succeeds ends the degraded state. */
-const RECOVERED_AFTER_MS = 20 * SECOND;
+const RECOVERED_AFTER_MS = 2 * SECOND;
 
 export interface WriteWatchDeps {
   readonly log: Pick<Logger, 'error' | 'info'>;

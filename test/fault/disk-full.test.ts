@@ -187,7 +187,11 @@ function suite(): void {
       }
       disk.free();
       expect(await visit(house, newBook())).not.toBeNull();
-      expect(await (await fetch(`${gpd.url}/readyz`)).json()).toMatchObject({ degraded: [] });
+      const ready = async (): Promise<unknown> => {
+        await visit(house, newBook());
+        return (await fetch(`${gpd.url}/readyz`)).json();
+      };
+      await expect.poll(ready).toMatchObject({ degraded: [] });
       for (const { requestId, visitorId } of waiting) {
         const reply = await house.post('/privacy/erase', {}, house.subject(visitorId));
         expect({ status: reply.status, text: reply.text }).toMatchObject({ status: 200 });
