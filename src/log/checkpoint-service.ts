@@ -174,8 +174,8 @@ async function recentCheckpoint(
   return head?.checkpoint?.text === last.text && last.size <= head.size ? last : null;
 }
 
-/** A moment suffices for another node to store its checkpoint. More tries would only hide a damaged head. */
-const TRIES = 3;
+/** Several nodes under many writers overtake each other a few times in a row. A damaged head would be tried for ever. */
+const TRIES = 20;
 /** Another process stored a checkpoint meanwhile; the next try uses that one. */
 const OVERTAKEN = Symbol('overtaken');
 
