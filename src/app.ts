@@ -1,15 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createLanes, type Lanes } from './app/lanes.ts';
-import { type OpenServer, openServer, readSettings, type ServerSettings, type Stop } from './app/server.ts';
-import { eraseAgainFirst, noteState, startBackground } from './app/upkeep.ts';
+import { createLanes, type Lanes } from './app/lanes-service.ts';
+import {
+  type OpenServer,
+  openServer,
+  readSettings,
+  type ServerSettings,
+  type Stop,
+} from './app/server-service.ts';
+import { eraseAgainFirst, noteState, startBackground } from './app/upkeep-service.ts';
 import { baseUrl, type Config } from './config.ts';
 import { databaseAnswers } from './db/meta-store.ts';
 import { createHttpServer } from './http/server.ts';
 import { createDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
-import { listen } from './ops/listen.ts';
+import { listen } from './ops/listen-service.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
-import { createForwardedNote } from './ops/untrusted-forwarded.ts';
+import { createForwardedNote } from './ops/untrusted-forwarded-files.ts';
 import { ROUTES } from './schema/routes.ts';
 
 /** Starts and stops the server: `gpd serve`, the demo and tests call startApp with a configuration. */
@@ -90,7 +96,7 @@ async function start(
   const degraded = () => [server.writes, server.decryptor, upkeep].flatMap((part) => part.degraded());
   const pages = (async () => {
     const extra = (await options.routers?.({ url: () => address.url, database })) ?? [];
-    const { createPages } = await import('./app/pages.ts');
+    const { createPages } = await import('./app/pages-service.ts');
     const swept = () => upkeep.swept();
     return createPages(server, lanes, { findDecision, notReady: notReadyReasons, degraded, swept }, extra);
   })();

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from './config.ts';
-import { type Consent, createConsent } from './consent/create-consent.ts';
+import { type Consent, createConsent } from './consent/create-consent-service.ts';
 import type { Database } from './db/engine.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Random } from './lib/crypto.ts';
 import { type CheckpointBook, createCheckpointBook } from './log/checkpoint-files.ts';
 import type { WitnessPolicy } from './log/checkpoint-service.ts';
 import { createLogService, type LogService } from './log/service.ts';
-import { createRights, type Rights } from './rights/create-rights.ts';
+import { createRights, type Rights } from './rights/create-rights-service.ts';
 import { createDirectory, type TenantDirectory } from './tenants/directory.ts';
 import { openStore, type Store } from './tenants/installation-files.ts';
-import { createKeyUseCounter, type KeyUseCounter } from './tenants/key-use.ts';
+import { createKeyUseCounter, type KeyUseCounter } from './tenants/key-use-store.ts';
 import { readSnapshot } from './tenants/snapshot-store.ts';
 
 /**

@@ -75,6 +75,10 @@ const ROLE_PACKAGES = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 type Role = keyof typeof ROLE_PACKAGES;
 
+/** A command of the command line and what starts or joins everything may do what a service may. */
+const isProgram = (file: string): boolean =>
+  /^src\/(?:cli\/(?:commands\/|ui\/|gpd\.ts$|main\.ts$)|app\.ts$|services\.ts$)/.test(file);
+
 /** Rooms without roles: all their files are pure, and get time and randomness as arguments. */
 const PURE = new Set<Room>(['lib', 'schema', 'seal', 'ledger', 'keys', 'auth']);
 /** Rooms whose files have a role, which follows from the name. */
@@ -84,7 +88,7 @@ const FEATURES = new Set<Room>(
     RANKS.findIndex(([room]) => room === 'ops'),
   ).flat(),
 );
-/** Rooms that put features together; their files may also have a role by name. */
+/** Rooms that put features together; the files of these have a role as well. */
 const OUTER = new Set<Room>(['ops', 'demo', 'app', 'cli']);
 /** The files of the server that browser code may import; of schema only types. */
 const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
@@ -198,36 +202,18 @@ function suffixRole(file: string): Role | null {
       .split('-')
       .at(-1) ?? '';
   if (['store', 'service', 'worker', 'files'].includes(last)) return last as Role;
+  if (last === 'checks') return 'service';
   return ['routes', 'pages', 'router'].includes(last) ? 'routes' : null;
 }
 
-const speaksSql = (file: string): boolean => {
-  const { queries = [], imports = [] } = modules.get(file) ?? {};
-  return queries.length > 0 || imports.some(({ target }) => target === 'knex');
-};
-
-/**
- * A suffix names the role. Without one, the role of a file in a feature follows from its imports and
- * calls: a file with SQL is a store, and a file that calls a store, a service or the engine is a service.
- */
-function roleOf(file: string): Role {
-  const named = suffixRole(file);
-  const room = roomOf(file);
-  if (named !== null || room === null || !FEATURES.has(room)) return named ?? 'value';
-  if (speaksSql(file)) return 'store';
-  const acts = modules.get(file)?.imports.some(({ target, typeOnly }) => {
-    const to = target === null || typeOnly ? null : resolve(file, target);
-    const other = to === null ? null : roomOf(to);
-    if (to === null || other === null) return false;
-    return other === 'db' || (FEATURES.has(other) && (suffixRole(to) !== null || speaksSql(to)));
-  });
-  return acts ? 'service' : 'value';
-}
+/** A file whose name has no role is pure. */
+const roleOf = (file: string): Role => (isProgram(file) ? 'service' : (suffixRole(file) ?? 'value'));
 
 /** @returns null in a room without roles */
-const featureRole = (file: string, room: Room): Role | null => (FEATURES.has(room) ? roleOf(file) : null);
+const featureRole = (file: string, room: Room): Role | null =>
+  FEATURES.has(room) || OUTER.has(room) ? roleOf(file) : null;
 
-function internalFault(file: string, room: Room, to: string, { typeOnly }: Import): string | null {
+function internalFault(file: string, room: Room, to: string, { typeOnly, names }: Import): string | null {
   const target = roomOf(to);
   if (target === null) return `${file} imports ${to}, which is in no room`;
   const mayImport = LEAVES.get(room);
@@ -236,6 +222,14 @@ function internalFault(file: string, room: Room, to: string, { typeOnly }: Impor
     return allowed ? null : `${file} (${room}) imports ${to}`;
   }
   if (LEAVES.has(target)) return `${file} (${room}) imports ${to}, a browser's leaf`;
+  const touches = target === 'db' || target === 'egress' || (featureRole(to, target) ?? 'value') !== 'value';
+  if (
+    !typeOnly &&
+    touches &&
+    featureRole(file, room) === 'value' &&
+    names.some((name) => !/^[A-Z]/.test(name))
+  )
+    return `${file} (no suffix) imports ${to}`;
   const isStore = target === 'db' || (FEATURES.has(target) && roleOf(to) === 'store');
   if (isStore && !typeOnly && featureRole(file, room) === 'routes')
     return `${file} (routes) imports ${to}: a service hands it what it needs`;
@@ -250,7 +244,9 @@ function externalFault(file: string, room: Room, target: string, typeOnly: boole
   // An import of types is erased, so it does nothing at run time.
   if (role !== null && typeOnly && name !== 'knex') return null;
   const ofRole = FEATURES.has(room) || OUTER.has(room) ? ROLE_PACKAGES[roleOf(file)] : [];
-  const allowed: readonly string[] = LEAVES.has(room) ? [] : [...VALUES, ...PACKAGES[room], ...ofRole];
+  const ofRoom =
+    OUTER.has(room) && role === 'value' ? PACKAGES[room].filter((each) => each !== ANY_NODE) : PACKAGES[room];
+  const allowed: readonly string[] = LEAVES.has(room) ? [] : [...VALUES, ...ofRoom, ...ofRole];
   if (allowed.includes(name) || (name.startsWith('node:') && allowed.includes(ANY_NODE))) return null;
   return `${file} (${role ?? room}) imports the package ${name}`;
 }
@@ -258,6 +254,7 @@ function externalFault(file: string, room: Room, target: string, typeOnly: boole
 function impureOf(file: string, room: Room, calls: readonly string[]): readonly string[] {
   const role = PURE.has(room) ? 'value' : featureRole(file, room);
   if (role === 'value') return calls;
+  if (OUTER.has(room)) return [];
   if (role === 'store') return calls.filter((call) => call !== YIELDS);
   return role === 'service' || role === 'routes' ? calls.filter((call) => !/^set\w+\(\)$/.test(call)) : [];
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { CHECKS } from '../src/ops/doctor/doctor.ts';
+import { CHECKS } from '../src/ops/doctor/doctor-service.ts';
 import { environmentName, SETTING_NAMES } from '../src/schema/settings.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

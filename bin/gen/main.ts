@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { DELETES } from '../../src/rights/erase/rows.ts';
-import { SHREDS } from '../../src/rights/erase/shred.ts';
+import { DELETES } from '../../src/rights/erase/rows-store.ts';
+import { SHREDS } from '../../src/rights/erase/shred-store.ts';
 import type { TableName } from '../../src/rights/person-map.ts';
 import { rowOf, TABLES, tablesWhere } from '../../src/rights/person-map.ts';
 import { openApiDocument } from '../../src/schema/openapi.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { writeActForAll } from '../audit/audit.ts';
+import { writeActForAll } from '../audit/audit-store.ts';
 import { raiseForgotten, readForgotten } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/engine.ts';
 import { createGroup } from '../db/group-commit.ts';

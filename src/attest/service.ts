@@ -1,4 +1,3 @@
-import { isReconciled, reconcile } from '../ingest/decisions-service.ts';
 import { isConfirmed } from '../ingest/devices-store.ts';
 import { type IssueToken, verdictResponse } from '../ingest/ingest.ts';
 import type { RecordEntry } from '../ingest/ports.ts';
@@ -10,6 +9,7 @@ import {
   type KnownDevice,
   visitorIdOf,
 } from '../ingest/verdict/identity.ts';
+import { isReconciled, reconcile } from '../ingest/verdict/verdict.ts';
 import { DAY } from '../lib/clock.ts';
 import { hmacSha256Text, type Random, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';

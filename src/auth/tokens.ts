@@ -11,7 +11,7 @@ import type { Settings } from '../schema/settings.ts';
 /**
  * Bearer tokens of an OIDC identity provider (contract section 6.1): parse
  * the JWS strictly, check its signature and registered claims, and read
- * who the caller is. `rights/oidc.ts` calls verifyBearer for /privacy; sign-in of staff and discovery use the other exports.
+ * who the caller is. `rights/oidc-service.ts` calls verifyBearer for /privacy; sign-in of staff and discovery use the other exports.
  */
 
 export type Claims = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Help } from 'commander';
 import { VERSION } from '../version.ts';
-import { CommandFailed, EXIT, endWith, type Io, io, misused, printable, withIo } from './io.ts';
+import { CommandFailed, EXIT, endWith, type Io, io, misused, printable, withIo } from './io-service.ts';
 
 /** The command line of gpd: the list of commands, and `run`, which `main.ts` and the tests call. */
 
@@ -147,7 +147,7 @@ export function run(argv: readonly string[], streams: Io): Promise<number> {
       if (error instanceof CommanderError) streams.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
       else if (error instanceof CommandFailed) endWith(error);
       // Loaded for a failure alone: it imports the errors of every room.
-      else endWith((await import('./failure.ts')).commandFailureOf(error));
+      else endWith((await import('./failure-service.ts')).commandFailureOf(error));
     }
     return streams.exitCode;
   });

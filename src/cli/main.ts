@@ -1,5 +1,5 @@
 import { run } from './gpd.ts';
-import { EXIT, io, say } from './io.ts';
+import { EXIT, io, say } from './io-service.ts';
 
 /** The entry point of the program `gpd`. */
 

@@ -16,8 +16,8 @@ import { createMasterKey, type MasterKey, principalKeyContext } from '../keys/ma
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
-import { type AppendedEntry, placeEntries, tryLockHead, writePlaced } from '../log/entries.ts';
-import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
+import { type AppendedEntry, placeEntries, tryLockHead, writePlaced } from '../log/entries-store.ts';
+import { enqueue, type OutboxEntry } from '../notify/outbox-store.ts';
 import { isMacValid, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
 import { refuseRecords } from './import-store.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';

@@ -1,9 +1,9 @@
 import type { Database } from '../db/engine.ts';
 import { TenantGone } from '../lib/errors.ts';
-import { readEntries } from '../log/entries.ts';
+import { readEntries } from '../log/entries-store.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentDecision } from './decide.ts';
-import type { GrantClaim } from './doubts.ts';
+import type { GrantClaim } from './doubts-store.ts';
 import type { ConsentService } from './service.ts';
 import { findOpening } from './terms-store.ts';
 

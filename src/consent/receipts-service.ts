@@ -1,7 +1,7 @@
 import { CompactSign, importJWK } from 'jose';
 import type { Database } from '../db/engine.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
-import { readEntries } from '../log/entries.ts';
+import { readEntries } from '../log/entries-store.ts';
 import { parseStored } from '../log/fold.ts';
 import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/purposes.ts';

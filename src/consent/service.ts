@@ -5,9 +5,9 @@ import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
-import { readEntries } from '../log/entries.ts';
+import { readEntries } from '../log/entries-store.ts';
 import { parseStored } from '../log/fold.ts';
-import { webhookRows } from '../notify/notify.ts';
+import { webhookRows } from '../notify/notify-service.ts';
 import type {
   ConsentWrite,
   canProcessRequestSchema,
@@ -28,7 +28,7 @@ import {
   type WriteAction,
   type WriteSource,
 } from './plan-write.ts';
-import { openSession, readSession, type SessionDeps } from './sessions.ts';
+import { openSession, readSession, type SessionDeps } from './sessions-store.ts';
 import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
 import { listHistory } from './terms-store.ts';
 

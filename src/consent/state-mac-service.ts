@@ -1,7 +1,7 @@
 import { deriveTenantKeys, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { readTenantSecrets } from '../tenants/secrets.ts';
+import { readTenantSecrets } from '../tenants/secrets-store.ts';
 import { createStateMac } from '../tenants/state-mac.ts';
 import type { TermsOf } from './terms-store.ts';
 

@@ -1,4 +1,4 @@
-import { operatorActor } from '../audit/audit.ts';
+import { operatorActor } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
-import { writeAct } from '../audit/audit.ts';
+import { writeAct } from '../audit/audit-store.ts';
 import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant, ConsentStateInvalid } from '../db/meta-store.ts';
 import { cellOf, requireNone } from '../db/sql.ts';
 import { type EntryDetail, impersonalEntry } from '../ledger/entries.ts';
 import type { Act } from '../lib/act.ts';
 import { sha256 } from '../lib/crypto.ts';
-import { type AppendedEntry, appendOne } from '../log/entries.ts';
+import { type AppendedEntry, appendOne } from '../log/entries-store.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import { type ConsentPolicy, definedBy, type Purpose } from '../tenants/purposes.ts';
 import { isMacValid, type StateMac } from '../tenants/state-mac.ts';

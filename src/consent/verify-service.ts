@@ -14,7 +14,7 @@ import {
   type MacedRow,
   type Problems,
   readHead,
-} from '../log/entries.ts';
+} from '../log/entries-store.ts';
 import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
 import { walkLog } from '../log/walk-service.ts';
 import {

@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { AuditAction, AuditFilter, AuditRow } from '../audit/audit.ts';
+import type { AuditAction, AuditFilter, AuditRow } from '../audit/audit-store.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { csvRecord } from '../lib/text.ts';
 import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
 import type { RegisterCursor } from '../rights/register-store.ts';
-import { requireTenant } from './context.ts';
+import { requireTenant } from './context-service.ts';
 import { buildAddress, matchParameter } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
-import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
+import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 import { WORDS } from './words.ts';
 
 /**

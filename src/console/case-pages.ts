@@ -1,11 +1,18 @@
-import { isReconciled } from '../ingest/decisions-service.ts';
+import { isReconciled } from '../ingest/verdict/verdict.ts';
 import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
-import { askSubject, type CaseView, extendCase, readCase, resolveCase, saveTyped } from './cases-service.ts';
+import {
+  askSubject,
+  type CaseView,
+  extendCase,
+  readCase,
+  resolveCase,
+  saveTyped,
+} from './case-queue-service.ts';
 import { redirectDone, takeFlash } from './flash.ts';
 import { appendTemplate, matchParameter, readField, readTypedTexts, type TypedByKind } from './form.ts';
-import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
+import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 import type { Draft } from './session-store.ts';
 
 /** The page of one case: its evidence, and the forms of a reviewer. */

@@ -3,11 +3,11 @@ import { exactRouter } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
-import { type ConsoleNeeds, createContext } from './context.ts';
+import { type ConsoleNeeds, createContext } from './context-service.ts';
 import { insightPages, registerPreviewFiles } from './insight-pages.ts';
 import { registerOpenPages, sessionPages } from './login-pages.ts';
 import { queuePages } from './queue-pages.ts';
-import { createErrorPage, type PageTable, registerPages } from './session-guard.ts';
+import { createErrorPage, type PageTable, registerPages } from './session-guard-service.ts';
 import { subjectPages } from './subject-pages.ts';
 
 /**

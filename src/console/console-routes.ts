@@ -1,6 +1,6 @@
 import type { RequestHandler, Router } from 'express';
 import { exactRouter } from '../http/register.ts';
-import type { ConsoleNeeds } from './context.ts';
+import type { ConsoleNeeds } from './context-service.ts';
 
 /**
  * Loads the console when it is first opened, so that an

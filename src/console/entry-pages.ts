@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express';
 import { CONSOLE_ABSOLUTE_MS } from '../auth/credentials.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-service.ts';
 import { canServe, cookieNames, formatCookie } from './cookies.ts';
-import { findCookieSession } from './session-guard.ts';
+import { findCookieSession } from './session-guard-service.ts';
 import { endSession } from './sessions-service.ts';
 import { missingConsoleSettings } from './sign-in-service.ts';
 

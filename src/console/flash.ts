@@ -3,7 +3,7 @@ import { cookieValues } from '../http/request.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { decryptText, encryptText } from '../lib/crypto.ts';
 import { cookieNames, formatCookie } from './cookies.ts';
-import type { ConsoleVisit } from './session-guard.ts';
+import type { ConsoleVisit } from './session-guard-service.ts';
 
 /**
  * Tells the next page once what an act has done. An address must not say it: anybody can send one, and a reload repeats

@@ -1,10 +1,10 @@
-import { displayHandle, rightsRef, writeAudit } from '../audit/audit.ts';
+import { displayHandle, rightsRef, writeAudit } from '../audit/audit-store.ts';
 import { isoTime } from '../lib/clock.ts';
-import { recordEnded } from '../rights/erase/ended.ts';
-import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold.ts';
-import { heldReceipts, type StoredErasure } from '../rights/erase/receipts.ts';
+import { recordEnded } from '../rights/erase/ended-store.ts';
+import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
+import { heldReceipts, type StoredErasure } from '../rights/erase/receipts-store.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
+import { actorOf, type Context, requireTenant, type Staff } from './context-service.ts';
 
 /**
  * Lists, places and releases legal holds (GDPR articles 17(3) and

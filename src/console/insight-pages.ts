@@ -7,7 +7,7 @@ import { wilson } from '../lib/wilson.ts';
 import { languageSchema } from '../schema/banner.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { layOutBars, listLastSlots, roughOf, shareOf } from './charts.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-service.ts';
 import {
   type GenerationView,
   type OverviewView,
@@ -19,7 +19,7 @@ import {
   verifyLedger,
 } from './insight-service.ts';
 import { usualPolicy } from './render.ts';
-import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
+import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 
 /**
  * The pages that show figures and change nothing: overview,

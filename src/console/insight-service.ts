@@ -1,6 +1,6 @@
-import { type AuditFilter, type AuditRow, listAudit, recordAudit } from '../audit/audit.ts';
-import { bannerAnswer } from '../consent/banner.ts';
-import { countDoubts, listDoubts } from '../consent/doubts.ts';
+import { type AuditFilter, type AuditRow, listAudit, recordAudit } from '../audit/audit-store.ts';
+import { bannerAnswer } from '../consent/banner-store.ts';
+import { countDoubts, listDoubts } from '../consent/doubts-store.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/engine.ts';
@@ -8,14 +8,14 @@ import { ruleText } from '../ingest/verdict/classify.ts';
 import { DAY } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';
-import { readHead } from '../log/entries.ts';
+import { readHead } from '../log/entries-store.ts';
 import { COUNT_CAP, openByDue } from '../rights/contests/store.ts';
 import { readOldestDecision } from '../rights/dsar/store.ts';
 import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
-import { readKeyTraffic } from '../tenants/key-use.ts';
-import { listSealKeys } from '../tenants/secrets.ts';
+import { readKeyTraffic } from '../tenants/key-use-store.ts';
+import { listSealKeys } from '../tenants/secrets-store.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
-import { actorOf, type Context, type Staff } from './context.ts';
+import { actorOf, type Context, type Staff } from './context-service.ts';
 
 /** Reads the data of the overview, ledger, keys, purposes and audit pages. */
 

@@ -3,7 +3,7 @@ import { type LoginFault, LoginRefused, mayOpen, type SignInPrompt } from '../au
 import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
 import { limitClients } from '../http/route-limits.ts';
 import { Unavailable } from '../lib/errors.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-service.ts';
 import {
   cookieNames,
   decryptLogin,
@@ -16,7 +16,7 @@ import {
 import { showUnconfigured, startSession, takesPasskeys } from './entry-pages.ts';
 import { redirectDone, takeFlash } from './flash.ts';
 import { registerPasskeyPages, showPasskey } from './passkey-pages.ts';
-import { type ConsoleVisit, type FormVisit, isSignedIn, type PageTable } from './session-guard.ts';
+import { type ConsoleVisit, type FormVisit, isSignedIn, type PageTable } from './session-guard-service.ts';
 import { endSession, listSessions, revokeSession } from './sessions-service.ts';
 import { finishSignIn, signOutAddress } from './sign-in-service.ts';
 

@@ -4,7 +4,7 @@ import { createConsoleToken, LoginRefused } from '../auth/credentials.ts';
 import { cookieValues } from '../http/request.ts';
 import { limitClients } from '../http/route-limits.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-service.ts';
 import { cookieNames, formatCookie, LOGIN_MS, sanitiseBack } from './cookies.ts';
 import { showUnconfigured, startSession, takesPasskeys } from './entry-pages.ts';
 import { isSameOrigin, readForm } from './form.ts';

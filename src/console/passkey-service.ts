@@ -9,12 +9,12 @@ import {
   verifyCreated,
   verifyUsed,
 } from '../attest/ceremony.ts';
-import { actorRef } from '../audit/audit.ts';
+import { actorRef } from '../audit/audit-store.ts';
 import { createConsoleToken, hashSecret, LoginRefused } from '../auth/credentials.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { tryOr, Unavailable } from '../lib/errors.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-service.ts';
 import type { ConsoleTransaction } from './session-store.ts';
 import { openSession } from './sign-in-service.ts';
 import {

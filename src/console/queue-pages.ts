@@ -8,10 +8,10 @@ import {
   type QueueRow,
 } from '../rights/contests/record.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
-import { findCase, readQueue } from './cases-service.ts';
+import { findCase, readQueue } from './case-queue-service.ts';
 import { takeFlash } from './flash.ts';
 import { buildAddress, matchParameter } from './form.ts';
-import type { ConsoleVisit, PageTable } from './session-guard.ts';
+import type { ConsoleVisit, PageTable } from './session-guard-service.ts';
 
 /**
  * The page of the review queue. All filters are in the address, so that a view can be bookmarked and sent.

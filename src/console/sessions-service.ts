@@ -1,4 +1,4 @@
-import { type AuditAction, writeAudit } from '../audit/audit.ts';
+import { type AuditAction, writeAudit } from '../audit/audit-store.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
@@ -8,7 +8,7 @@ import {
 } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { actorOf, type Context, type Staff } from './context.ts';
+import { actorOf, type Context, type Staff } from './context-service.ts';
 import {
   deleteConsoleSession,
   findConsoleSession,

@@ -1,4 +1,4 @@
-import { actorRef, writeAudit } from '../audit/audit.ts';
+import { actorRef, writeAudit } from '../audit/audit-store.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
@@ -12,7 +12,7 @@ import {
 import { type Claimant, ClaimRefused, type Claims, readClaimant } from '../auth/tokens.ts';
 import type { Config } from '../config.ts';
 import { environmentName } from '../schema/settings.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-service.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
 import { type ConsoleTransaction, insertConsoleSession } from './session-store.ts';
 import { hashProvider } from './sessions-service.ts';

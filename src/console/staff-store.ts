@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { writeAct, writeAudit } from '../audit/audit.ts';
+import { writeAct, writeAudit } from '../audit/audit-store.ts';
 import type { StaffRole } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
 import { tryLockTenant } from '../db/meta-store.ts';

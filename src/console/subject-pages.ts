@@ -1,10 +1,10 @@
 import { Refusal } from '../lib/errors.ts';
-import { erasureState, heldRows } from '../rights/erase/erasure.ts';
+import { erasureState, heldRows } from '../rights/erase/erasure-service.ts';
 import { type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
 import { redirectDone, takeFlash } from './flash.ts';
 import { type Form, matchParameter, readField } from './form.ts';
 import { readHolds, releaseHoldOn } from './holds-service.ts';
-import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
+import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 import {
   eraseSubject,
   findExport,

@@ -1,19 +1,19 @@
 import type { Writable } from 'node:stream';
-import { type AuditEvent, displayHandle, recordAudit } from '../audit/audit.ts';
+import { type AuditEvent, displayHandle, recordAudit } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { holdsOn } from '../ingest/devices-store.ts';
 import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import { notify } from '../notify/notify.ts';
+import { notify } from '../notify/notify-service.ts';
 import { openContests } from '../rights/contests/store.ts';
 import { unnamedSettings } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
 import { readDeviceTrail } from '../rights/dsar/store.ts';
-import { KEEP_NOTHING } from '../rights/erase/erase.ts';
-import { type ErasureTarget, erasesAny, heldRows, scopeResults } from '../rights/erase/erasure.ts';
-import { planErasure } from '../rights/erase/plan.ts';
+import { KEEP_NOTHING } from '../rights/erase/erase-service.ts';
+import { type ErasureTarget, erasesAny, heldRows, scopeResults } from '../rights/erase/erasure-service.ts';
+import { planErasure } from '../rights/erase/plan-service.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
+import { actorOf, type Context, requireTenant, type Staff } from './context-service.ts';
 import { placeHoldOn } from './holds-service.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { AuditAction } from '../audit/audit.ts';
+import type { AuditAction } from '../audit/audit-store.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import { SOON_DAYS, untilDue } from '../rights/contests/contest.ts';

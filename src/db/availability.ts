@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { OutcomeUnknown, Unavailable } from '../lib/errors.ts';
+import { driverError, errorCode, OutcomeUnknown, Unavailable } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
 
 /**
@@ -21,11 +21,6 @@ const TRANSIENT =
 const LOST_CONNECTION =
   /Connection (terminated|ended)|Query read timeout|connection error and is not queryable|Client was closed/;
 
-export function errorCode(error: Error): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : '';
-}
-
 function isIoError(error: Error): boolean {
   return errorCode(error).startsWith('SQLITE_IOERR');
 }
@@ -37,12 +32,6 @@ function isTransient(error: Error): boolean {
     error.name === 'KnexTimeoutError' ||
     LOST_CONNECTION.test(error.message)
   );
-}
-
-/** The driver's error, even when it was already wrapped in {@link Unavailable}. */
-export function driverError(thrown: unknown): Error {
-  if (thrown instanceof Unavailable && thrown.cause instanceof Error) return thrown.cause;
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Knex } from 'knex';
-import { TenantGone, Unavailable } from '../lib/errors.ts';
-import { driverError, errorCode, isRefusal, READ_ONLY } from './availability.ts';
+import { driverError, errorCode, TenantGone, Unavailable } from '../lib/errors.ts';
+import { isRefusal, READ_ONLY } from './availability.ts';
 import type { Executor } from './dialect.ts';
 import type { Database, Reader } from './engine.ts';
 import { cellOf, lockClause, runSql, type Transaction } from './sql.ts';

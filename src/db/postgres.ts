@@ -1,12 +1,12 @@
 import { createRequire } from 'node:module';
 import knexModule, { type Knex } from 'knex';
+import { errorCode } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
 import {
   ACQUIRE_TIMEOUT_MS,
   byKnex,
   closingPool,
   type DatabaseOptions,
-  errorCode,
   PATIENT,
   READ_ONLY,
   RolledBack,

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
+import { errorCode } from '../lib/errors.ts';
 import {
   asUnavailable,
   type ClientInternals,
-  errorCode,
   type TransactionOptions,
   withAvailability,
 } from './availability.ts';

@@ -6,8 +6,8 @@ import { Refusal } from '../lib/errors.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
 import { contestIdSchema } from '../schema/rights.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
-import { DEMO_USERS } from './idp.ts';
-import { type Shop, sendVisit, TOUR_BOT } from './seed.ts';
+import { DEMO_USERS } from './idp-service.ts';
+import { type Shop, sendVisit, TOUR_BOT } from './seed-service.ts';
 
 /** The page of the tour, and the backend of its shop, which asks gpd for verdicts with a key that the browser never sees. */
 

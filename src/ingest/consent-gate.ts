@@ -1,4 +1,4 @@
-import type { GrantClaim } from '../consent/doubts.ts';
+import type { GrantClaim } from '../consent/doubts-store.ts';
 import type { ProveConsent } from '../consent/proven-purposes-service.ts';
 import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';

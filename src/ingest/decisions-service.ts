@@ -1,4 +1,4 @@
-import { rightsRef } from '../audit/audit.ts';
+import { rightsRef } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { isoTime } from '../lib/clock.ts';
 import type { Tenant } from '../tenants/tenant.ts';
@@ -6,21 +6,7 @@ import { findDecision, supersededBy } from './decisions-store.ts';
 import { verdictResponse } from './ingest.ts';
 import { ruleText } from './verdict/classify.ts';
 import { visitorIdOf } from './verdict/identity.ts';
-import { CALM_SCORE, type Verdict } from './verdict/verdict.ts';
-
-/** A person and a declared agent stay what they are, whatever a review finds. */
-export const isReconciled = (name: string): boolean => name === 'undeclared_automation' || name === 'unknown';
-
-/** An overturned decision calls nobody a bot any more, like each later verdict under the override (contract 3.4). */
-export function reconcile(verdict: Verdict): Verdict {
-  if (!isReconciled(verdict.class)) return verdict;
-  return {
-    ...verdict,
-    class: 'human',
-    smartSignals: { ...verdict.smartSignals, bot: false },
-    suspectScore: Math.min(verdict.suspectScore, CALM_SCORE),
-  };
-}
+import { reconcile } from './verdict/verdict.ts';
 
 /** The stored verdict as the backend reads it; the visitorId is computed again and never stored with it. */
 export function createDecisionFinder(database: Database, tenantOf: (kid: string) => Tenant | undefined) {

@@ -1,7 +1,7 @@
 import type { BotAuth } from '../agents/verify.ts';
 import type { Config } from '../config.ts';
 import type { ConsentEvent } from '../consent/decide.ts';
-import type { Grants } from '../consent/doubts.ts';
+import type { Grants } from '../consent/doubts-store.ts';
 import type { ProveConsent } from '../consent/proven-purposes-service.ts';
 import { hasGpcHeader, type RequestTier } from '../http/request.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
@@ -16,7 +16,7 @@ import {
   type IngestResponse,
 } from '../schema/responses.ts';
 import { readSignals } from '../schema/signals.ts';
-import type { NoteVisit } from '../tenants/key-use.ts';
+import type { NoteVisit } from '../tenants/key-use-store.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { consentGate, NO_CONSENT_STATE, proveConsent } from './consent-gate.ts';
 import { isFresh, readPlaintext, reasonForNoTenant, type Unsealed } from './open.ts';

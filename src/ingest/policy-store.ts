@@ -1,4 +1,4 @@
-import { writeAct } from '../audit/audit.ts';
+import { writeAct } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import { requireNone } from '../db/sql.ts';

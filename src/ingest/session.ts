@@ -1,5 +1,5 @@
 import type { ConsentEvent } from '../consent/decide.ts';
-import type { GrantClaim } from '../consent/doubts.ts';
+import type { GrantClaim } from '../consent/doubts-store.ts';
 import { cookieValues } from '../http/request.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, hmacSha256Text, ulidTime } from '../lib/crypto.ts';

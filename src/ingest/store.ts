@@ -4,7 +4,7 @@ import { createGroup, oneTenant } from '../db/group-commit.ts';
 import { REMOVING } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/entries.ts';
-import { enqueue } from '../notify/outbox.ts';
+import { enqueue } from '../notify/outbox-store.ts';
 import {
   addCounts,
   countNetworks,

@@ -152,3 +152,15 @@ export function tryOr<T, Otherwise>(run: () => T, fallback: Otherwise): T | Othe
 export function succeeds(run: () => unknown): boolean {
   return tryOr(() => [run()], null) !== null;
 }
+
+/** The code of a system's or a driver's error, such as ENOSPC or 57P01; empty without one. */
+export function errorCode(error: Error): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : '';
+}
+
+/** The driver's error, even when it was already wrapped in {@link Unavailable}. */
+export function driverError(thrown: unknown): Error {
+  if (thrown instanceof Unavailable && thrown.cause instanceof Error) return thrown.cause;
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

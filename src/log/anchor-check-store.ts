@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
-import { anchoredTo } from '../audit/audit.ts';
+import { anchoredTo } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 import { HOUR, isoTime } from '../lib/clock.ts';
-import { type AnchoredTable, AUDIT, bodyOf, VERDICTS } from './anchors.ts';
-import { type Problems, textsSince } from './entries.ts';
+import { type AnchoredTable, AUDIT, bodyOf, VERDICTS } from './anchors-store.ts';
+import { type Problems, textsSince } from './entries-store.ts';
 import { type AnchoredHour, type Expired, expiredBy, type Fold, floorHour, parseStored } from './fold.ts';
 
 /**

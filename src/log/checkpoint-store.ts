@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database, Reader } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
-import type { LogHead } from './entries.ts';
+import type { LogHead } from './entries-store.ts';
 
 /** Checkpoints as rows: the last one in the head of its log, all of them in a table. */
 

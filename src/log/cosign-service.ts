@@ -12,7 +12,7 @@ import {
   type WitnessPolicy,
 } from './checkpoint-service.ts';
 import { addCosignatures, listCosigned } from './checkpoint-store.ts';
-import { createHashReader } from './entries.ts';
+import { createHashReader } from './entries-store.ts';
 
 /** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds cosigned ones. */
 

@@ -9,7 +9,7 @@ import {
 import { MINUTE } from '../lib/clock.ts';
 import { type CheckpointDeps, currentCheckpoint } from './checkpoint-service.ts';
 import { lastWitnessed } from './cosign-service.ts';
-import { createHashReader, entryLines, readEntries, readHead } from './entries.ts';
+import { createHashReader, entryLines, readEntries, readHead } from './entries-store.ts';
 
 /** Answers questions about a tenant's log: checkpoints, proofs, tiles. No consent check depends on it. */
 

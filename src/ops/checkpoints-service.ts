@@ -5,8 +5,8 @@ import { LEDGER_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import { createNoteSigner, signCheckpoint } from '../ledger/note.ts';
 import type { CheckpointBook, NewCheckpoint } from '../log/checkpoint-files.ts';
 import { isExtended } from '../log/checkpoint-service.ts';
-import { type LogHead, readHead } from '../log/entries.ts';
-import { readTenantSecret } from '../tenants/secrets.ts';
+import { type LogHead, readHead } from '../log/entries-store.ts';
+import { readTenantSecret } from '../tenants/secrets-store.ts';
 
 /** Plans the lines of checkpoints.log that let a node sign a log from an older state: after a restore, or an accepted loss. */
 

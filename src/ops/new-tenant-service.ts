@@ -3,7 +3,7 @@ import { baseUrl, type Config } from '../config.ts';
 import { createGeneration } from '../keys/generation.ts';
 import { deriveTenantKeys, LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import { createCheckpointBook } from '../log/checkpoint-files.ts';
-import { newLog } from '../log/entries.ts';
+import { newLog } from '../log/entries-store.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { createFirstPurpose } from '../tenants/purposes.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';

@@ -1,8 +1,8 @@
 import { definePurpose, macTerms } from '../consent/terms-store.ts';
 import type { Database } from '../db/engine.ts';
 import { putCheckpoint } from '../log/checkpoint-store.ts';
-import type { NewLog } from '../log/entries.ts';
-import { appendOne, createLog } from '../log/entries.ts';
+import type { NewLog } from '../log/entries-store.ts';
+import { appendOne, createLog } from '../log/entries-store.ts';
 import { emptyTables, tableWithRows } from '../rights/tenant-rows-store.ts';
 import type { Purpose } from '../tenants/purposes.ts';
 import type { StateMac } from '../tenants/state-mac.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { writeActForAll } from '../audit/audit.ts';
+import { writeActForAll } from '../audit/audit-store.ts';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import { quickCheck } from '../db/files.ts';
@@ -10,7 +10,7 @@ import { refusalOf, schemaState } from '../db/migrate.ts';
 import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
 import { withClosing } from '../lib/collections.ts';
 import { equalBytes } from '../lib/crypto.ts';
-import { createLineCollector, endAllSessions, endKeysOfLines } from '../rights/erase/ended.ts';
+import { createLineCollector, endAllSessions, endKeysOfLines } from '../rights/erase/ended-store.ts';
 import {
   erasureLog,
   erasureLogAccess,
@@ -23,13 +23,13 @@ import {
   scanErasures,
   textLines,
   writeErasureCount,
-} from '../rights/erase/erasure-log.ts';
+} from '../rights/erase/erasure-log-service.ts';
 import { TABLES } from '../rights/person-map.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
-import { createOperatorLookup } from '../tenants/secrets.ts';
-import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts';
+import { createOperatorLookup } from '../tenants/secrets-store.ts';
+import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream-files.ts';
 import { planContinuation } from './checkpoints-service.ts';
-import { openCheckpointBook } from './restore-swap.ts';
+import { openCheckpointBook } from './restore-swap-service.ts';
 import { rewrapAll } from './rewrap-store.ts';
 
 /** Prepares the unpacked database of a backup: keys, sessions and staff that ended after the backup are ended in it again. */

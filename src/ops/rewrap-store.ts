@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { writeActForAll } from '../audit/audit.ts';
+import { writeActForAll } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant, writeMeta } from '../db/meta-store.ts';
 import { wrapContext } from '../keys/generation.ts';
@@ -12,7 +12,7 @@ import {
   webhookSecretContext,
 } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
-import { readArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/signer.ts';
+import { readArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/signer-store.ts';
 
 /** Reads and rewrites all secrets that the master key wraps. */
 

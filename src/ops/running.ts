@@ -2,7 +2,7 @@ import type { Router } from 'express';
 import type { Logger } from 'pino';
 import type { Database } from '../db/engine.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { GivenSockets } from './systemd/sockets.ts';
+import type { GivenSockets } from './systemd/socket-files.ts';
 
 /** Types of the running server: the options of `startApp` and the handle that it returns. */
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { driverError, errorCode } from '../db/availability.ts';
 import { MINUTE, SECOND } from '../lib/clock.ts';
+import { driverError, errorCode } from '../lib/errors.ts';
 
 /** Watches whether the database takes writes: a full or read-only disk refuses all of them, while reads go on. */
 

@@ -2,7 +2,7 @@ import type { ERASURE_SCOPES } from '../schema/rights.ts';
 
 /**
  * The map of a person: every table of the schema, and what retention, exports, a restore and offboarding do with it. A test
- * compares it with the migrated schema on both databases, and with what an erasure deletes (erase/rows.ts, erase/shred.ts).
+ * compares it with the migrated schema on both databases, and with what an erasure deletes (erase/rows-store.ts, erase/shred-store.ts).
  */
 
 const NOBODY = { scope: null, names: [], exported: [], reapplied: false } as const;

@@ -4,10 +4,10 @@ import { createFixedPage } from '../http/reply.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
-import type { CaseService } from './contests/case-service.ts';
+import type { CaseService } from './contests/case-by-key-service.ts';
 import { classText } from './dsar/dsar.ts';
 import type { SendExport } from './export-routes.ts';
-import type { OutcomeReporter } from './outcomes.ts';
+import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
 

@@ -1,4 +1,4 @@
-import { actorRef, rightsRef } from '../audit/audit.ts';
+import { actorRef, rightsRef } from '../audit/audit-store.ts';
 import type { Claimant } from '../auth/tokens.ts';
 import { findDecision, tenantOfDecision } from '../ingest/decisions-store.ts';
 import type { Actor } from '../lib/act.ts';
@@ -16,10 +16,10 @@ import type { ContestDeps } from './contests/service.ts';
 import { createContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
 import { type DsarDeps, exportDsar, gatherDsar } from './dsar/service.ts';
-import { type EraseService, KEEP_NOTHING } from './erase/erase.ts';
-import { type ErasureTarget, leftRef, NOTHING, type Requester } from './erase/erasure.ts';
-import { storedIds } from './erase/find.ts';
-import { leftRefsOf } from './erase/receipts.ts';
+import { type EraseService, KEEP_NOTHING } from './erase/erase-service.ts';
+import { type ErasureTarget, leftRef, NOTHING, type Requester } from './erase/erasure-service.ts';
+import { storedIds } from './erase/find-store.ts';
+import { leftRefsOf } from './erase/receipts-store.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
 import type { Reach } from './subject.ts';
 

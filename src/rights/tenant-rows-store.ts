@@ -4,7 +4,7 @@ import { bump, REMOVING } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { countOf, pagesOf, requireNone, rowsOf } from '../db/sql.ts';
 import { ofStoredDays } from '../ingest/devices-store.ts';
-import { tryLockHead } from '../log/entries.ts';
+import { tryLockHead } from '../log/entries-store.ts';
 import type { TableName } from './person-map.ts';
 import { rowOf, TENANT_DATA_TABLES, tablesWhere } from './person-map.ts';
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { writeAct } from '../audit/audit.ts';
+import { writeAct } from '../audit/audit-store.ts';
 import type { ApiKey } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';

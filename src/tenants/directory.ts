@@ -2,7 +2,7 @@ import { type ApiKey, hashSecret } from '../auth/credentials.ts';
 import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import type { OnOpened } from './key-use.ts';
+import type { OnOpened } from './key-use-store.ts';
 import type { DamagedTenant, SnapshotPage } from './snapshot-store.ts';
 import { createTenant, type SealKeys, type Tenant, type TenantDeps } from './tenant.ts';
 

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { type DatabaseOptions, driverError, errorCode, locationName } from '../db/availability.ts';
+import { type DatabaseOptions, locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import { createEmptyFile, createFolder, lockFile, type Release, refuseLink } from '../db/files.ts';
 import { addMeta, MOVED, MOVING, ping, readMeta, tablesOfFile } from '../db/meta-store.ts';
@@ -27,7 +27,7 @@ import {
   WrongMasterKey,
 } from '../keys/master-key.ts';
 import { withClosing } from '../lib/collections.ts';
-import { succeeds, Unavailable } from '../lib/errors.ts';
+import { driverError, errorCode, succeeds, Unavailable } from '../lib/errors.ts';
 import {
   masterKeyPath,
   pendingKeyPath,

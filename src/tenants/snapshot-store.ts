@@ -5,7 +5,7 @@ import { readRevision } from '../db/meta-store.ts';
 import { fromColumns } from '../db/sql.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { ApiKeyRow } from './api-key-store.ts';
-import type { SealKeyRow } from './secrets.ts';
+import type { SealKeyRow } from './secrets-store.ts';
 import type { TenantSnapshot } from './tenant.ts';
 import {
   type ConsentPolicyRow,

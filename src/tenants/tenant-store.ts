@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { writeAct } from '../audit/audit.ts';
+import { writeAct } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { bump, bumpTenant, REMOVING } from '../db/meta-store.ts';
 import { type Columns, fromColumns, isTrue, toColumns } from '../db/sql.ts';

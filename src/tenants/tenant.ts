@@ -20,7 +20,7 @@ import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { createOpener, createSymmetricOpener, type Opener } from '../seal/open.ts';
-import type { OnOpened } from './key-use.ts';
+import type { OnOpened } from './key-use-store.ts';
 import { attestationPurpose, type ConsentPolicy, type DefinedPurpose } from './purposes.ts';
 import type { TenantSettings } from './settings.ts';
 import { createStateMac, isMacValid, type StateMac } from './state-mac.ts';

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { bumpTenant } from '../../src/db/meta-store.ts';
 import { createMasterKey } from '../../src/keys/master-key.ts';
-import type { Report } from '../../src/ops/doctor/doctor.ts';
+import type { Report } from '../../src/ops/doctor/doctor-service.ts';
 import { rewrapAll } from '../../src/ops/rewrap-store.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { execute } from '../support/database.ts';

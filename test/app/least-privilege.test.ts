@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/engine.ts';
 import { withTls } from '../../src/db/postgres.ts';
 import { withClosing } from '../../src/lib/collections.ts';
-import { scrubFiles } from '../../src/rights/erase/scrub.ts';
+import { scrubFiles } from '../../src/rights/erase/scrub-store.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Claimant } from '../../src/auth/tokens.ts';
-import { createAuthenticator, missingOidcSettings, type OidcSettings } from '../../src/rights/oidc.ts';
+import {
+  createAuthenticator,
+  missingOidcSettings,
+  type OidcSettings,
+} from '../../src/rights/oidc-service.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings, REASONS } from './support.ts';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { JWK } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_TOKEN_LENGTH } from '../../src/auth/tokens.ts';
-import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
+import { type Authenticate, createAuthenticator } from '../../src/rights/oidc-service.ts';
 import { createKey, encodePart, macJws, publicJwk, signJws } from '../support/jws.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { fc } from '../support/property.ts';

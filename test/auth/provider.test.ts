@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
-import { describeFault } from '../../src/ops/log.ts';
-import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
+import { describeFault } from '../../src/ops/log-service.ts';
+import { type Authenticate, createAuthenticator } from '../../src/rights/oidc-service.ts';
 import { publicJwk } from '../support/jws.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { freePort } from '../support/ports.ts';
@@ -290,7 +290,7 @@ describe('answering badly from the start: 503, and why', () => {
 });
 
 it('a process that has authenticated somebody may end: nothing holds it', async () => {
-  const module = fileURLToPath(new URL('../../src/rights/oidc.ts', import.meta.url));
+  const module = fileURLToPath(new URL('../../src/rights/oidc-service.ts', import.meta.url));
   const script = `
     const { createAuthenticator } = await import(${JSON.stringify(module)});
     const settings = ${JSON.stringify(oidcSettings(idp))};

@@ -1,5 +1,5 @@
 import { Refusal, Unavailable } from '../../src/lib/errors.ts';
-import type { Authenticate, OidcSettings } from '../../src/rights/oidc.ts';
+import type { Authenticate, OidcSettings } from '../../src/rights/oidc-service.ts';
 import type { Idp } from '../support/oidc.ts';
 
 export function oidcSettings(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/engine.ts';
 import { withClosing } from '../../src/lib/collections.ts';
-import type { Report } from '../../src/ops/doctor/doctor.ts';
+import type { Report } from '../../src/ops/doctor/doctor-service.ts';
 import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { dumpDatabase } from '../support/database.ts';

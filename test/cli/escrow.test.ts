@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } fr
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readRecoveryKey } from '../../src/keys/recovery-key.ts';
-import type { Report } from '../../src/ops/doctor/doctor.ts';
+import type { Report } from '../../src/ops/doctor/doctor-service.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { commandFailureOf } from '../../src/cli/failure.ts';
-import { parseDuration } from '../../src/cli/input.ts';
-import { EXIT } from '../../src/cli/io.ts';
-import { splitLines } from '../../src/cli/replay/lines.ts';
+import { commandFailureOf } from '../../src/cli/failure-service.ts';
+import { parseDuration } from '../../src/cli/input-service.ts';
+import { EXIT } from '../../src/cli/io-service.ts';
+import { splitLines } from '../../src/cli/replay/line-files.ts';
 import { ERRORS, type ErrorCode, Refusal, TenantGone, Unavailable } from '../../src/lib/errors.ts';
 
 /** Durations, lines of a file and exit codes: pure functions of the commands. */

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
-import { endWithError } from '../../src/cli/failure.ts';
+import { endWithError } from '../../src/cli/failure-service.ts';
 import {
   alignColumns,
   CommandFailed,
@@ -11,8 +11,14 @@ import {
   printLine,
   say,
   withIo,
-} from '../../src/cli/io.ts';
-import { type BarState, barText, createBar, createStageLine, stageText } from '../../src/cli/progress.ts';
+} from '../../src/cli/io-service.ts';
+import {
+  type BarState,
+  barText,
+  createBar,
+  createStageLine,
+  stageText,
+} from '../../src/cli/progress-service.ts';
 
 /** Everything that a command shows: text of strangers never steers a terminal, and progress is one line. */
 

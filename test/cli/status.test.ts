@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { ServerStatus } from '../../src/ops/status.ts';
+import type { ServerStatus } from '../../src/ops/status-service.ts';
 import { tempDir } from '../support/command.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { createBundle } from '../support/seal.ts';

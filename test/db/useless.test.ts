@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { closeWhenUseless } from '../../src/db/postgres.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { describeFault } from '../../src/ops/log.ts';
+import { describeFault } from '../../src/ops/log-service.ts';
 
 const coded = (message: string, code = ''): Error => Object.assign(new Error(message), { code });
 

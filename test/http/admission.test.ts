@@ -5,7 +5,7 @@ import { createConcurrencyLimit, createReadWhole, unlimited, watchLimiter } from
 import type { HotHandler, HotReply, HotRequest } from '../../src/http/request.ts';
 import { refusal } from '../../src/ingest/ingest.ts';
 import { readEnvelope, unseal } from '../../src/ingest/open.ts';
-import { createIngestRoute } from '../../src/ingest/route.ts';
+import { createIngestRoute } from '../../src/ingest/visit-service.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import type { DecisionAnswer } from '../../src/schema/consent.ts';
 import { ORIGIN } from '../support/constants.ts';

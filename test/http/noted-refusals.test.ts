@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { noteRefusal } from '../../src/http/reply.ts';
-import { createLogger, logRefusals } from '../../src/ops/log.ts';
+import { createLogger, logRefusals } from '../../src/ops/log-service.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { post } from '../support/expect.ts';
 import { ask, JSON_TYPE } from '../support/http.ts';

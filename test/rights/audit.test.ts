@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { HOUR } from '../../src/lib/clock.ts';
-import { anchorAudit } from '../../src/log/anchors.ts';
+import { anchorAudit } from '../../src/log/anchors-store.ts';
 import { KID, REASON } from '../support/constants.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { sealProblems } from '../support/verify.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { actorRef, rightsRef } from '../../src/audit/audit.ts';
+import { actorRef, rightsRef } from '../../src/audit/audit-store.ts';
 import { changeText, classText, createNotice } from '../../src/rights/dsar/dsar.ts';
-import { erasureState, scopeResults, withCopies } from '../../src/rights/erase/erasure.ts';
+import { erasureState, scopeResults, withCopies } from '../../src/rights/erase/erasure-service.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
 import { reaches, reachOfRequests } from '../../src/rights/subject.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { DELETES } from '../../src/rights/erase/rows.ts';
-import { SHREDS } from '../../src/rights/erase/shred.ts';
+import { DELETES } from '../../src/rights/erase/rows-store.ts';
+import { SHREDS } from '../../src/rights/erase/shred-store.ts';
 import type { TableName } from '../../src/rights/person-map.ts';
 import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../src/rights/person-map.ts';
 import { ERASURE_SCOPES } from '../../src/schema/rights.ts';

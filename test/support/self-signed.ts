@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSelfSigned } from '../../src/ops/tls.ts';
+import { createSelfSigned } from '../../src/ops/tls-service.ts';
 import { runDir, tempDir } from './command.ts';
 
 type Files = ReturnType<typeof createSelfSigned>;

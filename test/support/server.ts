@@ -137,13 +137,13 @@ const INTERVALS = { poll: 25, agents: 25, webhooks: 25, housekeeping: DAY };
 const loadServer = async () => ({
   ...(await import('../../src/app.ts')),
   ...(await import('../../src/config.ts')),
-  ...(await import('../../src/ops/log.ts')),
+  ...(await import('../../src/ops/log-service.ts')),
 });
 
 async function failedStart(error: unknown): Promise<Error> {
   const [{ commandFailureOf }, { EXIT }] = await Promise.all([
-    import('../../src/cli/failure.ts'),
-    import('../../src/cli/io.ts'),
+    import('../../src/cli/failure-service.ts'),
+    import('../../src/cli/io-service.ts'),
   ]);
   const { exit, message } = commandFailureOf(error);
   return new Error(`gpd serve ended with ${EXIT[exit]}: gpd: ${message}`, { cause: error });

@@ -7,7 +7,7 @@ import { wrapContext } from '../../../src/keys/generation.ts';
 import type { DecisionResponse } from '../../../src/schema/responses.ts';
 import { createOpener, type Opener } from '../../../src/seal/open.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
-import { listSealKeys } from '../../../src/tenants/secrets.ts';
+import { listSealKeys } from '../../../src/tenants/secrets-store.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from '../../lib/child.ts';
 
 /** Starts a temporary gpd behind the proxy of site.ts, as a shop would run it. */

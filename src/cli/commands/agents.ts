@@ -9,9 +9,9 @@ import {
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { confirm, type DestructiveFlags, readJsonFile } from '../input.ts';
-import { EXIT, io, misused, notFound, print, printTable, say } from '../io.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { confirm, type DestructiveFlags, readJsonFile } from '../input-service.ts';
+import { EXIT, io, misused, notFound, print, printTable, say } from '../io-service.ts';
 
 export function define(agents: Command): void {
   agents

@@ -5,7 +5,7 @@ import type { Database } from '../../db/engine.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { KEY_SCOPES } from '../../schema/route.ts';
 import { createApiKeyStore } from '../../tenants/api-key-store.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
   checkKid,
   checkOneOf,
@@ -13,8 +13,8 @@ import {
   type DestructiveFlags,
   type Flags,
   ONLY_KID_HELP,
-} from '../input.ts';
-import { conflict, notFound, print, printTable } from '../io.ts';
+} from '../input-service.ts';
+import { conflict, notFound, print, printTable } from '../io-service.ts';
 
 export function define(apikeys: Command): void {
   apikeys

@@ -1,9 +1,16 @@
 import type { Command } from 'commander';
-import { AUDIT_ACTIONS, type AuditAction, listAudit } from '../../audit/audit.ts';
+import { AUDIT_ACTIONS, type AuditAction, listAudit } from '../../audit/audit-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { checkInteger, checkKid, checkOneOf, type Flags, ONLY_KID_HELP, parseDuration } from '../input.ts';
-import { misused, printTable } from '../io.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import {
+  checkInteger,
+  checkKid,
+  checkOneOf,
+  type Flags,
+  ONLY_KID_HELP,
+  parseDuration,
+} from '../input-service.ts';
+import { misused, printTable } from '../io-service.ts';
 
 export function define(audit: Command): void {
   audit

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { isoTime } from '../../lib/clock.ts';
-import { notify } from '../../notify/notify.ts';
-import { backupIn, deleteOldBackups, isFolder } from '../../ops/backup-rotation.ts';
+import { notify } from '../../notify/notify-service.ts';
+import { backupIn, deleteOldBackups, isFolder } from '../../ops/backup-rotation-files.ts';
 import { VERSION } from '../../version.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { checkInteger, type Flags } from '../input.ts';
-import { misused, print } from '../io.ts';
-import { runWithCleanup } from '../progress.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { checkInteger, type Flags } from '../input-service.ts';
+import { misused, print } from '../io-service.ts';
+import { runWithCleanup } from '../progress-service.ts';
 
 export function define(backup: Command): void {
   backup
@@ -45,7 +45,7 @@ async function backUp(
   options: Flags<'keep'>,
 ): Promise<void> {
   const { file, keep } = checkPlace(name, options);
-  const { createBackup } = await import('../../ops/backup.ts');
+  const { createBackup } = await import('../../ops/backup-service.ts');
   const store = await open();
   const by = await byAll();
   const created = await runWithCleanup((onProgress) =>

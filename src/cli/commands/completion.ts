@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { TENANT_SETTING_NAMES } from '../../tenants/settings.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { misused, print } from '../io.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { misused, print } from '../io-service.ts';
 
 export function define(completion: Command): void {
   completion

@@ -12,7 +12,7 @@ import {
   policyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
   checkInteger,
   checkKid,
@@ -21,8 +21,8 @@ import {
   type Flags,
   KID_HELP,
   ONLY_KID_HELP,
-} from '../input.ts';
-import { misused, print, printTable } from '../io.ts';
+} from '../input-service.ts';
+import { misused, print, printTable } from '../io-service.ts';
 
 /** `gpd consent check|grant|deny|withdraw|history|policies`: choices of people, and the policies that were shown to them. */
 export function defineDecisions(consent: Command): void {

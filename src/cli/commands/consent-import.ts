@@ -11,10 +11,10 @@ import { isPlainText } from '../../lib/text.ts';
 import { principalIdSchema, purposeIdSchema } from '../../schema/bundle.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { checkKid, type Flags, KID_HELP } from '../input.ts';
-import { misused, notFound, print, say } from '../io.ts';
-import { splitLines } from '../replay/lines.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { checkKid, type Flags, KID_HELP } from '../input-service.ts';
+import { misused, notFound, print, say } from '../io-service.ts';
+import { splitLines } from '../replay/line-files.ts';
 
 /** `gpd consent import`: records of another system. The whole file is checked before the first one is recorded. */
 export function defineImport(consent: Command): void {

@@ -6,10 +6,10 @@ import { verifyLog } from '../../consent/verify-service.ts';
 import type { Checkpoint } from '../../ledger/note.ts';
 import { createCheckpointBook } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
-import { entryLines, readHead } from '../../log/entries.ts';
+import { entryLines, readHead } from '../../log/entries-store.ts';
 import { readKeptNotes } from '../../log/kept-notes.ts';
 import { planContinuation } from '../../ops/checkpoints-service.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
   checkKid,
   confirm,
@@ -18,8 +18,8 @@ import {
   KID_HELP,
   ONLY_KID_HELP,
   readGivenFile,
-} from '../input.ts';
-import { conflict, EXIT, io, misused, print, printableJson, say } from '../io.ts';
+} from '../input-service.ts';
+import { conflict, EXIT, io, misused, print, printableJson, say } from '../io-service.ts';
 
 /** `gpd consent verify|accept-loss|export`: verifies the consent log, resumes it after a loss, exports it. */
 export function defineLedger(consent: Command): void {

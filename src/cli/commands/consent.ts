@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { listBanners as readBanners } from '../../consent/banner.ts';
+import { listBanners as readBanners } from '../../consent/banner-store.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { removePurpose as deletePurpose, savePurposes } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
@@ -7,7 +7,7 @@ import { purposeIdSchema } from '../../schema/bundle.ts';
 import { GPC_POLICIES } from '../../schema/gpc.ts';
 import { DEFAULT_TTL_DAYS, DEVICE_IDENTIFICATION, type Purpose } from '../../tenants/purposes.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
   checkInteger,
   checkKid,
@@ -18,8 +18,8 @@ import {
   type Flags,
   KID_HELP,
   ONLY_KID_HELP,
-} from '../input.ts';
-import { conflict, notFound, print, printTable } from '../io.ts';
+} from '../input-service.ts';
+import { conflict, notFound, print, printTable } from '../io-service.ts';
 import { defineDecisions } from './consent-decisions.ts';
 import { defineImport } from './consent-import.ts';
 import { defineLedger } from './consent-ledger.ts';

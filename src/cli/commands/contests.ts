@@ -6,13 +6,20 @@ import { pagesBy } from '../../lib/collections.ts';
 import { activeClaim, type Contest, outcomeText } from '../../rights/contests/contest.ts';
 import { contestResponse } from '../../rights/contests/record.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
-import type { Rights } from '../../rights/create-rights.ts';
+import type { Rights } from '../../rights/create-rights-service.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schema/rights.ts';
 import { readCreationTimes } from '../../tenants/tenant-store.ts';
-import { accountName, type CommandContext, command, example } from '../command.ts';
-import { checkKid, checkOneOf, checkValue, confirm, type DestructiveFlags, type Flags } from '../input.ts';
-import { alignColumns, misused, notFound, print, printTable, say } from '../io.ts';
+import { accountName, type CommandContext, command, example } from '../command-service.ts';
+import {
+  checkKid,
+  checkOneOf,
+  checkValue,
+  confirm,
+  type DestructiveFlags,
+  type Flags,
+} from '../input-service.ts';
+import { alignColumns, misused, notFound, print, printTable, say } from '../io-service.ts';
 
 export function define(contests: Command): void {
   contests

@@ -1,11 +1,11 @@
 import { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
-import { createLogger } from '../../ops/log.ts';
+import { createLogger } from '../../ops/log-service.ts';
 import type { RunningApp } from '../../ops/running.ts';
-import { type CommandContext, command, configFor, example } from '../command.ts';
-import { endWithError } from '../failure.ts';
-import { io, print, withIo } from '../io.ts';
+import { type CommandContext, command, configFor, example } from '../command-service.ts';
+import { endWithError } from '../failure-service.ts';
+import { io, print, withIo } from '../io-service.ts';
 import { failStop, untilSignal } from './serve.ts';
 
 export function define(demo: Command): void {
@@ -33,7 +33,7 @@ async function verifyLog(kid: string, config: string): Promise<string> {
 }
 
 async function start(options: { readonly port?: string }): Promise<RunningApp> {
-  const { prepareDemo } = await import('../../demo/demo.ts');
+  const { prepareDemo } = await import('../../demo/demo-service.ts');
   const log = createLogger('warn');
   const appOptions = { log, onFatal: failStop(log) };
   const demo = await prepareDemo(configFor({ port: options.port }), {

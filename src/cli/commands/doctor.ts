@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { withClosing } from '../../lib/collections.ts';
 import { parseUrl } from '../../lib/text.ts';
-import type { Report } from '../../ops/doctor/doctor.ts';
+import type { Report } from '../../ops/doctor/doctor-service.ts';
 import type { Status } from '../../ops/doctor/finding.ts';
 import { VERSION } from '../../version.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import type { Flags } from '../input.ts';
-import { alignColumns, EXIT, io, misused, print } from '../io.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import type { Flags } from '../input-service.ts';
+import { alignColumns, EXIT, io, misused, print } from '../io-service.ts';
 
 export function define(doctor: Command): void {
   doctor
@@ -41,9 +41,9 @@ async function examineAll({ config }: CommandContext, { url, all, record }: Doct
     throw misused(`--url ${url}: must be the address of a server`);
   // Loaded for this command alone, so that `gpd serve` starts faster.
   const [{ examine }, { openContext }, { writeDoctorRecord }] = await Promise.all([
-    import('../../ops/doctor/doctor.ts'),
-    import('../../ops/doctor/context.ts'),
-    import('../../ops/doctor/record.ts'),
+    import('../../ops/doctor/doctor-service.ts'),
+    import('../../ops/doctor/context-service.ts'),
+    import('../../ops/doctor/record-files.ts'),
   ]);
   const options = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
   const report = await withClosing(openContext(config, options), (context) => examine(context));

@@ -3,14 +3,14 @@ import type { Command } from 'commander';
 import { baseUrl, type Config } from '../../config.ts';
 import { unnamedSettings } from '../../rights/dsar/dsar.ts';
 import { BadRecipient, type ExportRecipient, readRecipient } from '../../rights/dsar/envelope.ts';
-import { openArchiveSigner } from '../../rights/dsar/signer.ts';
+import { openArchiveSigner } from '../../rights/dsar/signer-store.ts';
 import { createExports } from '../../rights/dsar/staff-export-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
-import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, type Flags, ONLY_KID_HELP, readGivenFile } from '../input.ts';
-import { failed, misused, notFound, print, say, wantsJson } from '../io.ts';
-import { expectNoFile, writeNewFile } from '../new-file.ts';
-import { createBar, QUIET_MS, runStoppable } from '../progress.ts';
+import { type CommandContext, command, example, requireTenant } from '../command-service.ts';
+import { checkKid, type Flags, ONLY_KID_HELP, readGivenFile } from '../input-service.ts';
+import { failed, misused, notFound, print, say, wantsJson } from '../io-service.ts';
+import { expectNoFile, writeNewFile } from '../new-files.ts';
+import { createBar, QUIET_MS, runStoppable } from '../progress-service.ts';
 import { type TargetOptions, targetBody } from './erase.ts';
 
 export function define(dsar: Command): void {

@@ -5,8 +5,8 @@ import { type Database, openDatabase } from '../../db/engine.ts';
 import { holdsOn } from '../../ingest/devices-store.ts';
 import { withClosing } from '../../lib/collections.ts';
 import { openContests } from '../../rights/contests/store.ts';
-import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
-import { KEEP_NOTHING } from '../../rights/erase/erase.ts';
+import { scrub as scrubReceipts } from '../../rights/erase/clean-service.ts';
+import { KEEP_NOTHING } from '../../rights/erase/erase-service.ts';
 import {
   type ErasureTarget,
   erasedNothing,
@@ -16,14 +16,21 @@ import {
   heldRows,
   type ScopeCounts,
   scopeResults,
-} from '../../rights/erase/erasure.ts';
-import { planErasure } from '../../rights/erase/plan.ts';
-import { UnreadableErasure } from '../../rights/erase/receipts.ts';
-import { NotTheOwner } from '../../rights/erase/scrub.ts';
-import { isPrincipalKnown } from '../../rights/erase/shred.ts';
+} from '../../rights/erase/erasure-service.ts';
+import { planErasure } from '../../rights/erase/plan-service.ts';
+import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
+import { NotTheOwner } from '../../rights/erase/scrub-store.ts';
+import { isPrincipalKnown } from '../../rights/erase/shred-store.ts';
 import { type EraseTargetBody, type ErasureReceipt, eraseTargetSchema } from '../../schema/rights.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { checkKid, checkValue, confirm, type DestructiveFlags, type Flags, ONLY_KID_HELP } from '../input.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import {
+  checkKid,
+  checkValue,
+  confirm,
+  type DestructiveFlags,
+  type Flags,
+  ONLY_KID_HELP,
+} from '../input-service.ts';
 import {
   alignColumns,
   CommandFailed,
@@ -34,7 +41,7 @@ import {
   notFound,
   print,
   printTable,
-} from '../io.ts';
+} from '../io-service.ts';
 
 export function define(erase: Command): void {
   erase

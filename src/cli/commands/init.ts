@@ -3,9 +3,9 @@ import type { Config } from '../../config.ts';
 import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { finishSetup } from '../../ops/setup-service.ts';
 import { AlreadyInitialised, initialiseStore } from '../../tenants/installation-files.ts';
-import { type CommandContext, command, example, startCommand } from '../command.ts';
-import { checkKid, collect } from '../input.ts';
-import { print, say } from '../io.ts';
+import { type CommandContext, command, example, startCommand } from '../command-service.ts';
+import { checkKid, collect } from '../input-service.ts';
+import { print, say } from '../io-service.ts';
 import { checkOrigins, type NewTenantFlags, warningsOf } from './tenants.ts';
 
 export function define(init: Command): void {

@@ -24,8 +24,8 @@ import {
   readTenantSecret,
   rotateSealKey,
   saveTenantSecret,
-} from '../../tenants/secrets.ts';
-import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
+} from '../../tenants/secrets-store.ts';
+import { type CommandContext, command, example, noSuchTenant } from '../command-service.ts';
 import {
   checkInteger,
   checkKid,
@@ -37,8 +37,8 @@ import {
   ONLY_KID_HELP,
   parseDuration,
   readGivenFile,
-} from '../input.ts';
-import { CommandFailed, type ExitName, io, misused, print, printTable, say } from '../io.ts';
+} from '../input-service.ts';
+import { CommandFailed, type ExitName, io, misused, print, printTable, say } from '../io-service.ts';
 
 export function define(keys: Command): void {
   keys

@@ -2,12 +2,12 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { readRecoveryKey } from '../../keys/recovery-key.ts';
 import { chunksOf } from '../../lib/collections.ts';
-import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
+import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import type { Flags } from '../input.ts';
-import { failed, io, misused, print, say } from '../io.ts';
-import { expectNoFile } from '../new-file.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import type { Flags } from '../input-service.ts';
+import { failed, io, misused, print, say } from '../io-service.ts';
+import { expectNoFile } from '../new-files.ts';
 
 export function define(masterKey: Command): void {
   masterKey

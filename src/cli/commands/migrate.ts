@@ -7,8 +7,8 @@ import { pendingMigrations } from '../../db/migrate.ts';
 import { withClosing } from '../../lib/collections.ts';
 import { TABLES } from '../../rights/person-map.ts';
 import { migrateData, notInitialised, openData } from '../../tenants/installation-files.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { print } from '../io.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { print } from '../io-service.ts';
 
 export function define(migrate: Command): void {
   migrate

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import type { Flags } from '../input.ts';
-import { misused, print } from '../io.ts';
-import { createBar } from '../progress.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import type { Flags } from '../input-service.ts';
+import { misused, print } from '../io-service.ts';
+import { createBar } from '../progress-service.ts';
 import { restoreInto } from './restore.ts';
 
 export function define(move: Command): void {
@@ -26,7 +26,7 @@ function targetOf({ database_url: url }: Config, to: string): string {
 }
 
 async function fromBackup(config: Config, to: string, backup: string): Promise<void> {
-  const { requireEmpty } = await import('../../ops/move.ts');
+  const { requireEmpty } = await import('../../ops/move-service.ts');
   if (!isPostgres(to)) throw misused('--from needs --to postgres://…; use gpd restore for SQLite');
   await requireEmpty(to);
   await restoreInto({ ...config, database_url: to }, backup, { yes: true });
@@ -38,7 +38,7 @@ async function moveData(
 ): Promise<void> {
   if (options.from !== undefined) return fromBackup(config, options.to, options.from);
   const to = targetOf(config, options.to);
-  const { move } = await import('../../ops/move.ts');
+  const { move } = await import('../../ops/move-service.ts');
   const bar = createBar('rows');
   const onRows = (done: number, total: number): void => bar.update({ done, bytes: done, totalBytes: total });
   const moved = await move(config, to, onRows).finally(() => bar.end());

@@ -7,13 +7,13 @@ import {
   type RulePolicy,
   unknownRules,
 } from '../../ingest/verdict/classify.ts';
-import { readPatterns } from '../../rights/outcomes.ts';
+import { readPatterns } from '../../rights/outcomes-store.ts';
 import { suggestWeights } from '../../rights/proposal.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../../schema/policy.ts';
 import { createMonitorMatcher } from '../../tenants/tenant.ts';
-import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, checkObject, type Flags, ONLY_KID_HELP, readJsonFile } from '../input.ts';
-import { alignColumns, misused, print } from '../io.ts';
+import { type CommandContext, command, example, requireTenant } from '../command-service.ts';
+import { checkKid, checkObject, type Flags, ONLY_KID_HELP, readJsonFile } from '../input-service.ts';
+import { alignColumns, misused, print } from '../io-service.ts';
 
 export function define(policy: Command): void {
   policy

@@ -2,12 +2,12 @@ import { statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { tryOr } from '../../lib/errors.ts';
 import { parseUrl } from '../../lib/text.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { checkInteger, type Flags } from '../input.ts';
-import { alignColumns, EXIT, io, misused, notFound, print, say } from '../io.ts';
-import { createBar } from '../progress.ts';
-import { type ReplayLine, readLines } from '../replay/lines.ts';
-import { offlineRunner, type ReplayAnswer, type Runner, remoteRunner } from '../replay/runners.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { checkInteger, type Flags } from '../input-service.ts';
+import { alignColumns, EXIT, io, misused, notFound, print, say } from '../io-service.ts';
+import { createBar } from '../progress-service.ts';
+import { type ReplayLine, readLines } from '../replay/line-files.ts';
+import { offlineRunner, type ReplayAnswer, type Runner, remoteRunner } from '../replay/runners-service.ts';
 import { readPolicyFile } from './policy.ts';
 
 export function define(replay: Command): void {

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, sqliteFile } from '../../config.ts';
-import { accountName, type CommandContext, command, example, startCommand } from '../command.ts';
-import { confirm, type DestructiveFlags, type Flags } from '../input.ts';
-import { notFound, print, say } from '../io.ts';
-import { runWithCleanup } from '../progress.ts';
+import { accountName, type CommandContext, command, example, startCommand } from '../command-service.ts';
+import { confirm, type DestructiveFlags, type Flags } from '../input-service.ts';
+import { notFound, print, say } from '../io-service.ts';
+import { runWithCleanup } from '../progress-service.ts';
 
 export function define(restore: Command): void {
   restore
@@ -31,7 +31,7 @@ export async function restoreInto(config: Config, name: string, options: Options
   const dryRun = options.dryRun === true;
   const replaces = config.database_url !== null || existsSync(sqliteFile(config));
   if (replaces) await confirm(options, `Restoring ${file}: everything written after that backup is lost`);
-  const { restoreBackup } = await import('../../ops/restore.ts');
+  const { restoreBackup } = await import('../../ops/restore-service.ts');
   const restoreOptions = { dryRun, by: { account: accountName(), at: Date.now() }, keyFile: options.keyFile };
   const restored = await runWithCleanup((onProgress) =>
     restoreBackup(config, file, { ...restoreOptions, onProgress }),

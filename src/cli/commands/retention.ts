@@ -5,10 +5,10 @@ import type { Database } from '../../db/engine.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
-import { runRetention } from '../../ops/retention.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import type { DestructiveFlags } from '../input.ts';
-import { alignColumns, failed, print, say } from '../io.ts';
+import { runRetention } from '../../ops/retention-service.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import type { DestructiveFlags } from '../input-service.ts';
+import { alignColumns, failed, print, say } from '../io-service.ts';
 
 export function define(retention: Command): void {
   retention

@@ -5,9 +5,9 @@ import { policyOf } from '../../ingest/verdict/classify.ts';
 import { csvRecord } from '../../lib/text.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
 import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';
-import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, ONLY_KID_HELP } from '../input.ts';
-import { io, print, printTable } from '../io.ts';
+import { type CommandContext, command, example, requireTenant } from '../command-service.ts';
+import { checkKid, ONLY_KID_HELP } from '../input-service.ts';
+import { io, print, printTable } from '../io-service.ts';
 
 export function define(rights: Command): void {
   rights

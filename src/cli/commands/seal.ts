@@ -7,10 +7,10 @@ import { tryOr } from '../../lib/errors.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
-import { listSealKeys, readTenantSecret } from '../../tenants/secrets.ts';
-import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
-import { checkKid, type Flags, ONLY_KID_HELP } from '../input.ts';
-import { io, misused, notFound, printLine } from '../io.ts';
+import { listSealKeys, readTenantSecret } from '../../tenants/secrets-store.ts';
+import { type CommandContext, command, example, noSuchTenant } from '../command-service.ts';
+import { checkKid, type Flags, ONLY_KID_HELP } from '../input-service.ts';
+import { io, misused, notFound, printLine } from '../io-service.ts';
 
 export function define(seal: Command): void {
   seal

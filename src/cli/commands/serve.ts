@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { ConfigError, readServiceManager } from '../../config.ts';
-import { createLogger, describeFault } from '../../ops/log.ts';
+import { createLogger, describeFault } from '../../ops/log-service.ts';
 import type { AppOptions } from '../../ops/running.ts';
-import { createSupervisor } from '../../ops/systemd/supervisor.ts';
-import { type CommandContext, command, configFor, example } from '../command.ts';
-import { commandFailureOf, endWithError, isDamaged } from '../failure.ts';
-import type { Flags } from '../input.ts';
-import { io, print, printLine, say, wantsJson } from '../io.ts';
+import { createSupervisor } from '../../ops/systemd/supervisor-service.ts';
+import { type CommandContext, command, configFor, example } from '../command-service.ts';
+import { commandFailureOf, endWithError, isDamaged } from '../failure-service.ts';
+import type { Flags } from '../input-service.ts';
+import { io, print, printLine, say, wantsJson } from '../io-service.ts';
 
 export function define(serve: Command): void {
   serve
@@ -56,7 +56,7 @@ async function prepare(
   if (setup !== true && isSetupUnfinished(config))
     throw new ConfigError(`the setup of ${config.data_dir} was interrupted: repeat \`gpd serve --setup\``);
   if (setup !== true) return { config };
-  const { runSetup } = await import('../../ops/setup.ts');
+  const { runSetup } = await import('../../ops/setup-server-service.ts');
   return runSetup(config, {
     file: io().globalOptions.config ?? 'gpd.toml',
     socket: sockets?.http ?? null,

@@ -13,9 +13,9 @@ import {
 } from '../../console/staff-store.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { createUlid } from '../../lib/crypto.ts';
-import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags } from '../input.ts';
-import { conflict, misused, notFound, print, printTable, say } from '../io.ts';
+import { type CommandContext, command, example, requireTenant } from '../command-service.ts';
+import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags } from '../input-service.ts';
+import { conflict, misused, notFound, print, printTable, say } from '../io-service.ts';
 
 /** `gpd staff`: people who sign in to the console with a passkey, where no identity provider is set. */
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { parseUrl } from '../../lib/text.ts';
-import type { ServerStatus } from '../../ops/status.ts';
+import type { ServerStatus } from '../../ops/status-service.ts';
 import { VERSION } from '../../version.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { alignColumns, EXIT, io, misused, print } from '../io.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { alignColumns, EXIT, io, misused, print } from '../io-service.ts';
 
 export function define(status: Command): void {
   status
@@ -56,7 +56,7 @@ async function showStatus(
   options: { readonly url?: string },
 ): Promise<void> {
   const url = checkUrl(options.url);
-  const { readStatus } = await import('../../ops/status.ts');
+  const { readStatus } = await import('../../ops/status-service.ts');
   const store = await open();
   const origin = url === undefined ? undefined : new URL(url).origin;
   const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: origin });

@@ -3,12 +3,12 @@ import { closest, distance } from 'fastest-levenshtein';
 import { baseUrl, type Config } from '../../config.ts';
 import { listKids } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { readHead } from '../../log/entries.ts';
-import { listWebhooks } from '../../notify/webhooks.ts';
+import { readHead } from '../../log/entries-store.ts';
+import { listWebhooks } from '../../notify/webhooks-store.ts';
 import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
 import { createApiKeyStore } from '../../tenants/api-key-store.ts';
-import { listSealKeys } from '../../tenants/secrets.ts';
+import { listSealKeys } from '../../tenants/secrets-store.ts';
 import {
   isWildcard,
   originSchema,
@@ -17,9 +17,9 @@ import {
   tenantSettingsSchema,
 } from '../../tenants/settings.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
-import { checkKid, checkValue, collect, type Flags, KID_HELP, ONLY_KID_HELP } from '../input.ts';
-import { alignColumns, conflict, failed, misused, print, printTable, say } from '../io.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
+import { checkKid, checkValue, collect, type Flags, KID_HELP, ONLY_KID_HELP } from '../input-service.ts';
+import { alignColumns, conflict, failed, misused, print, printTable, say } from '../io-service.ts';
 import { changePolicy } from './policy.ts';
 import { removeTenant } from './tenant-remove.ts';
 

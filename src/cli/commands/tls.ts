@@ -4,10 +4,10 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { createFolder } from '../../db/files.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { collect, type Flags } from '../input.ts';
-import { misused, print } from '../io.ts';
-import { expectNoFile } from '../new-file.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { collect, type Flags } from '../input-service.ts';
+import { misused, print } from '../io-service.ts';
+import { expectNoFile } from '../new-files.ts';
 
 export function define(tls: Command): void {
   tls
@@ -54,7 +54,7 @@ function write(
 }
 
 async function init({ config }: CommandContext, options: TlsOptions): Promise<void> {
-  const { createSelfSigned } = await import('../../ops/tls.ts');
+  const { createSelfSigned } = await import('../../ops/tls-service.ts');
   const hosts = checkHosts(options.host);
   const paths = write(config, options, createSelfSigned(hosts, Date.now()));
   print({ hosts, ...paths }, () => [
@@ -66,7 +66,7 @@ async function init({ config }: CommandContext, options: TlsOptions): Promise<vo
 }
 
 async function csr({ config }: CommandContext, options: TlsOptions): Promise<void> {
-  const { createSigningRequest } = await import('../../ops/tls.ts');
+  const { createSigningRequest } = await import('../../ops/tls-service.ts');
   const hosts = checkHosts(options.host);
   const paths = write(config, options, createSigningRequest(hosts));
   print({ hosts, ...paths }, () => [

@@ -5,10 +5,15 @@ import { isoTime } from '../../lib/clock.ts';
 import { createUlid } from '../../lib/crypto.ts';
 import { hostReach } from '../../lib/ip.ts';
 import { parseUrl } from '../../lib/text.ts';
-import { countOutbox, lastFailures, MAIL_LANE, replayFrom } from '../../notify/outbox.ts';
-import { formatWebhookSecret, insertWebhook, listWebhooks, removeWebhook } from '../../notify/webhooks.ts';
+import { countOutbox, lastFailures, MAIL_LANE, replayFrom } from '../../notify/outbox-store.ts';
+import {
+  formatWebhookSecret,
+  insertWebhook,
+  listWebhooks,
+  removeWebhook,
+} from '../../notify/webhooks-store.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
   checkKid,
   checkOneOf,
@@ -17,8 +22,8 @@ import {
   type DestructiveFlags,
   type Flags,
   KID_HELP,
-} from '../input.ts';
-import { type CommandFailed, misused, notFound, print, printTable, say } from '../io.ts';
+} from '../input-service.ts';
+import { type CommandFailed, misused, notFound, print, printTable, say } from '../io-service.ts';
 
 export function define(webhooks: Command): void {
   webhooks

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { lastCosigned, readPolicy } from '../../log/cosign-service.ts';
-import { readHead } from '../../log/entries.ts';
-import { type CommandContext, command, example } from '../command.ts';
-import { alignColumns, print } from '../io.ts';
+import { readHead } from '../../log/entries-store.ts';
+import { type CommandContext, command, example } from '../command-service.ts';
+import { alignColumns, print } from '../io-service.ts';
 
 export function define(witness: Command): void {
   witness

@@ -1,5 +1,5 @@
 import { Box, render, Text, useInput } from 'ink';
-import { alignColumns } from '../io.ts';
+import { alignColumns } from '../io-service.ts';
 import { type TopView, topLines } from '../top/view.ts';
 
 /** `gpd top` on a terminal: redrawn in place, press q to quit. */

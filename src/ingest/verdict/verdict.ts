@@ -45,7 +45,7 @@ export interface DecideInput extends Pick<Verdict, AsGiven | 'monitor' | 'incomp
 }
 
 /** A defense, a reviewer's override or the operator's own list leaves at most this much suspicion (contract 3.4, signals.md section 2). */
-export const CALM_SCORE = 0.2;
+const CALM_SCORE = 0.2;
 
 function finalClass(input: DecideInput): VisitorClass {
   if (input.declaredAgentId !== null) return 'declared_agent';
@@ -102,5 +102,19 @@ export function decide(input: DecideInput): Verdict {
     incomplete: input.incomplete,
     policyVersion: input.policyVersion,
     ...(castsDoubtOnGrant && { grantSeq: input.grantSeq }),
+  };
+}
+
+/** A person and a declared agent stay what they are, whatever a review finds. */
+export const isReconciled = (name: string): boolean => name === 'undeclared_automation' || name === 'unknown';
+
+/** An overturned decision calls nobody a bot any more, like each later verdict under the override (contract 3.4). */
+export function reconcile(verdict: Verdict): Verdict {
+  if (!isReconciled(verdict.class)) return verdict;
+  return {
+    ...verdict,
+    class: 'human',
+    smartSignals: { ...verdict.smartSignals, bot: false },
+    suspectScore: Math.min(verdict.suspectScore, CALM_SCORE),
   };
 }

@@ -1,6 +1,6 @@
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
-import type { DoctorContext, TenantRows } from './context.ts';
+import type { DoctorContext, TenantRows } from './context-service.ts';
 import { about, type Finding, type Findings, fail, perTenant, Skipped } from './finding.ts';
 
 /** The type of a check of `gpd doctor`, and the helper for checks that look at every tenant. */

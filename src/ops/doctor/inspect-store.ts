@@ -4,8 +4,8 @@ import { pragma } from '../../db/files.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
-import { readHead, type StoredEntry } from '../../log/entries.ts';
-import { UNFINISHED } from '../../rights/erase/receipts.ts';
+import { readHead, type StoredEntry } from '../../log/entries-store.ts';
+import { UNFINISHED } from '../../rights/erase/receipts-store.ts';
 import { TABLES } from '../../rights/person-map.ts';
 
 /** Read-only queries of `gpd doctor` and `gpd status` about the database itself. */

@@ -1,4 +1,4 @@
-import { isReconciled } from '../../ingest/decisions-service.ts';
+import { isReconciled } from '../../ingest/verdict/verdict.ts';
 import { contestContext } from '../../keys/master-key.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';

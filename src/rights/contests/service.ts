@@ -1,17 +1,17 @@
-import { type AuditAction, type AuditEvent, rightsRef, writeAudit } from '../../audit/audit.ts';
-import { clearDoubt } from '../../consent/doubts.ts';
+import { type AuditAction, type AuditEvent, rightsRef, writeAudit } from '../../audit/audit-store.ts';
+import { clearDoubt } from '../../consent/doubts-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { decisionKey } from '../../ingest/decisions-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
 import { createUlid, type Random } from '../../lib/crypto.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
-import { inTurn, withHead } from '../../log/head-queue.ts';
-import { notify } from '../../notify/notify.ts';
+import { inTurn, withHead } from '../../log/head-queue-store.ts';
+import { notify } from '../../notify/notify-service.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import { countRuling } from '../outcomes.ts';
+import { countRuling } from '../outcomes-store.ts';
 import { type Reach, reaches } from '../subject.ts';
 import {
   answerQuestion,

@@ -14,7 +14,7 @@ import type { ContestResponse } from '../../schema/rights.ts';
 import { classText } from './dsar.ts';
 import { createEnveloper, type ExportRecipient } from './envelope.ts';
 import { type Dsar, type DsarDecision, type DsarHead, dsarJson } from './service.ts';
-import type { ArchiveSigner } from './signer.ts';
+import type { ArchiveSigner } from './signer-store.ts';
 
 /**
  * The staff export (contract 6.5): a ZIP that a person can read, a program can read, and anybody can check. The decisions

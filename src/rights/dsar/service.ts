@@ -1,4 +1,4 @@
-import { recordAudit, rightsRef } from '../../audit/audit.ts';
+import { recordAudit, rightsRef } from '../../audit/audit-store.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
 import type { Reader } from '../../db/engine.ts';
 import { classByRules, explain, ruleText } from '../../ingest/verdict/classify.ts';
@@ -9,7 +9,7 @@ import { DAY, iso, isoTime } from '../../lib/clock.ts';
 import { pagesBy } from '../../lib/collections.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { isLoopback } from '../../lib/ip.ts';
-import { listWebhooks } from '../../notify/webhooks.ts';
+import { listWebhooks } from '../../notify/webhooks-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';

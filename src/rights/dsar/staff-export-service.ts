@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { recordAudit } from '../../audit/audit.ts';
+import { recordAudit } from '../../audit/audit-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { policyOf } from '../../ingest/verdict/classify.ts';
 import type { Actor } from '../../lib/act.ts';
@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { VERSION } from '../../version.ts';
-import type { ErasureTarget } from '../erase/erasure.ts';
+import type { ErasureTarget } from '../erase/erasure-service.ts';
 import type { RightsApi } from '../service.ts';
 import { type ArchiveDeps, type ArchiveOptions, writeArchive } from './archive-files.ts';
 import type { Dsar } from './service.ts';

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addDirectory, removeDirectory } from '../../../src/agents/store.ts';
-import { listAudit } from '../../../src/audit/audit.ts';
+import { listAudit } from '../../../src/audit/audit-store.ts';
 import { publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import { savePolicy } from '../../../src/ingest/policy-store.ts';
 import { planDestroy, planRotate } from '../../../src/keys/generation.ts';
-import { insertWebhook, removeWebhook } from '../../../src/notify/webhooks.ts';
+import { insertWebhook, removeWebhook } from '../../../src/notify/webhooks-store.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
-import { changeSealKeys, saveTenantSecret } from '../../../src/tenants/secrets.ts';
+import { changeSealKeys, saveTenantSecret } from '../../../src/tenants/secrets-store.ts';
 import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { termsOf } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';

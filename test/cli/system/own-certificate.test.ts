@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSelfSigned } from '../../../src/ops/tls.ts';
+import { createSelfSigned } from '../../../src/ops/tls-service.ts';
 import { type Environment, runGpd, runProgram, tempDir } from '../../support/command.ts';
 import { selfSigned } from '../../support/self-signed.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner.ts';
+import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
-import { readEntries } from '../../../src/log/entries.ts';
+import { readEntries } from '../../../src/log/entries-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
 

@@ -29,7 +29,7 @@ import {
   readOldestDecision,
 } from '../../../src/rights/dsar/store.ts';
 import { readTallies, readVisits, talliedUntil, tally } from '../../../src/rights/tally-store.ts';
-import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/key-use.ts';
+import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/key-use-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { WORDS } from '../../rights/contract/contest-texts.ts';
 import { createEntry, NOW } from '../../support/make.ts';

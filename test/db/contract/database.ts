@@ -4,7 +4,7 @@ import { expect, vi } from 'vitest';
 import { macTerms } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
-import { createLog } from '../../../src/log/entries.ts';
+import { createLog } from '../../../src/log/entries-store.ts';
 import { insertTenant } from '../../../src/tenants/tenant-store.ts';
 import { termsOf } from '../../consent/contract/consent-support.ts';
 import { createNewTenant } from '../../support/make.ts';

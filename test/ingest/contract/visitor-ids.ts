@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { createRecorder } from '../../../src/ingest/store.ts';
-import { lockHead } from '../../../src/log/entries.ts';
-import { placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
-import { eraseRows } from '../../../src/rights/erase/rows.ts';
+import { lockHead } from '../../../src/log/entries-store.ts';
+import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
 import { durableOfVisitor } from '../../../src/rights/link-store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import {

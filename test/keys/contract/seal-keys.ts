@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { planGenerate, planRotate } from '../../../src/keys/generation.ts';
-import { changeSealKeys, listSealKeys } from '../../../src/tenants/secrets.ts';
+import { changeSealKeys, listSealKeys } from '../../../src/tenants/secrets-store.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/audit.ts';
+import { recordAudit } from '../../../src/audit/audit-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { anchorAudit, anchorVerdicts, unanchoredSince } from '../../../src/log/anchors.ts';
-import { readEntries } from '../../../src/log/entries.ts';
+import { anchorAudit, anchorVerdicts, unanchoredSince } from '../../../src/log/anchors-store.ts';
+import { readEntries } from '../../../src/log/entries-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';

@@ -6,7 +6,7 @@ import { createNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
 import { sha256 } from '../../../src/lib/crypto.ts';
 import { createCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { addCosignatures, listCosigned, putCheckpoint } from '../../../src/log/checkpoint-store.ts';
-import { appendEntries, createHashReader, lockHead, readHead } from '../../../src/log/entries.ts';
+import { appendEntries, createHashReader, lockHead, readHead } from '../../../src/log/entries-store.ts';
 import { createLogService } from '../../../src/log/service.ts';
 import { treeHead } from '../../consent/app/support/naive-log.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';

@@ -4,10 +4,10 @@ import { type Bindings, insertMany } from '../../../src/db/sql.ts';
 import { addCommitments, anchorBody } from '../../../src/ledger/entries.ts';
 import { EMPTY_FRONTIER } from '../../../src/ledger/merkle.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { anchorVerdicts } from '../../../src/log/anchors.ts';
-import { lockHead } from '../../../src/log/entries.ts';
-import { purgeOutbox } from '../../../src/notify/outbox.ts';
-import { insertWebhook } from '../../../src/notify/webhooks.ts';
+import { anchorVerdicts } from '../../../src/log/anchors-store.ts';
+import { lockHead } from '../../../src/log/entries-store.ts';
+import { purgeOutbox } from '../../../src/notify/outbox-store.ts';
+import { insertWebhook } from '../../../src/notify/webhooks-store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,

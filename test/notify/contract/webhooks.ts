@@ -12,8 +12,8 @@ import {
   recordAttempts,
   replayFrom,
   takeDue,
-} from '../../../src/notify/outbox.ts';
-import { insertWebhook, listWebhooks, removeWebhook } from '../../../src/notify/webhooks.ts';
+} from '../../../src/notify/outbox-store.ts';
+import { insertWebhook, listWebhooks, removeWebhook } from '../../../src/notify/webhooks-store.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import type { Webhook } from '../../../src/tenants/tenant-store.ts';
 import { appender, createRequest } from '../../consent/contract/consent-support.ts';

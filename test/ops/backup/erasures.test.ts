@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
 import { sealLine } from '../../../src/db/line-log.ts';
-import { erasureLog, erasureLogKey, mergeLines, textLines } from '../../../src/rights/erase/erasure-log.ts';
+import {
+  erasureLog,
+  erasureLogKey,
+  mergeLines,
+  textLines,
+} from '../../../src/rights/erase/erasure-log-service.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { type Own, ownOf } from '../../cli/support/own.ts';
 import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';

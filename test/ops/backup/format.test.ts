@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { beginBackup, CHUNK_BYTES, openBackup, SEALED_CHUNK_BYTES } from '../../../src/keys/backup-format.ts';
 import { createMasterKey } from '../../../src/keys/master-key.ts';
-import { decryptBytes, encryptBytes, readHead } from '../../../src/ops/backup-stream.ts';
+import { decryptBytes, encryptBytes, readHead } from '../../../src/ops/backup-stream-files.ts';
 import { tempDir } from '../../support/command.ts';
 
 const masterKey = createMasterKey(Buffer.alloc(32, 7), randomBytes);

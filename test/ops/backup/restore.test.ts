@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
-import { createBackup } from '../../../src/ops/backup.ts';
+import { createBackup } from '../../../src/ops/backup-service.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { createOwn, ownOf } from '../../cli/support/own.ts';
 import { tempDir } from '../../support/command.ts';

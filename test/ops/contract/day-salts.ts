@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { createDaySalts } from '../../../src/ops/day-salt-service.ts';
-import { createDayHash } from '../../../src/ops/limits.ts';
+import { createDayHash } from '../../../src/ops/limits-service.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 
 export function daySaltContract(make: MakeDatabase): void {

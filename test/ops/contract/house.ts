@@ -2,8 +2,8 @@ import { followClock } from '../../../src/db/clock-rule-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import type { JobFailure } from '../../../src/lib/jobs.ts';
-import { type HousekeepingDeps, startHousekeeping } from '../../../src/ops/housekeeping.ts';
-import { changeSealKeys, listSealKeys } from '../../../src/tenants/secrets.ts';
+import { type HousekeepingDeps, startHousekeeping } from '../../../src/ops/housekeeping-service.ts';
+import { changeSealKeys, listSealKeys } from '../../../src/tenants/secrets-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { createGenerationRow, NOW } from '../../support/make.ts';
 

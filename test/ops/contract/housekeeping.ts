@@ -4,7 +4,7 @@ import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/db/meta-store
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
-import { retainTenant, runRetention } from '../../../src/ops/retention.ts';
+import { retainTenant, runRetention } from '../../../src/ops/retention-service.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';

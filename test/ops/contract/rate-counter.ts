@@ -4,7 +4,7 @@ import type { Config } from '../../../src/config.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { createSharedLimiter } from '../../../src/http/limiter.ts';
 import { sha256Text } from '../../../src/lib/crypto.ts';
-import { createLimiters } from '../../../src/ops/limits.ts';
+import { createLimiters } from '../../../src/ops/limits-service.ts';
 import { createSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 

@@ -1,6 +1,6 @@
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DoctorContext, FileFact } from '../../../src/ops/doctor/context.ts';
+import type { DoctorContext, FileFact } from '../../../src/ops/doctor/context-service.ts';
 import { type Environment, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { selfSigned } from '../../support/self-signed.ts';

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { registerStock } from '../../../src/ops/metrics/meters.ts';
+import { registerStock } from '../../../src/ops/metrics/meters-service.ts';
 import type { Stock } from '../../../src/ops/metrics/stock-store.ts';
 
 const STOCK: Stock = {

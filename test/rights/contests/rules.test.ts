@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import type { Refusal } from '../../../src/lib/errors.ts';
-import { createCaseKey, hashCaseKey } from '../../../src/rights/contests/case-service.ts';
+import { createCaseKey, hashCaseKey } from '../../../src/rights/contests/case-by-key-service.ts';
 import {
   askSubject,
   type Contest,

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { anchorVerdicts } from '../../../src/log/anchors.ts';
-import { lockHead } from '../../../src/log/entries.ts';
+import { anchorVerdicts } from '../../../src/log/anchors-store.ts';
+import { lockHead } from '../../../src/log/entries-store.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
-import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
+import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
 import {
   type ErasureTarget,
   type Keep,
@@ -15,10 +15,10 @@ import {
   NOTHING,
   type ScopeCounts,
   scopeResults,
-} from '../../../src/rights/erase/erasure.ts';
-import { placeHold } from '../../../src/rights/erase/hold.ts';
-import { planErasure } from '../../../src/rights/erase/plan.ts';
-import { beginSteps } from '../../../src/rights/erase/rows.ts';
+} from '../../../src/rights/erase/erasure-service.ts';
+import { placeHold } from '../../../src/rights/erase/hold-store.ts';
+import { planErasure } from '../../../src/rights/erase/plan-service.ts';
+import { beginSteps } from '../../../src/rights/erase/rows-store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import {

@@ -2,9 +2,13 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { readJobFailures } from '../../../src/ops/job-store.ts';
-import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
-import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure.ts';
-import { insertErasure, receiptOfRequest, type StoredErasure } from '../../../src/rights/erase/receipts.ts';
+import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
+import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure-service.ts';
+import {
+  insertErasure,
+  receiptOfRequest,
+  type StoredErasure,
+} from '../../../src/rights/erase/receipts-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { createHouse } from '../../ops/contract/house.ts';
 import { tempDir } from '../../support/command.ts';

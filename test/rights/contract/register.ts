@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
-import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
-import type { ScopeResult } from '../../../src/rights/erase/erasure.ts';
-import { insertErasure } from '../../../src/rights/erase/receipts.ts';
+import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
+import type { ScopeResult } from '../../../src/rights/erase/erasure-service.ts';
+import { insertErasure } from '../../../src/rights/erase/receipts-store.ts';
 import { readRegister, wholeRegister } from '../../../src/rights/register-service.ts';
 import type { RegisterCursor } from '../../../src/rights/register-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';

@@ -5,7 +5,7 @@ import type { Database } from '../../../src/db/engine.ts';
 import { type Bindings, hasRowLocks, insertMany, rowsOf } from '../../../src/db/sql.ts';
 import { onConnection } from '../../../src/db/sqlite-client.ts';
 import { DAY } from '../../../src/lib/clock.ts';
-import { lockHead } from '../../../src/log/entries.ts';
+import { lockHead } from '../../../src/log/entries-store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,

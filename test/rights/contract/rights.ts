@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/audit.ts';
+import { recordAudit } from '../../../src/audit/audit-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import { findSummary } from '../../../src/ingest/summary-store.ts';
 import { createMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
-import { lockHead } from '../../../src/log/entries.ts';
-import { enqueue } from '../../../src/notify/outbox.ts';
+import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors-store.ts';
+import { lockHead } from '../../../src/log/entries-store.ts';
+import { enqueue } from '../../../src/notify/outbox-store.ts';
 import { type Contest, contestTextsOf, resolveContest } from '../../../src/rights/contests/contest.ts';
 import {
   findContest,
@@ -19,9 +19,9 @@ import {
   updateContest,
 } from '../../../src/rights/contests/store.ts';
 import { countDecisions, readContests, readOverride } from '../../../src/rights/dsar/store.ts';
-import { DEFENCE_BASIS } from '../../../src/rights/erase/erasure.ts';
-import type { RowTarget } from '../../../src/rights/erase/find.ts';
-import { eraseRows } from '../../../src/rights/erase/rows.ts';
+import { DEFENCE_BASIS } from '../../../src/rights/erase/erasure-service.ts';
+import type { RowTarget } from '../../../src/rights/erase/find-store.ts';
+import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
 import { linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { writeNewFile } from '../../../src/cli/new-file.ts';
+import { writeNewFile } from '../../../src/cli/new-files.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { readRecipient } from '../../../src/rights/dsar/envelope.ts';
 import { tempDir } from '../../support/command.ts';

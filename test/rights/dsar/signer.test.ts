@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { createMasterKey } from '../../../src/keys/master-key.ts';
 import { countWrapped, rewrapAll } from '../../../src/ops/rewrap-store.ts';
-import { openArchiveSigner } from '../../../src/rights/dsar/signer.ts';
+import { openArchiveSigner } from '../../../src/rights/dsar/signer-store.ts';
 import { tempDir } from '../../support/command.ts';
 
 const NOW = Date.UTC(2026, 10, 20);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConsentAppender } from '../../../src/consent/append-store.ts';
-import { createMarker } from '../../../src/consent/doubts.ts';
+import { createMarker } from '../../../src/consent/doubts-store.ts';
 import { listState } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { RULES } from '../../../src/ingest/verdict/classify.ts';

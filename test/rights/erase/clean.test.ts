@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
-import { createConsent } from '../../../src/consent/create-consent.ts';
+import { createConsent } from '../../../src/consent/create-consent-service.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY, HOUR, parseDailyWindow } from '../../../src/lib/clock.ts';
-import { NOTHING } from '../../../src/rights/erase/erasure.ts';
+import { NOTHING } from '../../../src/rights/erase/erasure-service.ts';
 import { principalRef } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
-import { createLineCollector, recordEnded } from '../../../src/rights/erase/ended.ts';
-import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
+import { createLineCollector, recordEnded } from '../../../src/rights/erase/ended-store.ts';
+import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
 import {
   appendRemoval,
   appendTombstone,
@@ -13,8 +13,8 @@ import {
   type ErasureLogAccess,
   erasuresFile,
   scanErasureLog,
-} from '../../../src/rights/erase/erasure-log.ts';
-import { insertErasure, type StoredErasure } from '../../../src/rights/erase/receipts.ts';
+} from '../../../src/rights/erase/erasure-log-service.ts';
+import { insertErasure, type StoredErasure } from '../../../src/rights/erase/receipts-store.ts';
 import { addTenant } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
 import { NOW } from '../../support/make.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openDatabase } from '../../../src/db/engine.ts';
-import { scrubFiles } from '../../../src/rights/erase/scrub.ts';
+import { scrubFiles } from '../../../src/rights/erase/scrub-store.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { KID, REASON } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';

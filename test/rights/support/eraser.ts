@@ -7,15 +7,15 @@ import {
   type EraseDeps,
   type EraseRequest,
   KEEP_NOTHING,
-} from '../../../src/rights/erase/erase.ts';
-import { NOTHING } from '../../../src/rights/erase/erasure.ts';
+} from '../../../src/rights/erase/erase-service.ts';
 import {
   type ErasureLine,
   type ErasureLogAccess,
   isTombstone,
   scanErasureLog,
   type Tombstone,
-} from '../../../src/rights/erase/erasure-log.ts';
+} from '../../../src/rights/erase/erasure-log-service.ts';
+import { NOTHING } from '../../../src/rights/erase/erasure-service.ts';
 import { createServices, loadTenants } from '../../../src/services.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';

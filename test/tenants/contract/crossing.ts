@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
-import { addKeyTraffic } from '../../../src/tenants/key-use.ts';
+import { addKeyTraffic } from '../../../src/tenants/key-use-store.ts';
 import {
   holdTransaction,
   type MakeDatabase,

@@ -3,7 +3,7 @@ import { hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
-import { saveTenantSecret } from '../../../src/tenants/secrets.ts';
+import { saveTenantSecret } from '../../../src/tenants/secrets-store.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot, type SnapshotPage } from '../../../src/tenants/snapshot-store.ts';
 import type { TenantSnapshot } from '../../../src/tenants/tenant.ts';

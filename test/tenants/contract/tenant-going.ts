@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAudit } from '../../../src/audit/audit.ts';
-import { insertSession } from '../../../src/consent/sessions.ts';
+import { recordAudit } from '../../../src/audit/audit-store.ts';
+import { insertSession } from '../../../src/consent/sessions-store.ts';
 import { saveDraft } from '../../../src/console/session-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { bumpTenant } from '../../../src/db/meta-store.ts';
@@ -9,12 +9,12 @@ import { createRecorder } from '../../../src/ingest/store.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { TenantGone } from '../../../src/lib/errors.ts';
 import { runJobs } from '../../../src/lib/jobs.ts';
-import { anchorVerdicts } from '../../../src/log/anchors.ts';
+import { anchorVerdicts } from '../../../src/log/anchors-store.ts';
 import { createTenantRows } from '../../../src/ops/new-tenant-store.ts';
 import { TENANT_DATA_TABLES } from '../../../src/rights/person-map.ts';
 import { tally } from '../../../src/rights/tally-store.ts';
 import { countOrphanRows, removeTenant, sweepOrphans } from '../../../src/rights/tenant-rows-store.ts';
-import { addKeyTraffic } from '../../../src/tenants/key-use.ts';
+import { addKeyTraffic } from '../../../src/tenants/key-use-store.ts';
 import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {

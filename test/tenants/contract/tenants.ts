@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { createFirstPurpose, definedBy, type Purpose } from '../../../src/tenants/purposes.ts';
-import { readTenantSecret, saveTenantSecret } from '../../../src/tenants/secrets.ts';
+import { readTenantSecret, saveTenantSecret } from '../../../src/tenants/secrets-store.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { createTenantStore, insertTenant, purposeToRow } from '../../../src/tenants/tenant-store.ts';

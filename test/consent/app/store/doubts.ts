@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { countDoubts, createMarker, listDoubts, type Mark } from '../../../../src/consent/doubts.ts';
+import { countDoubts, createMarker, listDoubts, type Mark } from '../../../../src/consent/doubts-store.ts';
 import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { listHistory } from '../../../../src/consent/terms-store.ts';
 import { createMasterKey } from '../../../../src/keys/master-key.ts';

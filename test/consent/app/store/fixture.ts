@@ -8,7 +8,7 @@ import { createConsentStateReader } from '../../../../src/consent/state-store.ts
 import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
 import { createMasterKey, principalKeyContext } from '../../../../src/keys/master-key.ts';
-import { readEntries, readHead, type StoredEntry } from '../../../../src/log/entries.ts';
+import { readEntries, readHead, type StoredEntry } from '../../../../src/log/entries-store.ts';
 import { addTenant } from '../../../../src/ops/new-tenant-service.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';
 import { createStateMac, type StateMac } from '../../../../src/tenants/state-mac.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/plan-write.ts';
-import { findSession, insertSession, purgeExpired } from '../../../../src/consent/sessions.ts';
+import { findSession, insertSession, purgeExpired } from '../../../../src/consent/sessions-store.ts';
 import { createApiKeyStore } from '../../../../src/tenants/api-key-store.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../../src/config.ts';
-import { restoreBackup } from '../../../../src/ops/restore.ts';
+import { restoreBackup } from '../../../../src/ops/restore-service.ts';
 import { createOwn } from '../../../cli/support/own.ts';
 import { PROGRAM, tempDir } from '../../../support/command.ts';
 import { expectCore, post } from '../../../support/expect.ts';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../../../src/config.ts';
 import { sha256Text } from '../../../../src/lib/crypto.ts';
-import { move } from '../../../../src/ops/move.ts';
+import { move } from '../../../../src/ops/move-service.ts';
 import { addApiKey } from '../../../support/api-key.ts';
 import { type Ran, runGpd, tempDir } from '../../../support/command.ts';
 import { KID } from '../../../support/constants.ts';

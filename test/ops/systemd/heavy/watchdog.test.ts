@@ -5,7 +5,7 @@ import { readServiceManager } from '../../../../src/config.ts';
 import { type Database, openDatabase } from '../../../../src/db/engine.ts';
 import { databaseAnswers } from '../../../../src/db/meta-store.ts';
 import { migrate } from '../../../../src/db/migrate.ts';
-import { startWatchdog } from '../../../../src/ops/systemd/supervisor.ts';
+import { startWatchdog } from '../../../../src/ops/systemd/supervisor-service.ts';
 import { tempDir } from '../../../support/command.ts';
 import { lockDatabase } from '../../../support/database.ts';
 import { missingPostgres, sharedPostgres } from '../../../support/postgres.ts';

@@ -1,0 +1,191 @@
+import type { ClockRule } from '../db/clock-rule-store.ts';
+import { BrokenLog } from '../db/line-log.ts';
+import { parseRelay } from '../egress/smtp.ts';
+import { noteEpochLength } from '../ingest/epoch-length-store.ts';
+import { DAY, SECOND } from '../lib/clock.ts';
+import { every } from '../lib/jobs.ts';
+import { explainBrokenBook, keepCheckpoints } from '../log/checkpoint-service.ts';
+import { thinCheckpoints } from '../log/checkpoint-store.ts';
+import { createCosigning } from '../log/cosign-service.ts';
+import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher-service.ts';
+import { notify, staffLanesOf } from '../notify/notify-service.ts';
+import { startHousekeeping } from '../ops/housekeeping-service.ts';
+import { noteCertificate } from '../ops/listen-service.ts';
+import { findContest } from '../rights/contests/store.ts';
+import { recordEnded } from '../rights/erase/ended-store.ts';
+import { dropOldErasureLines, erasureLogAccess } from '../rights/erase/erasure-log-service.ts';
+import { createReapplying } from '../rights/erase/reapply-service.ts';
+import type { OpenServer, Stop } from './server-service.ts';
+
+/** Interval of the checks for a replaced GPD_MMDB_FILE. */
+const NETWORKS_MS = 30 * SECOND;
+
+const followNetworks = ({ logFault, settings: { networks } }: OpenServer) =>
+  every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
+
+/** Before the first request: what refuses consent leaves the database as it was. */
+async function noteEpochs({ services, log, logFault }: OpenServer): Promise<void> {
+  const { config, database, clock } = services;
+  await noteEpochLength(database, config.epoch_days, clock())
+    .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
+    .catch(logFault('epoch-days-unread'));
+}
+
+/** The log and the database may come from two installations. The server serves: each checkpoint is 503. */
+async function noteCheckpoints({ services, log }: OpenServer): Promise<void> {
+  await services.book.last('').catch((error: unknown) => {
+    if (!(error instanceof BrokenLog)) throw error;
+    log.error({ event: 'checkpoints-broken', reason: explainBrokenBook(error) });
+  });
+}
+
+/** Logs what an operator should know before the first request. */
+export async function noteState(server: OpenServer): Promise<void> {
+  const { services, settings, log } = server;
+  await noteEpochs(server);
+  await noteCheckpoints(server);
+  if (settings.tls) noteCertificate(settings.tls, services.clock(), log);
+}
+
+/**
+ * An older backup may have brought back what was erased: erased again before anybody is answered.
+ * @returns does the same again, for a standby that takes over
+ */
+export async function eraseAgainFirst({ services, polling, log, logFault }: OpenServer) {
+  const { config, database, clock, tenants, rights } = services;
+  const logAccess = erasureLogAccess(services, config);
+  const reapply = createReapplying({
+    database,
+    dataDir: logAccess.dataDir,
+    logKey: logAccess.logKey,
+    tenantOf: tenants.find,
+    eraser: rights.eraser,
+    clock,
+    onBroken: (reason) => log.error({ event: 'erasure-log-broken', reason }),
+  });
+  const eraseAgain = async (): Promise<void> => {
+    const count = await reapply();
+    if (count === 0) return;
+    log.warn({ event: 'erasures-applied-again', count });
+    await polling.refresh();
+  };
+  await eraseAgain();
+  // The job of every minute tries again.
+  await recordEnded(logAccess, clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
+  return eraseAgain;
+}
+
+/** Null: no relay is set. */
+function createMailer({ services, address }: OpenServer): DispatcherDeps['mail'] {
+  const { config, database, rights } = services;
+  if (config.smtp_url === null) return null;
+  return {
+    relay: parseRelay(config.smtp_url),
+    from: config.smtp_from,
+    origin: () => address.url,
+    async findContest(kid, contestId) {
+      const contest = await findContest(database.read, rights.contestTexts, { contestId });
+      return contest?.kid === kid ? contest : null;
+    },
+  };
+}
+
+/** Delivers what waits in the outbox. */
+function startWebhooks(server: OpenServer, findDecision: DispatcherDeps['findDecision']) {
+  const { database, clock, tenants } = server.services;
+  const mail = createMailer(server);
+  return startDispatcher(
+    {
+      database,
+      masterKey: tenants.masterKey,
+      clock,
+      webhook: (kid, id) => tenants.find(kid)?.webhooks.find((webhook) => webhook.id === id),
+      tenantOf: tenants.find,
+      staffLanes: () => staffLanesOf(tenants.all()),
+      findDecision,
+      mail,
+      onFault: server.logFault('webhooks-failed'),
+    },
+    () => tenants.hasWebhooks() || mail !== null,
+    server.options.intervals?.webhooks,
+  );
+}
+
+/** Asks the witnesses for each checkpoint that is kept. */
+function startCosigning({ services, settings: { witnesses }, metrics, log }: OpenServer) {
+  const { database, book, tenants, clock } = services;
+  const cosign = createCosigning({
+    database,
+    book,
+    keysOf: tenants.find,
+    clock,
+    witnesses,
+    onAnswer: (result) => metrics?.countCosigning(result),
+    async onFork(kid, data) {
+      const tenant = tenants.find(kid);
+      log.error({ event: 'log.fork', tenant: kid });
+      const about = { origin: tenant?.signer.name, ...data };
+      const notice = { event: 'log.fork', data: about, at: clock() } as const;
+      if (tenant) await database.transaction((tx) => notify(tx, tenant, notice));
+    },
+  });
+  // At once, while who kept it continues; the job reports what fails.
+  book.onKept((kid) => setImmediate(() => void cosign(kid).catch(() => {})));
+  return cosign;
+}
+
+/** Starts the jobs that time alone makes due. */
+function startUpkeep(server: OpenServer, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
+  const { services, log, logFault, options } = server;
+  const { config, database, clock, book, tenants, keyUse, rights } = services;
+  const { eraser, notifyDueContests, notifyUnfinishedErasures } = rights;
+  const logAccess = erasureLogAccess(services, config);
+  return startHousekeeping({
+    database,
+    macsOf: (kid) => tenants.find(kid)?.stateMac,
+    async resumeErasures() {
+      await eraseAgain();
+      return (await eraser.resumeStale()).failures;
+    },
+    releasePages: () => eraser.releasePages(),
+    notifyDueContests,
+    notifyUnfinishedErasures,
+    flushKeyUse: keyUse.flush,
+    recordEnded: () => recordEnded(logAccess, clock()),
+    dropOldErasures: (committed) =>
+      dropOldErasureLines(logAccess, committed - config.erasure_lines_days * DAY),
+    keepCheckpoints: (kid) => keepCheckpoints({ database, book, keysOf: tenants.find, clock }, kid),
+    cosignCheckpoints: startCosigning(server),
+    async thinCheckpoints(now) {
+      await thinCheckpoints(database, now);
+      await book.thin(now);
+    },
+    clock,
+    clockRule,
+    interval: options.intervals?.housekeeping,
+    onRun: server.metrics?.countJob,
+    onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
+    onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
+  });
+}
+
+/** Starts all that runs without a request: deliveries, jobs, and the look for a replaced network file. */
+export function startBackground(
+  server: OpenServer,
+  clockRule: ClockRule,
+  work: {
+    readonly findDecision: DispatcherDeps['findDecision'];
+    readonly eraseAgain: () => Promise<void>;
+  },
+  stops: Stop[],
+) {
+  const webhooks = startWebhooks(server, work.findDecision);
+  const upkeep = startUpkeep(server, clockRule, work.eraseAgain);
+  const networks = followNetworks(server);
+  stops.push(
+    networks.stop,
+    () => upkeep.stop(),
+    () => webhooks.stop(),
+  );
+  return { upkeep, networks };
+}

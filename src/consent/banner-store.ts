@@ -1,0 +1,196 @@
+import type { Database } from '../db/engine.ts';
+import type { Columns } from '../db/sql.ts';
+import { builtFiles } from '../http/reply.ts';
+import { impersonalEntry } from '../ledger/entries.ts';
+import type { Clock } from '../lib/clock.ts';
+import { sha256 } from '../lib/crypto.ts';
+import { canonicalJson, type Json } from '../lib/json.ts';
+import { appendOne, type EntryMacs, lockHead } from '../log/entries-store.ts';
+import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
+import { createFirstPurpose, type Purpose } from '../tenants/purposes.ts';
+import { pickBannerSettings } from '../tenants/settings.ts';
+import type { Tenant } from '../tenants/tenant.ts';
+import { toPurpose } from '../tenants/tenant-store.ts';
+import firstPurposeTexts from './first-purpose-texts.json' with { type: 'json' };
+
+/** Serves the consent banner of a tenant its texts and script, which the log records before they are shown. */
+
+/** The purpose that every tenant starts with, in the other languages that the banner speaks. */
+const FIRST_PURPOSE_TEXTS: Readonly<Record<string, readonly string[]>> = firstPurposeTexts;
+
+interface Deps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** SHA-256 of the script that this server hands out, lower-case hex. */
+  readonly script: () => Promise<string>;
+}
+
+interface BannerRequest {
+  /** Primary subtag of the language that the banner speaks. */
+  readonly language: string;
+  /** The request carried Sec-GPC: 1. */
+  readonly gpc: boolean;
+}
+
+/** In the words that gpd gave it, which it has in every language; a tenant that wrote its own writes the others, too. */
+function hasFirstWords({ id, title, description }: Purpose): boolean {
+  const purpose = createFirstPurpose();
+  return id === purpose.id && title === purpose.title && description === purpose.description;
+}
+
+function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'description'> {
+  const texts = Object.hasOwn(FIRST_PURPOSE_TEXTS, language) ? FIRST_PURPOSE_TEXTS[language] : undefined;
+  const [title, description] = (hasFirstWords(purpose) && texts) || [];
+  return { title: title ?? purpose.title, description: description ?? purpose.description };
+}
+
+/** All that a person may be shown, in all languages: what the log's hash is of. */
+function allTexts({ kid, settings, purposes, rules }: Tenant): string {
+  const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
+  const banner = pickBannerSettings(settings);
+  const shown = {
+    ...{ kid, banner, purposes: purposes.map(toPurpose), policyVersion: rules.currentVersion },
+    ...translated,
+  };
+  return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
+}
+
+/** Without an entry in the log: for previews. */
+export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
+  const { settings, purposes, rules, kid } = tenant;
+  const banner = pickBannerSettings(settings);
+  const languageTexts = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
+  const named = languageTexts?.purposes ?? {};
+  return {
+    kid,
+    policy: {
+      version: rules.currentVersion,
+      material: rules.materialVersion,
+      url: languageTexts?.policyUrl ?? banner.policyUrl,
+    },
+    title: languageTexts?.title ?? banner.title,
+    body: languageTexts?.body ?? banner.body,
+    purposes: purposes.map((purpose) => ({
+      id: purpose.id,
+      ...((Object.hasOwn(named, purpose.id) && named[purpose.id]) || wordsOf(purpose, language)),
+      gpc: purpose.gpc,
+      ttlDays: purpose.ttlDays,
+      definition: {
+        seq: purpose.definition,
+        outdatedUntil: purpose.materialSince === null ? null : purpose.materialSince - 1,
+        optOutUntil: purpose.optOutUntil,
+        askUntil: purpose.askUntil,
+      },
+    })),
+    gpc,
+  };
+}
+
+export function createBanner({ database, clock, script }: Deps) {
+  /** Banners that this process knows to be in the log, by kid; a failed publication is retried. */
+  const publishedBanners = new Map<string, { tenant: Tenant; hash: string; done: Promise<unknown> }>();
+
+  function publish(tenant: Tenant, hash: string): Promise<unknown> {
+    const { kid, revision, rules } = tenant;
+    const publication = publishedBanners.get(kid);
+    // The directory makes a new object of a tenant that changed.
+    if (publication?.tenant === tenant && publication.hash === hash) return publication.done;
+    const shown = {
+      kid,
+      revision,
+      texts: allTexts(tenant),
+      script: hash,
+      policyVersion: rules.currentVersion,
+    };
+    const publishing = publishBanner(database, shown, clock(), tenant.stateMac);
+    publishedBanners.set(kid, { tenant, hash, done: publishing });
+    publishing.catch(() => {
+      if (publishedBanners.get(kid)?.done === publishing) publishedBanners.delete(kid);
+    });
+    return publishing;
+  }
+
+  /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
+  return async (tenant: Tenant, request: BannerRequest) => {
+    await publish(tenant, await script());
+    return bannerAnswer(tenant, request);
+  };
+}
+
+/** A tenant's banner, as one node knows it. */
+export interface ShownBanner {
+  readonly kid: string;
+  /** Revision of the tenant: a node that is behind must not publish a replaced banner. */
+  readonly revision: number;
+  /** Canonical JSON of all texts, in all languages. */
+  readonly texts: string;
+  /** SHA-256 of the script, lower-case hex. */
+  readonly script: string;
+  readonly policyVersion: number;
+}
+
+interface ListedBanner {
+  readonly seq: number;
+  readonly texts: string;
+  readonly textsSha256: string;
+  readonly scriptSha256: string;
+  readonly publishedAt: number;
+}
+
+/**
+ * Says in the log what is shown, once a change. The head's lock orders several nodes; a node that polls late or still runs
+ * the older script says nothing twice.
+ * @returns the entry, or null when the log says so already
+ */
+export function publishBanner(database: Database, banner: ShownBanner, now: number, macs?: EntryMacs) {
+  const { kid, revision, texts, script, policyVersion } = banner;
+  const digest = sha256(texts).toString('hex');
+  return database.transaction(async (tx) => {
+    await lockHead(tx, kid);
+    const table = () => tx('banners').where({ kid });
+    const lastEntry = await table()
+      .orderBy('seq', 'desc')
+      .first<Columns<ListedBanner & Pick<ShownBanner, 'revision'>> | undefined>();
+    if (lastEntry?.texts_sha256 === digest && lastEntry.script_sha256 === script) return null;
+    if (lastEntry && lastEntry.revision > revision) return null;
+    const content = { revision, texts_sha256: digest, script_sha256: script };
+    if (await table().where(content).first()) return null;
+    const body = { texts: digest, script, policyVersion };
+    const entry = impersonalEntry({ type: 'banner.published', at: now, purpose: null }, body);
+    const appended = await appendOne(tx, kid, entry, macs);
+    await tx('banners').insert({ kid, seq: appended.seq, ...content, texts, published_at: now });
+    return appended;
+  });
+}
+
+/** Newest first: what people were shown, to compare with the log. */
+export async function listBanners(database: Database, kid: string) {
+  const names = { textsSha256: 'texts_sha256', scriptSha256: 'script_sha256', publishedAt: 'published_at' };
+  const banners = database.read('banners').where({ kid }).orderBy('seq', 'desc');
+  return (await banners.select('seq', 'texts', names)) as ListedBanner[];
+}
+
+/** The banner as it was built. */
+export type Embed = ReturnType<typeof createEmbed>;
+
+const directory = new URL('../../dist/banner/', import.meta.url);
+
+export function createEmbed() {
+  const files = builtFiles(directory);
+  let manifest: EmbedManifest | undefined;
+  let hash: string | undefined;
+  return {
+    files,
+    manifest: async () => {
+      manifest ??= embedManifestSchema.parse(
+        JSON.parse((await files('manifest.json')).body.toString()) as unknown,
+      );
+      return manifest;
+    },
+    /** SHA-256 of the script as it is served, lower-case hex. */
+    scriptHash: async () => {
+      hash ??= sha256((await files('embed.js')).body).toString('hex');
+      return hash;
+    },
+  };
+}

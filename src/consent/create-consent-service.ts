@@ -1,0 +1,93 @@
+import type { BotAuth } from '../agents/verify.ts';
+import { isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
+import type { Database } from '../db/engine.ts';
+import type { ConsentLimits, FindApiKey } from '../http/register.ts';
+import type { KnowsOrigin } from '../http/reply.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/crypto.ts';
+import { TenantGone } from '../lib/errors.ts';
+import type { ErasureReceipt } from '../schema/rights.ts';
+import type { TenantDirectory } from '../tenants/directory.ts';
+import type { KeyUseCounter } from '../tenants/key-use-store.ts';
+import type { Tenant } from '../tenants/tenant.ts';
+import { createConsentAppender } from './append-store.ts';
+import { createBanner, createEmbed } from './banner-store.ts';
+import { createGrants, createMarker } from './doubts-store.ts';
+import { createProveConsent } from './proven-purposes-service.ts';
+import { createConsentService, createFreshConsent } from './service.ts';
+import { createConsentStateReader } from './state-store.ts';
+
+/** Connects the consent room: its store for all callers, and the API with its limits. */
+
+export type Consent = ReturnType<typeof createConsent>;
+
+/** Reads and writes consent; what the server and a command have in common. */
+export function createConsent(database: Database, clock: Clock, random: Random) {
+  const appender = createConsentAppender(database);
+  const reader = createConsentStateReader(database);
+  const service = createConsentService({ database, reader, appender, clock, random });
+  return { service, reader, idle: () => appender.idle() };
+}
+
+export interface ConsentApiNeeds {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly consent: Consent;
+  readonly tenants: TenantDirectory;
+  readonly knowsOrigin: KnowsOrigin;
+  readonly findApiKey: FindApiKey;
+  readonly limits: ConsentLimits;
+  /** Erases the data of a principal, who asks in its own session. */
+  readonly eraseOwn: (tenant: Tenant, session: PrincipalSession) => Promise<ErasureReceipt>;
+  readonly keyUse: KeyUseCounter;
+  /** Reads what changed in the database before this call. */
+  readonly refresh: () => Promise<void>;
+  readonly botAuth: BotAuth;
+  /** A doubt was not recorded. */
+  readonly onDoubtFault: (error: unknown) => void;
+}
+
+/** The consent half of a server, as its routes and its lane are handed it. */
+export function createConsentApi(needs: ConsentApiNeeds) {
+  const { database, clock, tenants, findApiKey, limits, refresh, knowsOrigin } = needs;
+  const { service, reader } = needs.consent;
+  /** @throws {TenantGone} */
+  const tenantOf = (kid: string): Tenant => {
+    const tenant = tenants.find(kid);
+    if (!tenant) throw new TenantGone();
+    return tenant;
+  };
+  const grants = createGrants({
+    reader,
+    marker: createMarker(database),
+    tenantOf,
+    onFault: needs.onDoubtFault,
+  });
+  const findSession = (token: string): Promise<PrincipalSession | null> =>
+    isSessionToken(token) ? service.readSession(tenants.find, token) : Promise.resolve(null);
+  const freshConsent = createFreshConsent({ service, tenantOf, refresh });
+  const embed = createEmbed();
+  return {
+    /** When nothing is being written any more. */
+    idle: () => Promise.all([needs.consent.idle(), grants.idle()]),
+    grants,
+    proveConsent: createProveConsent(database, service, tenantOf),
+    authorization: { findApiKey, findSession, limits, knowsOrigin },
+    check: freshConsent.check,
+    routes: {
+      database,
+      clock,
+      tenantOf,
+      service,
+      fresh: freshConsent,
+      refresh,
+      limits,
+      botAuth: needs.botAuth,
+      keyUse: needs.keyUse,
+      eraseOwn: needs.eraseOwn,
+      knowsOrigin,
+      banner: createBanner({ database, clock, script: embed.scriptHash }),
+    },
+    embed,
+  };
+}

@@ -1,0 +1,99 @@
+import { rightsRef } from '../audit/audit-store.ts';
+import type { Transaction } from '../db/sql.ts';
+import { outboxContext } from '../keys/master-key.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { Tenant } from '../tenants/tenant.ts';
+import { enqueue, type Lane, MAIL_LANE, type OutboxEntry, STAFF_LANES } from './outbox-store.ts';
+
+/**
+ * Enqueues every message: one outbox row for each webhook and each addressee. The dispatcher delivers them.
+ */
+
+export interface Notice {
+  readonly event: WebhookEvent;
+  /** The payload for webhooks. */
+  readonly data: object;
+  /** The number of the contest or receipt, for mails. */
+  readonly number?: string;
+  /** True: the person of the contest may get a mail. */
+  readonly hasEmail?: boolean;
+  /** The person's keyed reference, by which an erasure finds the row. */
+  readonly principal?: string;
+  readonly at: number;
+}
+
+/**
+ * The payload of a mail. It has no address of a person: that is read from the contest when the mail is sent.
+ */
+export interface MailPayload {
+  /** An addressee of the tenant; null: the person of the contest. */
+  readonly to: string | null;
+  readonly number: string | null;
+}
+
+/** Events that become meaningless when the contest is resolved. */
+export const OPEN_CONTEST_EVENTS: readonly WebhookEvent[] = [
+  'contest.asked',
+  'contest.extended',
+  'contest.due-soon',
+  'contest.overdue',
+];
+/** Filing a contest sends no mail to the person: a stranger could make gpd write to anyone. */
+const PERSON_EVENTS: readonly WebhookEvent[] = [...OPEN_CONTEST_EVENTS, 'contest.resolved'];
+const STAFF_EVENTS: readonly WebhookEvent[] = [
+  ...PERSON_EVENTS,
+  'contest.filed',
+  'contest.answered',
+  'erasure.incomplete',
+  'export.ready',
+  'backup.failed',
+  'log.fork',
+];
+
+const encrypt = ({ wrapper, kid }: Tenant, payload: object): string =>
+  wrapper.wrap(Buffer.from(JSON.stringify(payload)), outboxContext(kid));
+
+type Row = Pick<OutboxEntry, 'webhook' | 'event'> & { readonly ciphertext: string };
+
+/** Rows for the webhooks that subscribe to the event, all with one ciphertext. */
+export function webhookRows(tenant: Tenant, event: WebhookEvent, data: object): readonly Row[] {
+  const webhooks = tenant.webhooksFor(event);
+  if (webhooks.length === 0) return [];
+  const ciphertext = encrypt(tenant, data);
+  return webhooks.map((webhook) => ({ webhook, event, ciphertext }));
+}
+
+const staffLane = ({ rightsKey }: Tenant, address: string): string =>
+  STAFF_LANES + rightsRef(rightsKey, 'addressee', address);
+
+/** The staff lanes of these tenants: one per address, so that a refused address delays no other. */
+export const staffLanesOf = (tenants: readonly Tenant[]): readonly Lane[] =>
+  tenants.flatMap((tenant) =>
+    tenant.settings['notify.email'].map((to) => ({ kid: tenant.kid, webhook: staffLane(tenant, to) })),
+  );
+
+function mailRows(tenant: Tenant, { event, number, hasEmail = false }: Notice): readonly Row[] {
+  const addresses = STAFF_EVENTS.includes(event) ? tenant.settings['notify.email'] : [];
+  const staff = addresses.map((to): Row => {
+    return {
+      webhook: staffLane(tenant, to),
+      event,
+      ciphertext: encrypt(tenant, { to, number: number ?? null }),
+    };
+  });
+  if (!hasEmail || !PERSON_EVENTS.includes(event)) return staff;
+  return [
+    ...staff,
+    { webhook: MAIL_LANE, event, ciphertext: encrypt(tenant, { to: null, number: number ?? null }) },
+  ];
+}
+
+/** Adds a notice to the outbox, in the transaction of the change that it reports. */
+export function notify(tx: Transaction, tenant: Tenant, notice: Notice): Promise<void> {
+  const { event, data, principal = null, at } = notice;
+  const rows = [...webhookRows(tenant, event, data), ...mailRows(tenant, notice)];
+  return enqueue(
+    tx,
+    rows.map((row) => ({ ...row, kid: tenant.kid, principal, requestId: null, at })),
+  );
+}

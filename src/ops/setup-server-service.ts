@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
+import { baseUrl, type Config, ConfigError, sqliteFile } from '../config.ts';
+import { createExpressApp } from '../http/express-app.ts';
+import { createHttpServer } from '../http/server.ts';
+import { hasDecisions } from '../ingest/decisions-store.ts';
+import { SECOND } from '../lib/clock.ts';
+import { isLoopback } from '../lib/ip.ts';
+import { listen, readTls } from './listen-service.ts';
+import type { AppOptions } from './running.ts';
+import { createSetupLink } from './setup-link.ts';
+import { firstVisitRoutes, setupRoutes } from './setup-routes.ts';
+import { type Installed, install, isSetupUnfinished } from './setup-service.ts';
+
+/** `gpd serve --setup`: serves a page that creates the installation, then the server starts (contract-2 section 21). */
+
+const DRAIN_MS = 2000;
+
+/** @throws {ConfigError} when the data directory has something else than an interrupted setup, or other machines could reach the page */
+function requireSetup(config: Config, socket: number | null): void {
+  const { data_dir, host, base_url } = config;
+  if (!isSetupUnfinished(config) && existsSync(data_dir) && readdirSync(data_dir).length > 0) {
+    const next =
+      config.database_url !== null || existsSync(sqliteFile(config))
+        ? 'run `gpd serve` without --setup, or `gpd init` if an init was interrupted'
+        : 'name an empty directory in GPD_DATA_DIR, or run `gpd init`';
+    throw new ConfigError(`${data_dir} is not empty: ${next}`);
+  }
+  if (socket !== null || !isLoopback(host))
+    throw new ConfigError('--setup listens on this machine alone: repeat with --host 127.0.0.1');
+  if (base_url !== null && relyingPartyOf(base_url, '') === null)
+    throw new ConfigError(`GPD_BASE_URL is ${base_url}: ${NEEDS_NAME}`);
+}
+
+export interface SetupOptions {
+  /** The configuration file that the server reads. */
+  readonly file: string;
+  /** Descriptor of the unit's socket, with which --setup is refused. */
+  readonly socket: number | null;
+  readonly onFault: (requestId: string, error: unknown) => void;
+  /** Called with the link once the page can be opened. */
+  readonly onLink: (url: string) => void;
+}
+
+/** Serves only the setup until it is done. @returns the configuration and routes to start the server with, at the same address */
+export async function runSetup(config: Config, options: SetupOptions) {
+  requireSetup(config, options.socket);
+  const { file, onFault } = options;
+  const { token, link } = createSetupLink(randomBytes, Date.now);
+  let onInstalled: (installed: Installed) => void = () => {};
+  const installation = new Promise<Installed>((resolve) => {
+    onInstalled = resolve;
+  });
+  const pages = createExpressApp({
+    routers: [
+      setupRoutes({
+        link,
+        baseUrl: config.base_url,
+        install: (setup) => install(config, setup, file),
+        onInstalled,
+      }),
+    ],
+    views: fileURLToPath(new URL('../../views', import.meta.url)),
+    https: false,
+    onFault,
+  });
+  const http = createHttpServer({
+    lanes: new Map(),
+    express: pages,
+    clock: Date.now,
+    random: randomBytes,
+    knowsOrigin: () => false,
+    trustedProxies: [],
+    ja4Header: null,
+    onUntrustedForwarded: () => {},
+    onFault,
+    https: false,
+    tls: readTls(config),
+    maxConnections: config.max_connections,
+    answerTimeoutMs: config.answer_timeout * SECOND,
+  });
+  const port = await listen(http, config, null);
+  // The form proposes what the browser shows, and a passkey needs a name.
+  const local = baseUrl({ ...config, host: 'localhost', base_url: null }, port);
+  options.onLink(`${local}/setup?token=${token}`);
+  const installed = await installation;
+  await http.drain(DRAIN_MS);
+  const routers: AppOptions['routers'] = ({ database }) =>
+    Promise.resolve([firstVisitRoutes(link, installed, (kid) => hasDecisions(database, kid))]);
+  return { config: { ...config, port, base_url: installed.baseUrl }, routers };
+}

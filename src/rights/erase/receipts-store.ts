@@ -1,0 +1,242 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/engine.ts';
+import { type Bindings, insertMany, toColumns, whereAmong } from '../../db/sql.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { inChunks } from '../../lib/collections.ts';
+import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
+import {
+  addStepCounts,
+  type ErasureRef,
+  heldRows,
+  isIncomplete,
+  type Keep,
+  type ScopeResult,
+  type Tally,
+} from './erasure-service.ts';
+
+/** An erasure as it is stored: what it did and how far it got. It names nobody. */
+export interface StoredErasure
+  extends Pick<ErasureReceipt, 'receiptId' | 'subject' | 'requestedBy' | 'scopes'> {
+  readonly kid: string;
+  readonly erasedAt: number;
+  /** Keyed references for the tombstone. */
+  readonly refs: readonly ErasureRef[];
+  readonly keep: Keep;
+  /** When it was complete. */
+  readonly doneAt?: number | undefined;
+  /** Keyed references of devices of which a legal hold kept rows. */
+  readonly held?: readonly string[] | undefined;
+  /**
+   * rows: deleted, or steps are about to; logged: its line is on disk outside the database; scrub: the files of PostgreSQL still hold
+   * bytes of them; done.
+   */
+  readonly step: 'rows' | 'logged' | 'scrub' | 'done';
+}
+
+interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep' | 'doneAt' | 'held'> {
+  readonly scopes: string;
+  readonly refs: string;
+}
+
+const NEWEST = ['erased_at', 'receipt_id'].map((column) => ({ column, order: 'desc' }));
+
+const rows = (db: Knex) =>
+  db('erasures').select<Row[]>('kid', 'subject', 'scopes', 'refs', 'step', {
+    receiptId: 'receipt_id',
+    requestedBy: 'requested_by',
+    erasedAt: 'erased_at',
+  });
+
+/** It has no cause and quotes nothing: the words of a parser hold a piece of the row. */
+export class UnreadableErasure extends Error {
+  readonly receiptId: string;
+  readonly kid: string;
+  constructor(receiptId: string, kid: string) {
+    super(`the stored receipt ${receiptId} cannot be read; restore a backup`);
+    this.name = 'UnreadableErasure';
+    this.receiptId = receiptId;
+    this.kid = kid;
+  }
+}
+
+/** @throws {UnreadableErasure} */
+function rowToErasure(row: Row): StoredErasure {
+  try {
+    const stored = storedErasureSchema.parse({
+      ...(JSON.parse(row.refs) as object),
+      scopes: JSON.parse(row.scopes) as unknown,
+    });
+    return { ...row, ...stored, scopes: stored.scopes as ScopeResult[] };
+  } catch {
+    throw new UnreadableErasure(row.receiptId, row.kid);
+  }
+}
+
+export function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredErasure): ErasureReceipt {
+  const { receiptId, subject, requestedBy } = erasure;
+  const outcome = { erasedAt: isoTime(erasedAt), scopes, incomplete: isIncomplete(scopes) };
+  return { receiptId, tenant, subject, requestedBy, ...outcome };
+}
+
+/** One that is damaged hides no other. */
+function rowsToErasures(rowsFound: readonly Row[]) {
+  const erasures: StoredErasure[] = [];
+  const unreadable: UnreadableErasure[] = [];
+  for (const row of rowsFound) {
+    try {
+      erasures.push(rowToErasure(row));
+    } catch (error) {
+      if (!(error instanceof UnreadableErasure)) throw error;
+      unreadable.push(error);
+    }
+  }
+  return { erasures, unreadable };
+}
+
+/** @param leftRefs keyed references of pairs of a request and the device that the erasure leaves */
+export async function insertErasure(
+  tx: Knex.Transaction,
+  erasure: StoredErasure,
+  leftRefs: readonly string[] = [],
+): Promise<void> {
+  const { scopes, refs, keep, doneAt, held: heldRefs, ...rest } = erasure;
+  const texts = {
+    scopes: JSON.stringify(scopes),
+    refs: JSON.stringify({ refs, keep, doneAt, held: heldRefs }),
+  };
+  await tx('erasures').insert(toColumns({ ...rest, ...texts }));
+  const { kid, receiptId } = erasure;
+  const keptDevices = heldRows(scopes) > 0 ? (heldRefs ?? []) : [];
+  const leftRows = leftRefs.map((ref) => ({ kind: 'left', ref }));
+  const refRows = [...refs, ...leftRows, ...keptDevices.map((ref) => ({ kind: 'held', ref }))];
+  await insertMany(
+    tx,
+    'INSERT INTO erasure_refs (kid, ref, kind, receipt)',
+    refRows.map(({ kind, ref }): Bindings => [kid, ref, kind, receiptId]),
+    'ON CONFLICT DO NOTHING',
+  );
+}
+
+/**
+ * The latest receipt of this subject, or since this moment one that names this request: once a device is erased, its
+ * request is all that leads to the receipt.
+ */
+export async function receiptOfRequest(
+  tx: Knex,
+  {
+    kid,
+    subject,
+    ref,
+    since: recentFrom,
+  }: Record<'kid' | 'subject' | 'ref', string> & { readonly since: number },
+): Promise<StoredErasure | null> {
+  const row = await rows(tx)
+    .where({ kid, subject })
+    .orWhere((recent) => {
+      const naming = tx('erasure_refs').where({ kid, kind: 'request', ref }).select('receipt');
+      void recent.where({ kid }).where('erased_at', '>=', recentFrom).whereIn('receipt_id', naming);
+    })
+    .orderBy(NEWEST)
+    .first<Row | undefined>();
+  return row ? rowToErasure(row) : null;
+}
+
+/** @returns the references of the pairs of receipts that name this request */
+export async function leftRefsOf({ read }: Database, kid: string, requestRef: string) {
+  const pairs = read('erasure_refs as named')
+    .join('erasure_refs as pair', 'pair.receipt', 'named.receipt')
+    .where({ 'named.kid': kid, 'named.kind': 'request', 'named.ref': requestRef, 'pair.kind': 'left' });
+  return new Set((await pairs.pluck('pair.ref')) as string[]);
+}
+
+interface NextStep extends Pick<StoredErasure, 'step' | 'doneAt'> {
+  /** Set when the step changes them. */
+  readonly scopes?: readonly ScopeResult[];
+}
+
+export async function saveErasureStep(
+  database: Database,
+  { receiptId, refs, keep, held: heldRefs, step: from }: StoredErasure,
+  { step, scopes, doneAt }: NextStep,
+): Promise<void> {
+  const row = {
+    step,
+    ...(scopes && { scopes: JSON.stringify(scopes) }),
+    ...(doneAt !== undefined && { refs: JSON.stringify({ refs, keep, held: heldRefs, doneAt }) }),
+  };
+  // Another node may have gone on with it.
+  await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId, step: from }).update(row));
+}
+
+/** Adds the counts of one step to the receipt, in the transaction of the step. */
+export async function addStep(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
+  // Another node may have ended the steps: what deleted nothing leaves its receipt alone.
+  if (Object.values(counts).every(({ erased }) => erased === 0)) return;
+  const erasure = await findErasure(tx, receiptId);
+  if (!erasure) return;
+  const scopes = JSON.stringify(addStepCounts(erasure.scopes, counts));
+  await tx('erasures').where({ receipt_id: receiptId }).update({ scopes });
+}
+
+/** Receipts of a tenant that kept rows under legal holds, the oldest first. */
+export async function heldReceipts({ read }: Database, kid: string): Promise<readonly StoredErasure[]> {
+  const rowsFound = await rows(read)
+    .where({ kid })
+    .whereIn('receipt_id', read('erasure_refs').where({ kid, kind: 'held' }).select('receipt'))
+    .orderBy(['erased_at', 'receipt_id']);
+  return rowsToErasures(rowsFound).erasures;
+}
+
+export async function findErasure(db: Knex, receiptId: string): Promise<StoredErasure | null> {
+  const row = await rows(db).where({ receipt_id: receiptId }).first<Row | undefined>();
+  return row ? rowToErasure(row) : null;
+}
+
+/** @returns the ids among these that have a stored receipt */
+export async function knownReceipts(database: Database, receiptIds: readonly string[]) {
+  const { read } = database;
+  const storedIds = await whereAmong(read('erasures'), read, 'receipt_id', receiptIds).pluck('receipt_id');
+  return new Set(storedIds as string[]);
+}
+
+/** Steps of erasures that a server finishes automatically. */
+export const UNFINISHED = ['rows', 'logged'] as const;
+
+/** Reads erasures at these steps that began no later than `before`, the oldest first. */
+export async function erasuresAt(
+  database: Database,
+  steps: readonly StoredErasure['step'][],
+  before: number,
+) {
+  const rowsFound = await rows(database.read)
+    .whereIn('step', steps)
+    .where('erased_at', '<=', before)
+    .orderBy(['erased_at', 'receipt_id']);
+  return rowsToErasures(rowsFound);
+}
+
+/** Receipts of a tenant's erasures that began no earlier than `since` and have gone past `rows`. */
+export const receiptsSince = ({ read }: Database, kid: string, since: number): Promise<string[]> =>
+  read('erasures')
+    .where({ kid })
+    .where('erased_at', '>=', since)
+    .whereNot({ step: 'rows' })
+    .pluck('receipt_id');
+
+/** Reads these receipts, except damaged ones. */
+export async function erasuresOf(
+  { read }: Database,
+  receiptIds: readonly string[],
+): Promise<StoredErasure[]> {
+  const erasures: StoredErasure[] = [];
+  await inChunks(receiptIds, async (ids) => {
+    erasures.push(...rowsToErasures(await rows(read).whereIn('receipt_id', ids)).erasures);
+  });
+  return erasures;
+}
+
+/** Newest first. */
+export async function listErasures(database: Database, kid: string, limit: number) {
+  const rowsFound = await rows(database.read).where({ kid }).orderBy(NEWEST).limit(limit);
+  return rowsToErasures(rowsFound);
+}

@@ -1,0 +1,328 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/engine.ts';
+import {
+  type Bindings,
+  cellOf,
+  countOf,
+  hasRowLocks,
+  insertMany,
+  pagesOf,
+  requireNone,
+  whereAmong,
+} from '../../db/sql.ts';
+import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
+import { inChunks } from '../../lib/collections.ts';
+import {
+  type AnchoredPlaces,
+  createAnchoredPlaces,
+  type ErasedVerdict,
+  hourOfVerdict,
+  keepCommitments,
+} from '../../log/anchors-store.ts';
+import { enqueue } from '../../notify/outbox-store.ts';
+import type { ContestRow } from '../contests/store.ts';
+import type { TableName } from '../person-map.ts';
+import { addCount, emptyTally, NOTHING, type Scope } from './erasure-service.ts';
+import {
+  defendedRequests,
+  type Ids,
+  lockSubject,
+  noIds,
+  type RequestRow,
+  type RowTarget,
+  readSubject,
+  rowsNamed,
+  type Subject,
+} from './find-store.ts';
+import type { StoredErasure } from './receipts-store.ts';
+
+/**
+ * Everything that an erasure deletes, but the consent evidence (shred.ts). One transaction runs it while the head of the tenant's log
+ * is locked, so that meanwhile nobody files a contest, places a hold or anchors an hour.
+ */
+
+interface Delete {
+  readonly table: TableName;
+  readonly column: 'request_id' | 'durable' | 'principal';
+  readonly ids: keyof Ids;
+  /** The line of the receipt that counts the rows; null: copies of what has one. */
+  readonly scope: Scope | null;
+}
+
+/** In this order. Updates and outcomes of a decision go with its row. */
+export const DELETES: readonly Delete[] = [
+  { table: 'contests', column: 'request_id', ids: 'requests', scope: 'contests' },
+  { table: 'webhook_outbox', column: 'principal', ids: 'contested', scope: null },
+  { table: 'overrides', column: 'durable', ids: 'overridden', scope: 'override' },
+  { table: 'sightings', column: 'durable', ids: 'devices', scope: 'sightings' },
+  { table: 'credentials', column: 'durable', ids: 'devices', scope: 'credentials' },
+  { table: 'decisions', column: 'request_id', ids: 'requests', scope: 'decisions' },
+  { table: 'links', column: 'request_id', ids: 'requests', scope: 'links' },
+  { table: 'links', column: 'request_id', ids: 'linked', scope: 'links' },
+  { table: 'signal_summaries', column: 'request_id', ids: 'requests', scope: 'signal-summaries' },
+  { table: 'webhook_outbox', column: 'request_id', ids: 'requests', scope: null },
+  { table: 'visitor_index', column: 'durable', ids: 'indexed', scope: 'visitor-index' },
+  { table: 'network_marks', column: 'durable', ids: 'devices', scope: 'network-marks' },
+  { table: 'network_days', column: 'durable', ids: 'devices', scope: 'network-marks' },
+];
+
+/** The counts of what was deleted, and the bytes that no file may hold after it. */
+export interface Erased {
+  readonly counts: ReturnType<typeof emptyTally>;
+  readonly requests: readonly string[];
+  /** Device ids, visitorIds, and the beginnings of what was written about contests. */
+  readonly others: readonly string[];
+  /** Devices of which a legal hold keeps rows. */
+  readonly heldDevices: readonly string[];
+}
+
+/** Deletes the rows of the target. @param places of its verdicts in anchored hours, as far as they were read before */
+export async function eraseRows(
+  tx: Knex.Transaction,
+  target: RowTarget,
+  places: AnchoredPlaces | null = null,
+): Promise<Erased> {
+  await lockSubject(tx, target);
+  const subject = await readSubject(tx, target);
+  const { deletedIds } = subject;
+  const requestPlaces = places ?? createAnchoredPlaces(target.kid, new Set(deletedIds.requests));
+  const work = startDeletion(tx, target, requestPlaces);
+  await runDeletes(work, DELETES, deletedIds);
+  await countKept(work, subject);
+  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
+  return erasedOf(work, subject);
+}
+
+/** Counts the rows that `eraseRows` would delete, without a write. */
+export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
+  const subject = await readSubject(db, target);
+  const work = startCount(db, target);
+  for (const one of DELETES) await runDelete(work, one, subject.deletedIds[one.ids]);
+  await countKept(work, subject);
+  return erasedOf(work, subject);
+}
+
+/** An erasure of many requests: deletes what is one row a device, and writes down which requests steps have to delete. */
+export async function beginSteps(
+  tx: Knex.Transaction,
+  target: RowTarget,
+  receiptId: string,
+): Promise<Erased> {
+  const { kid } = target;
+  await lockSubject(tx, target);
+  const subject = await readSubject(tx, target, { large: true });
+  const { deletedIds } = subject;
+  const work = startDeletion(tx, target, createAnchoredPlaces(kid, new Set()));
+  const requestRows = deletedIds.requests.map((id): Bindings => [receiptId, kid, '', id]);
+  for (const durable of deletedIds.devices) {
+    const newest = tx('decisions').where({ kid, durable }).orderBy('request_id', 'desc');
+    requestRows.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
+  }
+  await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', requestRows);
+  const atOnce = DELETES.filter(({ ids, table }) => ids !== 'requests' || table === 'contests');
+  await runDeletes(work, atOnce, deletedIds);
+  await countKept(work, subject);
+  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
+  return { ...erasedOf(work, subject), requests: [] };
+}
+
+/** The requests that steps have to delete still, by short reads. What has an open contest may stay. */
+export async function requestsLeft(
+  { read }: Database,
+  { receiptId, kid, keep }: StoredErasure,
+): Promise<string[]> {
+  const stepRows = (await read('erasing').where({ receipt_id: receiptId })) as (RequestRow & {
+    durable: string;
+  })[];
+  const ids = stepRows.filter(({ durable }) => durable === '').map((row) => row.request_id);
+  for (const { durable, request_id: lastRequest } of stepRows.filter((row) => row.durable !== '')) {
+    const query = read('decisions')
+      .where({ kid, durable })
+      .where('request_id', '<=', lastRequest)
+      .select('request_id');
+    for await (const page of pagesOf<RequestRow>(query, ['request_id'], PAGE))
+      for (const row of page) ids.push(row.request_id);
+  }
+  const openContests = keep.openContests
+    ? await read('contests').where({ kid, status: 'open' }).pluck('request_id')
+    : [];
+  const defendedIds = new Set(openContests as string[]);
+  return ids.filter((id) => !defendedIds.has(id));
+}
+
+/** Deletes these requests of an erasure in steps. The head of the tenant's log has to be locked. */
+export async function eraseStep(
+  tx: Knex.Transaction,
+  { receiptId, kid, keep }: StoredErasure,
+  {
+    requests,
+    requestRef,
+    erasedEvents,
+    places,
+  }: Pick<RowTarget, 'requests' | 'requestRef' | 'erasedEvents'> & { readonly places: AnchoredPlaces },
+): Promise<Erased> {
+  const target: RowTarget = {
+    ...NOTHING,
+    kid,
+    keep,
+    requests,
+    requestRef,
+    ...(erasedEvents && { erasedEvents }),
+  };
+  const contests = await rowsNamed(tx, 'contests', target);
+  const defendedIds = await defendedRequests(tx, target);
+  const isDeleted = (id: string): boolean => !defendedIds.has(id);
+  const contested = contests.map(({ request_id: id }) => id).filter(isDeleted);
+  const deletedIds = {
+    ...noIds(),
+    requests: requests.filter(isDeleted),
+    contested: contested.map(requestRef),
+  };
+  // A ruling may have made one since the first transaction.
+  for (const { durable } of keep.override ? [] : await rowsNamed(tx, 'overrides', target))
+    if (durable !== null) deletedIds.overridden.push(durable);
+  const work = startDeletion(tx, target, places);
+  await runDeletes(work, DELETES, deletedIds);
+  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
+  await inChunks(requests, (ids) =>
+    tx('erasing').where({ receipt_id: receiptId, durable: '' }).whereIn('request_id', ids).delete(),
+  );
+  return { counts: work.counts, requests: deletedIds.requests, others: work.bytes, heldDevices: [] };
+}
+
+const PAGE = 5000;
+
+export const hasSteps = async ({ read }: Database, receiptId: string): Promise<boolean> =>
+  (await cellOf(read('erasing').where({ receipt_id: receiptId }), 'kid')) !== undefined;
+
+export async function endSteps(database: Database, receiptId: string): Promise<void> {
+  await database.transaction((tx) => tx('erasing').where({ receipt_id: receiptId }).delete());
+}
+
+/** Reads the places of these verdicts in their anchored hours, without a lock. */
+export async function placesOf(
+  { read }: Database,
+  kid: string,
+  requests: readonly string[],
+): Promise<AnchoredPlaces> {
+  const places = createAnchoredPlaces(kid, new Set(requests));
+  const hours = new Set<number>();
+  await inChunks(requests, async (ids) => {
+    const verdictRows = whereAmong(read('decisions').where({ kid }), read, 'request_id', ids);
+    for (const row of await verdictRows.select('decided_at')) hours.add(hourOfVerdict(row));
+  });
+  await places.prepare(read, hours);
+  return places;
+}
+
+type Count = ReturnType<typeof startCount>;
+type Deletion = ReturnType<typeof startDeletion>;
+type Work = Count | Deletion;
+
+const createWork = ({ kid }: RowTarget) => ({ kid, counts: emptyTally(), bytes: [] as string[] });
+
+/** Counts the rows that a deletion would delete. */
+const startCount = (db: Knex, target: RowTarget) => ({ ...createWork(target), mode: 'count', db }) as const;
+
+const startDeletion = (db: Knex.Transaction, target: RowTarget, places: AnchoredPlaces) =>
+  ({ ...createWork(target), mode: 'delete', db, places, erasedEvents: target.erasedEvents }) as const;
+
+/** The day comes first in the keys of the networks. */
+function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly string[]): Knex.QueryBuilder {
+  const rows = whereAmong(db(table).where({ kid }), db, column, ids);
+  return table === 'network_marks' || table === 'network_days' ? ofStoredDays(rows, table) : rows;
+}
+
+async function runDelete(work: Work, one: Delete, allIds: readonly string[]): Promise<void> {
+  await inChunks(allIds, async (ids) => {
+    const erased = work.mode === 'count' ? countOf(rowsOf(work, one, ids)) : deleteRows(work, one, ids);
+    if (one.scope !== null) addCount(work.counts, one.scope, { erased: await erased, retained: 0 });
+    else await erased;
+  });
+}
+
+/** Deletes, and reads back what must be gone. @throws {WriteUndone} */
+async function runDeletes(work: Deletion, deletes: readonly Delete[], ids: Ids): Promise<void> {
+  for (const one of deletes) await runDelete(work, one, ids[one.ids]);
+  for (const one of deletes) {
+    // On PostgreSQL another visit of the device may add a row meanwhile.
+    if (one.column !== 'request_id' && hasRowLocks(work.db)) continue;
+    await inChunks(ids[one.ids], (chunk) =>
+      requireNone(
+        work.db,
+        rowsOf(work, one, chunk).select(one.column),
+        `rows in ${one.table} are not erased`,
+      ),
+    );
+  }
+}
+
+async function deleteRows(work: Deletion, one: Delete, ids: readonly string[]): Promise<number> {
+  const tx = work.db;
+  const rows = (): Knex.QueryBuilder => rowsOf(work, one, ids);
+  await readDeletedBytes(work, one.table, rows);
+  if (one.table === 'network_days') return deleteNetworkDays(tx, work.kid, rows());
+  if (one.table !== 'visitor_index') return (await rows().delete()) as unknown as number;
+  // The key of the table finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
+  const visitorIds = (await rows().pluck('visitor_id')) as string[];
+  return whereAmong(tx('visitor_index').where({ kid: work.kid }), tx, 'visitor_id', visitorIds).delete();
+}
+
+/** Characters of a stored ciphertext that are never split: SQLite may move the rest to other pages. They include its nonce. */
+export const CIPHERTEXT_START = 48;
+
+/** Reads what only these rows know, before they go. */
+async function readDeletedBytes(
+  work: Deletion,
+  table: TableName,
+  rows: () => Knex.QueryBuilder,
+): Promise<void> {
+  const { db, kid, places, bytes, erasedEvents = () => [] } = work;
+  if (table === 'contests') {
+    for (const row of (await rows().select('case_hash', 'sealed')) as ContestRow[])
+      for (const text of [row.case_hash, row.sealed?.slice(0, CIPHERTEXT_START)]) if (text) bytes.push(text);
+  } else if (table === 'visitor_index') {
+    for (const id of (await rows().pluck('visitor_id')) as string[]) bytes.push(id);
+  } else if (table === 'decisions') {
+    const verdictRows = (await rows().select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];
+    await keepCommitments(db, kid, verdictRows, places);
+    await enqueue(
+      db,
+      verdictRows.flatMap((row) => erasedEvents(row.request_id)),
+    );
+  }
+}
+
+/** Counts what a legal hold, or a person's defence, keeps. */
+async function countKept(work: Work, { keptIds }: Subject): Promise<void> {
+  for (const [basis, allIds] of keptIds)
+    for (const one of DELETES)
+      await inChunks(allIds[one.ids], async (ids) => {
+        if (one.scope === null) return;
+        addCount(work.counts, one.scope, {
+          erased: 0,
+          retained: await countOf(rowsOf(work, one, ids)),
+          basis,
+        });
+      });
+}
+
+/** An override that is kept stays for its device; which request led to it is no longer recorded. */
+async function forgetRequestsOfOverrides(
+  tx: Knex.Transaction,
+  target: RowTarget,
+  requestIds: readonly string[],
+) {
+  if (!target.keep.override) return;
+  await inChunks(requestIds, async (ids) => {
+    await tx('overrides').where({ kid: target.kid }).whereIn('request_id', ids).update({ request_id: null });
+  });
+}
+
+const erasedOf = ({ counts, bytes }: Work, { deletedIds, heldDevices }: Subject): Erased => ({
+  counts,
+  requests: deletedIds.requests,
+  // A device whose visitorId stays is rightly in the file.
+  others: [...bytes, ...deletedIds.indexed],
+  heldDevices,
+});
