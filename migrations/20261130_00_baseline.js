@@ -304,11 +304,16 @@ async function createTerms(knex) {
 /** @param {Knex} knex */
 async function createConsent(knex) {
   // The key of a person's commitments; null: erased, and nothing of this person can be opened. `erased_at`: the tombstone. `gpc`: the
-  // opt-out by Global Privacy Control, but for the purposes in `gpc_except` (JSON, null for none).
+  // opt-out by Global Privacy Control, but for the purposes in `gpc_except` (JSON, null for none). `account`: the principal with which this one is
+  // joined, its own reference for the account itself, null for none. `withheld`: purposes (JSON, null for none) that a joined principal had refused
+  // when its record was erased; they stay refused until a grant.
   await createKeyed(
     knex,
     `consent_principals (kid text NOT NULL, principal text NOT NULL, wrapped_key text, gpc boolean NOT NULL, gpc_except text,
-      erased_at bigint, mac text, PRIMARY KEY (kid, principal))`,
+      erased_at bigint, account text, withheld text, mac text, PRIMARY KEY (kid, principal))`,
+  );
+  await knex.raw(
+    'CREATE INDEX consent_principals_account ON consent_principals (kid, account) WHERE account IS NOT NULL',
   );
   // The last choice per person and purpose, and the entry that says so: what a check reads. `over_gpc`: granted over a GPC signal.
   // `given`: person, agent or program, as the verdict of the visit says; `doubt_seq`: the entry `consent.doubted`. Null for others.

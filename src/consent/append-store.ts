@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { createGroup, ItemFault, oneTenant } from '../db/group-commit.ts';
-import { reportInvalidState } from '../db/meta-store.ts';
 import {
   type Bindings,
   countOf,
@@ -12,16 +11,24 @@ import {
   sendTogether,
   type Transaction,
 } from '../db/sql.ts';
-import { createMasterKey, type MasterKey, principalKeyContext } from '../keys/master-key.ts';
+import { createMasterKey } from '../keys/master-key.ts';
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { type AppendedEntry, placeEntries, tryLockHead, writePlaced } from '../log/entries-store.ts';
 import { enqueue, type OutboxEntry } from '../notify/outbox-store.ts';
-import { isMacValid, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
 import { refuseRecords } from './import-store.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
-import { type PrincipalColumns, parseExcept, toPrincipalRow } from './state-store.ts';
+import {
+  applyGrant,
+  applyToPrincipal,
+  joinedWith,
+  loadJoined,
+  loadPrincipals,
+  openPrincipals,
+  type Principal,
+  savePrincipals,
+} from './principals-store.ts';
 
 /**
  * Writes of consent into the logs, in one transaction for all that wait (group commit): lock the head of the tenant's log, look up
@@ -90,6 +97,7 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
 
   const unrefused = await refuseRecords(tx, kid, unanswered, outcomes);
   const principals = openPrincipals(rows, kid, unrefused, createMasterKey(firstRequest.wrapKey, randomBytes));
+  const joined = await loadJoined(tx, kid, unrefused, principals);
   const newRequests: AppendRequest[] = [];
   const newEntries = unrefused.flatMap((request) => {
     const principal = principals.get(request.principal) as Principal | ItemFault;
@@ -98,6 +106,8 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
       return [];
     }
     applyToPrincipal(principal, request);
+    if (request.isGrant)
+      for (const one of joinedWith(principal, joined, principals)) applyGrant(one, request);
     newRequests.push(request);
     return buildEntries(request, principal);
   });
@@ -116,7 +126,7 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
     () => writePlaced(tx, kid, log),
     () => saveOpenings(tx, kid, placed),
     () => saveState(tx, kid, placed),
-    () => savePrincipals(tx, kid, principals, firstRequest.stateMac),
+    () => savePrincipals(tx, kid, new Map([...joined, ...principals]), firstRequest.stateMac),
     () => enqueue(tx, placed.flatMap(outboxEntries)),
     () => saveAnswers(tx, kid, newRequests, outcomes),
   );
@@ -214,109 +224,6 @@ export async function eraseAnswers(tx: Knex.Transaction, kid: string, principal:
     .select<{ key: string; expires_at: number }[]>('key', 'expires_at');
   const marks = rows.map(({ key, expires_at }): Bindings => [kid, ERASED, key, '', '', '', expires_at]);
   await insertMany(tx, INSERT_ANSWERS, marks, 'ON CONFLICT (kid, caller, key) DO NOTHING');
-}
-
-// Principals: their keys, and what is known of GPC and of the tombstone.
-
-const KEY_BYTES = 32;
-
-interface Principal {
-  readonly wrappedKey: string;
-  readonly key: Buffer;
-  /** A GPC signal was recorded: it opts out of every purpose but `gpcExcept`. */
-  gpc: boolean;
-  /** Granted by a write that said that there is no signal, since the last signal. */
-  gpcExcept: ReadonlySet<string>;
-  erasedAt: number | null;
-}
-
-const NEW_PRINCIPAL: PrincipalRow = { gpc: false, except: null, erasedAt: null };
-/** The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go through. */
-const FORGED: PrincipalRow = { ...NEW_PRINCIPAL, gpc: true };
-
-interface StoredPrincipal extends PrincipalColumns {
-  readonly principal: string;
-  readonly wrapped_key: string | null;
-  readonly mac: string | null;
-}
-
-/** The rows of the principals of a batch, by principal. */
-async function loadPrincipals(tx: Transaction, kid: string, batch: Batch) {
-  const refs = new Set(batch.map((request) => request.principal));
-  const sql = `SELECT p.principal AS principal, p.wrapped_key AS wrapped_key, p.gpc AS gpc, p.gpc_except AS gpc_except,
-      p.erased_at AS erased_at, p.mac AS mac
-    FROM q ${joinRow(tx, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')} WHERE p.principal IS NOT NULL`;
-  const question = {
-    columns: { principal: 'text' },
-    rows: [...refs].map((ref): Bindings => [ref]),
-    sql,
-  } as const;
-  const principalRows = await runAsked<StoredPrincipal>(tx, question, kid);
-  return new Map(principalRows.map((row) => [row.principal, row]));
-}
-
-function readRow(kid: string, stateMac: StateMac, stored: StoredPrincipal): PrincipalRow {
-  const row = toPrincipalRow(stored);
-  if (isMacValid(stored.mac, stateMac.ofPrincipal(stored.principal, row))) return row;
-  reportInvalidState(kid);
-  return FORGED;
-}
-
-/** A row that cannot be opened fails its own principal and no other. */
-function openPrincipals(
-  rows: ReadonlyMap<string, StoredPrincipal>,
-  kid: string,
-  batch: Batch,
-  wrapper: MasterKey,
-): Map<string, Principal | ItemFault> {
-  const principals = new Map<string, Principal | ItemFault>();
-  for (const { principal: ref, stateMac } of batch) {
-    if (principals.has(ref)) continue;
-    try {
-      const stored = rows.get(ref);
-      const { gpc, except, erasedAt } = stored ? readRow(kid, stateMac, stored) : NEW_PRINCIPAL;
-      const context = principalKeyContext(kid, ref);
-      const wrapped = stored?.wrapped_key ?? null;
-      const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(wrapped, context);
-      const wrappedKey = wrapped ?? wrapper.wrap(key, context);
-      principals.set(ref, { wrappedKey, key, gpc, gpcExcept: new Set(parseExcept(except)), erasedAt });
-    } catch (error) {
-      principals.set(ref, new ItemFault(error));
-    }
-  }
-  return principals;
-}
-
-/** Applies a write to the principal's GPC state and tombstone (contract-2 section 13). */
-function applyToPrincipal(principal: Principal, { gpc, isGrant, entries }: AppendRequest): void {
-  if (gpc === true) {
-    principal.gpc = true;
-    principal.gpcExcept = new Set();
-  } else if (gpc === false && isGrant && principal.gpc) {
-    principal.gpcExcept = new Set([...principal.gpcExcept, ...entries.map(({ purpose }) => purpose)]);
-  }
-  if (isGrant) principal.erasedAt = null;
-}
-
-async function savePrincipals(
-  tx: Transaction,
-  kid: string,
-  principals: ReadonlyMap<string, Principal | ItemFault>,
-  mac: StateMac,
-): Promise<void> {
-  const rows = [...principals].flatMap(([ref, principal]): Bindings[] => {
-    if (principal instanceof ItemFault) return [];
-    const { wrappedKey, gpc, gpcExcept, erasedAt } = principal;
-    const except = gpcExcept.size === 0 ? null : JSON.stringify([...gpcExcept].sort());
-    return [[kid, ref, wrappedKey, gpc, except, erasedAt, mac.ofPrincipal(ref, { gpc, except, erasedAt })]];
-  });
-  await insertMany(
-    tx,
-    'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, gpc_except, erased_at, mac)',
-    rows,
-    `ON CONFLICT (kid, principal) DO UPDATE SET wrapped_key = excluded.wrapped_key, gpc = excluded.gpc,
-      gpc_except = excluded.gpc_except, erased_at = excluded.erased_at, mac = excluded.mac`,
-  );
 }
 
 /** Counts the entries of the log that name the principal and can still be opened. */

@@ -1,3 +1,4 @@
+import { SECOND } from '../lib/clock.ts';
 import type { Given, REASONS } from '../schema/consent.ts';
 import { isOutdated, strictestGpc } from '../tenants/purposes.ts';
 import type { StateRow } from '../tenants/state-mac.ts';
@@ -34,9 +35,33 @@ export interface PrincipalState {
   readonly erased: boolean;
   /** A Global Privacy Control signal opts the principal out of this purpose, where its policy heeds the signal. */
   readonly gpc: boolean;
+  /** A principal that was joined with this one had refused, and its record was erased since. */
+  readonly withheld: boolean;
   readonly event: ConsentEvent | null;
   /** The head of the log, for decisions that no entry of the principal's own proves. */
   readonly head: ProofRef;
+}
+
+/** The newer of two choices; of two in the same second the refusal (contract-2 section 20). */
+export function newerEvent(one: ConsentEvent, other: ConsentEvent): ConsentEvent {
+  const seconds = [one, other].map(({ at }) => Math.floor(at / SECOND)) as [number, number];
+  if (seconds[0] !== seconds[1]) return seconds[0] > seconds[1] ? one : other;
+  const [oneGrants, otherGrants] = [one.choice === 'granted', other.choice === 'granted'];
+  if (oneGrants !== otherGrants) return oneGrants ? other : one;
+  return one.seq > other.seq ? one : other;
+}
+
+/** The state of two principals that are one person: the newest choice counts, and a signal or an erased refusal of either denies. */
+export function joinStates(one: PrincipalState, other: PrincipalState): PrincipalState {
+  const event = one.event && other.event ? newerEvent(one.event, other.event) : (one.event ?? other.event);
+  return {
+    // The yes of the one is newer than the erasure of the other, or it was not touched by it.
+    erased: (one.erased || other.erased) && event?.choice !== 'granted',
+    gpc: one.gpc || other.gpc,
+    withheld: one.withheld || other.withheld,
+    event,
+    head: one.head,
+  };
 }
 
 export type ConsentDecision = Readonly<ReturnType<typeof decideConsent>>;
@@ -50,6 +75,7 @@ function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, n
   // Only the policy `ask` lets a yes overrule the signal; what came after that yes is decided below.
   const overruled = gpcPolicy === 'ignore' || (gpcPolicy === 'ask' && event?.overGpc === true);
   if (state.gpc && !overruled) return 'gpc-opt-out';
+  if (state.withheld) return 'withdrawn';
   // A browser's signal is not the person's choice: without the signal the person is asked.
   if (!event || event.choice === 'gpc-opt-out') return 'never-asked';
   if (event.choice !== 'granted') return event.choice;
@@ -66,7 +92,8 @@ export function decideConsent(purpose: string, state: PrincipalState, rules: Con
   const reason = reasonOf(purpose, state, rules, now);
   const { event, head } = state;
   const allowed = reason === 'granted';
-  const hasOwnEntry = event !== null && !WITHOUT_OWN_ENTRY.has(reason);
+  const hasOwnEntry =
+    event !== null && !WITHOUT_OWN_ENTRY.has(reason) && !(state.withheld && reason === 'withdrawn');
   return {
     allowed,
     reason,

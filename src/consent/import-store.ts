@@ -1,5 +1,5 @@
 import type { Executor } from '../db/dialect.ts';
-import { type Bindings, joinRow, runAsked } from '../db/sql.ts';
+import { type Bindings, joinRow, joinRows, runAsked } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/entries.ts';
 import type { AppendRequest } from './plan-write.ts';
 
@@ -35,7 +35,8 @@ const choicesSql = (
     (SELECT MAX(e.erased_at) FROM erasure_refs r JOIN erasures e ON e.receipt_id = r.receipt
       WHERE r.kid = ? AND r.kind = 'principal' AND r.ref = q.principal) AS last_erased
   FROM q ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
-  ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose')}
+  ${joinRows(db, 'consent_principals', 'm', 'm.kid = ? AND m.account = p.account')}
+  ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = COALESCE(m.principal, q.principal) AND s.purpose = q.purpose')}
   ${joinRow(db, 'consent_openings', 'o', 'o.kid = ? AND o.seq = s.seq')}
   WHERE p.principal IS NOT NULL`;
 
@@ -70,12 +71,16 @@ export async function loadLastChoices(
   );
   const lookup = { columns: COLUMNS, rows, sql: choicesSql(db) };
   const last: LastChoices = new Map();
-  for (const row of await runAsked<ChoiceRow>(db, lookup, kid, kid, kid, kid)) {
+  for (const row of await runAsked<ChoiceRow>(db, lookup, kid, kid, kid, kid, kid)) {
     const { principal, purpose, erased_at, last_erased, choice, at, detail } = row;
     const erasedUntil = erased_at === null ? Number(last_erased ?? NEVER) : Number.POSITIVE_INFINITY;
     if (choice === null && erasedUntil === NEVER) continue;
     const chosenAt = choice === null ? erasedUntil : timeOf(at, detail);
-    last.set(keyOf(principal, purpose), { at: chosenAt, isGrant: choice === 'granted', erasedUntil });
+    const key = keyOf(principal, purpose);
+    const [known, isGrant] = [last.get(key), choice === 'granted'];
+    // Of those that are joined the newest counts, and of one time the refusal.
+    if (!known || chosenAt > known.at || (chosenAt === known.at && !isGrant))
+      last.set(key, { at: chosenAt, isGrant, erasedUntil });
   }
   return last;
 }

@@ -7,6 +7,7 @@ import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
+import { joinedRefs } from './join-store.ts';
 import { findOpening } from './terms-store.ts';
 
 /**
@@ -23,8 +24,10 @@ export async function issueReceipt(
   const { database, clock } = deps;
   const opening = await findOpening(database, tenant.kid, seq);
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
-  if (!opening || opening.choice === 'doubted' || entry?.seq !== seq) return null;
-  if (reader && reader.principal !== opening.principal) return 'not-yours';
+  if (!opening || opening.choice === 'doubted' || opening.choice === 'linked' || entry?.seq !== seq)
+    return null;
+  if (reader && !(await joinedRefs(database, tenant.kid, reader.principal)).includes(opening.principal))
+    return 'not-yours';
   const settings = (await createTenantStore(database).get(tenant.kid))?.settings;
   const origin = tenant.signer.name;
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);

@@ -263,6 +263,18 @@ export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] =>
     const { principalId } = await readBody();
     return deps.service.openSession(deps.tenantOf(caller.kid), principalId, caller.key.id);
   }),
+  json(ROUTES.joinPrincipal, async ({ caller, readBody }, response) => {
+    const { principalId, principalSecret } = await readBody();
+    // Whoever has no secret of this browser has no business with it.
+    if (browserPrincipalId(principalSecret) !== principalId) throw new Refusal('unauthenticated');
+    const { isNew, ...joined } = await deps.service.join(
+      deps.tenantOf(caller.kid),
+      caller.session,
+      principalId,
+    );
+    response.status(isNew ? 201 : 200);
+    return joined;
+  }),
   json(ROUTES.erasePrincipal, async ({ caller, readBody }) => {
     await readBody();
     return deps.eraseOwn(deps.tenantOf(caller.kid), caller.session);

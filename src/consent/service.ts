@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
+import { rightsRef } from '../audit/audit-store.ts';
+import type { PrincipalSession } from '../auth/credentials.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
@@ -21,6 +23,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { type LastChoices, loadLastChoices, refuseRecord } from './import-store.ts';
+import { joinedRefs, joinPrincipals } from './join-store.ts';
 import {
   type AppendRequest,
   type ImportedRecord,
@@ -255,6 +258,24 @@ async function state({ reader, clock }: Deps, tenant: Tenant, principalId: strin
   return { principalId, subject: isSecret ? tenant.refOf(principalId) : undefined, purposes };
 }
 
+/** Joins the browser with the account of the session; a browser that is its own account is joined already. */
+async function join(
+  { database, clock }: Deps,
+  tenant: Tenant,
+  { principal, principalId }: Pick<PrincipalSession, 'principal' | 'principalId'>,
+  browserId: string,
+) {
+  if (browserId === principalId)
+    throw new Refusal('invalid-request', { details: ['principalId: is the session’s own'] });
+  const { joinedAt, isNew } = await joinPrincipals(database, tenant, {
+    account: { ref: principal, id: principalId },
+    browser: { ref: tenant.refOf(browserId), id: browserId },
+    actorRef: rightsRef(tenant.rightsKey, 'principal', principal),
+    now: clock(),
+  });
+  return { principalId, joined: browserId, joinedAt: isoTime(joinedAt), isNew };
+}
+
 async function history(
   { database }: Deps,
   tenant: Tenant,
@@ -263,7 +284,8 @@ async function history(
 ): Promise<HistoryResponse> {
   const before = cursor === undefined ? null : Number(cursor);
   const page = { before, limit: limit + 1 };
-  const events = await listHistory(database, tenant.kid, tenant.refOf(principalId), page);
+  const principals = await joinedRefs(database, tenant.kid, tenant.refOf(principalId));
+  const events = await listHistory(database, tenant.kid, principals, page);
   const shown = events.slice(0, limit);
   return {
     principalId,
@@ -294,6 +316,9 @@ export const createConsentService = (deps: Deps) => ({
     state(deps, tenant, principalId, isSecret),
   history: (tenant: Tenant, principalId: string, page: HistoryPage) =>
     history(deps, tenant, principalId, page),
+  /** @throws {Refusal} `claimed-by-another` */
+  join: (tenant: Tenant, session: Pick<PrincipalSession, 'principal' | 'principalId'>, browserId: string) =>
+    join(deps, tenant, session, browserId),
   openSession: (tenant: Tenant, principalId: string, keyId: string) =>
     openSession(deps, tenant, principalId, keyId),
   readSession: (tenantOf: (kid: string) => Tenant | undefined, token: string) =>

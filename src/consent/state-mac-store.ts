@@ -28,7 +28,7 @@ const MAC_TABLES: readonly MacTable[] = [
   {
     table: 'consent_principals',
     key: ['principal'],
-    columns: 'kid, principal, wrapped_key, gpc, gpc_except, erased_at',
+    columns: 'kid, principal, wrapped_key, gpc, gpc_except, erased_at, account, withheld',
     macOf: (mac, row) => mac.ofPrincipal(row.principal, toPrincipalRow(row)),
   },
   {

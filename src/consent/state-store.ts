@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { createGroup, ItemFault, oneTenant } from '../db/group-commit.ts';
 import { ConsentStateInvalid, missingLogError } from '../db/meta-store.ts';
-import { type Bindings, type Columns, isTrue, joinRow, runAsked } from '../db/sql.ts';
+import { type Bindings, type Columns, isTrue, joinRow, joinRows, runAsked } from '../db/sql.ts';
 import { isMacValid, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
-import type { PrincipalState } from './decide.ts';
+import { joinStates, type PrincipalState } from './decide.ts';
 
 /** Reads what a check decides from: the last choice, the principal and the head of the log. Each row must carry its MAC. */
 
@@ -43,21 +43,31 @@ export interface PrincipalColumns {
   readonly gpc: unknown;
   readonly gpc_except: string | null;
   readonly erased_at: number | null;
+  readonly account: string | null;
+  readonly withheld: string | null;
 }
 
-export const toPrincipalRow = ({ gpc, gpc_except, erased_at }: PrincipalColumns): PrincipalRow => ({
+export const toPrincipalRow = ({
+  gpc,
+  gpc_except,
+  erased_at,
+  account,
+  withheld,
+}: PrincipalColumns): PrincipalRow => ({
   gpc: isTrue(gpc),
   except: gpc_except,
   erasedAt: erased_at === null ? null : Number(erased_at),
+  account,
+  withheld,
 });
 
-/** Purposes that are taken out of the opt-out, as the column has them. */
-export const parseExcept = (column: string | null): readonly string[] =>
+/** A list of purposes, as a column has it. */
+export const parsePurposes = (column: string | null): readonly string[] =>
   column === null ? [] : (JSON.parse(column) as string[]);
 
 /** True if a recorded GPC signal opts out of this purpose. @param except the column `gpc_except` */
 export const isOptedOut = (gpc: boolean, except: string | null, purpose: string): boolean =>
-  gpc && !parseExcept(except).includes(purpose);
+  gpc && !parsePurposes(except).includes(purpose);
 
 interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
   readonly i: number;
@@ -70,20 +80,30 @@ interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
 }
 
 const COLUMNS = { principal: 'text', purpose: 'text' } as const;
+/** Columns of the principal that is asked about, or of each that is joined with it. */
+const ofMember = (...names: readonly string[]): string =>
+  names
+    .map((name) => `CASE WHEN m.principal IS NULL THEN p.${name} ELSE m.${name} END AS ${name}`)
+    .join(', ');
 const select = (
   db: Knex,
-): string => `SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
-    p.mac AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
+): string => `SELECT q.i AS i, ${ofMember('principal', 'gpc', 'gpc_except', 'erased_at', 'account', 'withheld')},
+    CASE WHEN m.principal IS NULL THEN p.mac ELSE m.mac END AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
     s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.given AS given, s.doubt_seq AS doubt_seq,
     s.definition AS definition, s.mac AS mac, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = ?
   ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
-  ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose')}`;
+  ${joinRows(db, 'consent_principals', 'm', 'm.kid = ? AND m.account = p.account')}
+  ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = COALESCE(m.principal, q.principal) AND s.purpose = q.purpose')}`;
 
-/** A row is parsed once, and its MAC is compared with exactly what a decision sees. */
-function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | ItemFault {
+/** A row is parsed once, and its MAC is compared with exactly what a decision sees. The row may be of a principal that is joined with the one that is asked about. */
+function toState(
+  row: Row,
+  { kid, principal: askedFor, purpose, mac }: StateQuery,
+): PrincipalState | ItemFault {
   const { choice } = row;
+  const principal = row.principal ?? askedFor;
   const principalRow = toPrincipalRow(row);
   const head = { seq: Number(row.size) - 1, hash: row.head_hash };
   const lastChoice = choice !== null && toStateRow({ ...row, choice });
@@ -95,19 +115,35 @@ function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): Princi
   if (!isAuthentic || (lastChoice && !isMacValid(row.mac, mac.ofState(principal, purpose, lastChoice))))
     return new ItemFault(new ConsentStateInvalid(kid));
   const gpc = isKnown && isOptedOut(principalRow.gpc, principalRow.except, purpose);
-  return { erased: isKnown && principalRow.erasedAt !== null, gpc, event: lastChoice || null, head };
+  const withheld = isKnown && parsePurposes(principalRow.withheld).includes(purpose);
+  return {
+    erased: isKnown && principalRow.erasedAt !== null,
+    gpc,
+    withheld,
+    event: lastChoice || null,
+    head,
+  };
 }
 
 /** One statement, so that states, principals and the head of the log are of one moment. */
 async function readTenant({ read }: Database, kid: string, queries: readonly StateQuery[]) {
   const rows = queries.map(({ principal, purpose }): Bindings => [principal, purpose]);
-  const stateRows = await runAsked<Row>(read, { columns: COLUMNS, rows, sql: select(read) }, kid, kid, kid);
+  const stateRows = await runAsked<Row>(
+    read,
+    { columns: COLUMNS, rows, sql: select(read) },
+    ...[kid, kid, kid, kid],
+  );
   if (stateRows.length === 0) {
     const logFault = new ItemFault(await missingLogError(read, kid));
     return queries.map(() => logFault);
   }
   const states: (PrincipalState | ItemFault)[] = [];
-  for (const row of stateRows) states[Number(row.i)] = toState(row, queries[Number(row.i)] as StateQuery);
+  for (const row of stateRows) {
+    const i = Number(row.i);
+    const [other, state] = [states[i], toState(row, queries[i] as StateQuery)];
+    if (!(other instanceof ItemFault))
+      states[i] = other === undefined || state instanceof ItemFault ? state : joinStates(other, state);
+  }
   return states;
 }
 

@@ -158,11 +158,12 @@ export async function listPolicies(database: Database, kid: string) {
   return rows.map((row) => ({ ...rowToConsentPolicy(row), text: row.text }));
 }
 
-export async function listState(database: Reader, kid: string, principal: string) {
+export async function listState(database: Reader, kid: string, principals: readonly string[]) {
   const rows: readonly (StateColumns & { readonly purpose: string })[] = await database
     .read('consent_state')
-    .where({ kid, principal })
-    .orderBy('purpose');
+    .where({ kid })
+    .whereIn('principal', principals)
+    .orderBy(['purpose', 'seq']);
   return rows.map((row) => ({ purpose: row.purpose, ...toStateRow(row) }));
 }
 
@@ -171,30 +172,43 @@ export interface CommitmentRow {
   readonly seq: number;
   readonly principal: string;
   readonly purpose: string;
-  readonly choice: ConsentChoice | 'doubted';
+  readonly choice: ConsentChoice | 'doubted' | 'linked';
   readonly at: number;
   readonly salt: string;
   readonly detail: string;
 }
 
-function rowToEvent({ principal, purpose, choice, at, salt, ...row }: CommitmentRow) {
+function rowToEvent<Choice>({
+  principal,
+  purpose,
+  choice,
+  at,
+  salt,
+  ...row
+}: Omit<CommitmentRow, 'choice'> & { readonly choice: Choice }) {
   // A doubt is of no policy and does not expire.
   const emptyDetail = { policyVersion: null, gpc: false, expiresAt: null };
   const detail = { ...emptyDetail, ...(JSON.parse(row.detail) as EntryDetail) };
   return { seq: Number(row.seq), principal, purpose, choice, at, salt, detail };
 }
 
-/** Newest first, before `cursor`. */
+/** Choices and doubts of these principals, newest first, before `cursor`. */
 export async function listHistory(
   database: Reader,
   kid: string,
-  principal: string,
+  principals: readonly string[],
   page: { readonly before: number | null; readonly limit: number },
 ) {
-  const query = database.read<CommitmentRow>('consent_openings').where({ kid, principal });
+  const query = database
+    .read<CommitmentRow>('consent_openings')
+    .where({ kid })
+    .whereIn('principal', principals)
+    .whereNot('choice', 'linked');
   if (page.before !== null) query.where('seq', '<', page.before);
   const rows = await query.orderBy('seq', 'desc').limit(page.limit);
-  return (rows as CommitmentRow[]).map(rowToEvent);
+  return (rows as (CommitmentRow & { readonly choice: ConsentChoice | 'doubted' })[]).map((row) =>
+    rowToEvent(row),
+  );
 }
 
 /** Reads the opening of one entry with its principal; null: the entry is not personal, or was erased. */

@@ -85,11 +85,14 @@ export async function checkOpenings(
     if (!row && ABOUT_PEOPLE.test(String(type))) missing ??= seq;
     if (!row) continue;
     const isSameGrant =
-      type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
+      row.choice === 'linked'
+        ? type === 'subject.linked' && purpose === null
+        : type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
     const { definition } = JSON.parse(row.detail) as Partial<EntryDetail>;
     const isDefined = definition === undefined || definitions.get(definition) === row.purpose;
     if (!isDefined || !isSameGrant || !opens(check, row, body))
       problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
+    else if (row.choice === 'linked') continue;
     else if (row.state_seq === null || Math.max(Number(row.state_seq), Number(row.doubt_seq)) < seq)
       problems.add('state-changed', `the person’s state does not include entry ${seq}`, seq);
   }
@@ -179,12 +182,14 @@ function principalProblem({ wrapped_key: key, erased_at: erased, ...row }: Princ
   if (row.detail === null) return null;
   if (erased !== null && row.granted !== null) return 'a principal is marked as erased and has granted since';
   const { gpc } = JSON.parse(row.detail) as EntryDetail;
-  if (gpc && !isOptedOut(isTrue(row.gpc), row.gpc_except, row.purpose ?? ''))
-    return 'the GPC signal of the last entry is not recorded';
+  // A grant of one that is joined with this principal may have ended the opt-out since.
+  const isRecorded =
+    row.account === null ? isOptedOut(isTrue(row.gpc), row.gpc_except, row.purpose ?? '') : isTrue(row.gpc);
+  if (gpc && !isRecorded) return 'the GPC signal of the last entry is not recorded';
   return null;
 }
 
-const LAST_OPENING = `SELECT o.seq FROM consent_openings o WHERE o.kid = p.kid AND o.principal = p.principal AND o.choice <> 'doubted' ORDER BY o.seq DESC LIMIT 1`;
+const LAST_OPENING = `SELECT o.seq FROM consent_openings o WHERE o.kid = p.kid AND o.principal = p.principal AND o.choice NOT IN ('doubted', 'linked') ORDER BY o.seq DESC LIMIT 1`;
 const GRANTED = `SELECT 1 FROM consent_state g WHERE g.kid = p.kid AND g.principal = p.principal AND g.choice = 'granted' LIMIT 1`;
 
 export async function checkPrincipals({ database, kid, problems }: PeopleCheck): Promise<void> {
@@ -194,7 +199,7 @@ export async function checkPrincipals({ database, kid, problems }: PeopleCheck):
       on.on('l.kid', 'p.kid').andOn('l.seq', read.raw(`(${LAST_OPENING})`)),
     )
     .where('p.kid', kid)
-    .select('p.principal', 'p.wrapped_key', 'p.gpc', 'p.gpc_except', 'p.erased_at')
+    .select('p.principal', 'p.wrapped_key', 'p.gpc', 'p.gpc_except', 'p.erased_at', 'p.account', 'p.withheld')
     .select('l.detail', 'l.purpose', 'l.seq')
     .select({ granted: read.raw(`(${GRANTED})`) });
   for await (const rows of pagesOf<PrincipalRow>(query, ['p.principal'], PAGE))

@@ -45,6 +45,8 @@ export interface Dialect {
   asked(columns: ColumnTypes, rows: readonly Bindings[]): Bound;
   /** A join with the one row that a unique key finds, or with none. */
   joinRow(table: string, alias: string, condition: string): string;
+  /** A join with all rows that an index finds, or with none. */
+  joinRows(table: string, alias: string, condition: string): string;
 }
 
 const placeholders = (count: number): string => Array(count).fill('?').join(',');
@@ -79,6 +81,7 @@ const sqlite: Dialect = {
     };
   },
   joinRow: (table, alias, condition) => `LEFT JOIN ${table} ${alias} ON ${condition}`,
+  joinRows: (table, alias, condition) => `LEFT JOIN ${table} ${alias} ON ${condition}`,
 };
 
 /** PostgreSQL takes 65,535 parameters a statement. */
@@ -130,6 +133,9 @@ const postgres: Dialect = {
   /** It has no statistics of columns that name a person, and in a plain join would compare each row of the tenant. */
   joinRow: (table, alias, condition) =>
     `LEFT JOIN LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} LIMIT 1) ${alias} ON true`,
+  /** OFFSET 0 keeps the planner from making a plain join of it. */
+  joinRows: (table, alias, condition) =>
+    `LEFT JOIN LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} OFFSET 0) ${alias} ON true`,
 };
 
 /** The dialect of a pool or of a transaction. */

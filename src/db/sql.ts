@@ -163,6 +163,10 @@ export async function runAsked<Found>(
 export const joinRow = (db: Executor, table: string, alias: string, condition: string): string =>
   dialectOf(db).joinRow(table, alias, condition);
 
+/** Like {@link joinRow}, with all rows that an index finds. */
+export const joinRows = (db: Executor, table: string, alias: string, condition: string): string =>
+  dialectOf(db).joinRows(table, alias, condition);
+
 type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 
 /**

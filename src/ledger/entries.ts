@@ -15,6 +15,7 @@ export const PERSONAL_TYPES = [
   'consent.withdrawn',
   'consent.gpc-opt-out',
   'consent.doubted',
+  'subject.linked',
   'subject.erased',
 ] as const;
 

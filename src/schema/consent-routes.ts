@@ -174,6 +174,18 @@ export const CONSENT_ROUTES = {
     request: consent.principalRequestSchema,
     responses: answer(201, 'The session’s token', consent.sessionResponseSchema),
   },
+  joinPrincipal: {
+    ...POST,
+    path: '/v1/principals/join',
+    summary: 'Join this browser with the account of the session: from then on each answers for both.',
+    credential: ['session'],
+    request: consent.joinRequestSchema,
+    responses: {
+      ...answer(201, 'They are joined', consent.joinResponseSchema),
+      ...answer(200, 'They were joined before', consent.joinResponseSchema),
+    },
+    errors: [...WITH_BODY, 'claimed-by-another', 'unavailable'],
+  },
   erasePrincipal: {
     ...POST,
     path: '/v1/principals/erase',

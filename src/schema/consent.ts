@@ -62,6 +62,14 @@ export const principalRequestSchema = z.strictObject({ principalId: principalIdS
 export const stateRequestSchema = principalRequestSchema.extend({
   principalSecret: principalSecretSchema.optional(),
 });
+/** The principal of a browser, as the banner keeps it. */
+export const joinRequestSchema = principalRequestSchema.extend({ principalSecret: principalSecretSchema });
+/** `principalId` is the session's, `joined` the browser's. */
+export const joinResponseSchema = z.object({
+  principalId: z.string(),
+  joined: z.string(),
+  joinedAt: z.string(),
+});
 export const emptyRequestSchema = z.strictObject({});
 
 export const historyRequestSchema = principalRequestSchema.extend({

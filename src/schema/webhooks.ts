@@ -13,6 +13,7 @@ export const WEBHOOK_EVENTS = [
   'consent.denied',
   'consent.withdrawn',
   'consent.gpc-opt-out',
+  'subject.linked',
   'subject.erased',
   'log.fork',
   'erasure.incomplete',

@@ -34,6 +34,10 @@ export interface PrincipalRow {
   /** The text of the column, unparsed. */
   readonly except: string | null;
   readonly erasedAt: number | null;
+  /** The account with which this principal is joined, its own reference for the account itself; null: it is joined with nobody. */
+  readonly account: string | null;
+  /** The text of the column: purposes that stay refused until a grant. */
+  readonly withheld: string | null;
 }
 
 interface Terms {
@@ -55,8 +59,8 @@ export function createStateMac(kid: string, key: Uint8Array) {
       computeMac(
         `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}\n${overGpc}\n${givenBy}\n${rest.doubtSeq}\n${rest.definition}`,
       ),
-    ofPrincipal: (principal: string, { gpc, except, erasedAt }: PrincipalRow) =>
-      computeMac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
+    ofPrincipal: (principal: string, { gpc, except, erasedAt, account, withheld }: PrincipalRow) =>
+      computeMac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}\n${account}\n${withheld}`),
     /** Binds an entry of the log to its place. */
     ofEntry: (seq: number, hash: string) => computeMac(`entry\n${kid}\n${seq}\n${hash}`),
     /** Replaces an Idempotency-Key when its person is erased, so that the stored value identifies nobody. */

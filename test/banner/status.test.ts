@@ -70,7 +70,7 @@ describe('a purpose', () => {
               doubtSeq: null,
               definition: 1,
             };
-            const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
+            const state = { erased: false, gpc, withheld: false, event, head: { seq: 9, hash: 'b' } };
             const rules = {
               termsOf: () => ({
                 ...definedBy(1, createFirstPurpose(), undefined, true),
@@ -117,7 +117,7 @@ describe('a purpose', () => {
             hash: 'a',
             definition: chosen,
           } as const;
-          const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
+          const state = { erased: false, gpc, withheld: false, event, head: { seq: 9, hash: 'b' } };
           const { reason } = decideConsent(AGENT, state, rules, NOW);
           const stored = { definition: chosen, ...(overGpc && { overGpc }) };
           const here = status(stored, gpc, createPurpose({ gpc: policy, definition }));

@@ -40,6 +40,7 @@ const createEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
 const createState = (over: Partial<PrincipalState> = {}): PrincipalState => ({
   erased: false,
   gpc: false,
+  withheld: false,
   event: createEvent(),
   head: HEAD,
   ...over,
@@ -141,7 +142,7 @@ describe('decideConsent', () => {
           const decide = (one: ConsentEvent | null) =>
             decideConsent(
               purpose,
-              { erased, gpc, event: one, head: HEAD },
+              { erased, gpc, withheld: false, event: one, head: HEAD },
               { ...rules, deniesDoubted: deniesDoubted },
               NOW,
             );

@@ -1,4 +1,5 @@
 import { recordAudit, rightsRef } from '../../audit/audit-store.ts';
+import { joinedRefs } from '../../consent/join-store.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
 import type { Reader } from '../../db/engine.ts';
 import { classByRules, explain, ruleText } from '../../ingest/verdict/classify.ts';
@@ -104,10 +105,14 @@ export function describeDecision(decision: HeldDecision, tenant: Tenant, contest
   };
 }
 
-async function readHistory(database: Reader, kid: string, principal: string): Promise<readonly object[]> {
+async function readHistory(
+  database: Reader,
+  kid: string,
+  principals: readonly string[],
+): Promise<readonly object[]> {
   const history: object[] = [];
   const readPage = (after: { readonly seq: number } | undefined) =>
-    listHistory(database, kid, principal, { before: after?.seq ?? null, limit: HISTORY_PAGE });
+    listHistory(database, kid, principals, { before: after?.seq ?? null, limit: HISTORY_PAGE });
   for await (const events of pagesBy(HISTORY_PAGE, readPage))
     for (const { seq, purpose, choice, at, detail } of events)
       history.push({ seq, type: `consent.${choice}`, purpose, time: isoTime(at), ...detail });
@@ -116,9 +121,10 @@ async function readHistory(database: Reader, kid: string, principal: string): Pr
 
 async function readConsent(database: Reader, { kid, principal, principalId }: Reach) {
   if (principal === null || principalId === null) return null;
-  const history = await readHistory(database, kid, principal);
+  const principals = await joinedRefs(database, kid, principal);
+  const history = await readHistory(database, kid, principals);
   if (history.length === 0) return null;
-  const state = (await listState(database, kid, principal)).map(({ purpose, choice, at, ...rest }) => {
+  const state = (await listState(database, kid, principals)).map(({ purpose, choice, at, ...rest }) => {
     const { policyVersion, expiresAt, seq, hash, given: consentGiven } = rest;
     const expiresAtText = iso(expiresAt);
     return {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { eraseAnswers } from '../../consent/append-store.ts';
+import { endJoins } from '../../consent/join-store.ts';
 import type { Notification } from '../../consent/plan-write.ts';
 import { cellOf, hasRowLocks, requireNone } from '../../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../../keys/master-key.ts';
@@ -63,6 +64,7 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
     tx('consent_principals').where({ kid, principal }),
     'wrapped_key',
   );
+  await endJoins(tx, target);
   const secrets = await readSecrets(tx, { kid, principal });
   await eraseAnswers(tx, kid, principal);
   let openings = 0;
@@ -85,10 +87,19 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
     tx,
     notifications.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
   );
-  const mac = target.stateMac.ofPrincipal(principal, { gpc: false, except: null, erasedAt: now });
-  const erased = { wrapped_key: null, gpc: false, gpc_except: null, erased_at: now, mac };
-  const row = tx('consent_principals').where({ kid, principal });
-  await row.clone().update(erased);
-  await requireNone(tx, row.whereNotNull('wrapped_key'), 'the key of the consent record is not destroyed');
+  const row = { gpc: false, except: null, erasedAt: now, account: null, withheld: null };
+  const mac = target.stateMac.ofPrincipal(principal, row);
+  const erased = {
+    wrapped_key: null,
+    gpc: false,
+    gpc_except: null,
+    erased_at: now,
+    account: null,
+    withheld: null,
+    mac,
+  };
+  const stored = tx('consent_principals').where({ kid, principal });
+  await stored.clone().update(erased);
+  await requireNone(tx, stored.whereNotNull('wrapped_key'), 'the key of the consent record is not destroyed');
   return { openings, seq: appended?.seq ?? null, secrets: [...secrets, wrapped] };
 }

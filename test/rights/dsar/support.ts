@@ -168,7 +168,7 @@ export async function holdSomebody() {
     entries: [{ purpose: 'device-identification', choice: 'granted', detail }],
     notify: () => [],
   });
-  const [state] = await listState(database, KID, principal);
+  const [state] = await listState(database, KID, [principal]);
   const doubt = { class: 'undeclared_automation', source: 'ingest' } as const;
   const mark = { tenant, principal, seq: state?.seq ?? -1, detail: doubt, principalId: PRINCIPAL, at: NOW };
   await createMarker(database).submit(mark);

@@ -54,7 +54,7 @@ export function appenderContract(at: Nodes): void {
         }),
       );
       const page = { before: null, limit: 100 };
-      const history = await listHistory(at.other, kid, 'ref-anna', page);
+      const history = await listHistory(at.other, kid, ['ref-anna'], page);
       expect(history.map(({ seq }) => seq)).toEqual(numbers(60).map((i) => 61 - i));
       expect((await stateOf(at.other, kid)).event).toMatchObject({ seq: 61, choice: history[0]?.choice });
       const opened = await Promise.all(history.map(({ seq }) => opens(at.other, kid, seq)));
@@ -66,7 +66,7 @@ export function appenderContract(at: Nodes): void {
       const appender = createAppender(at.db);
       const choices = ['granted', 'withdrawn', 'granted', 'denied'] as const;
       await Promise.all(choices.map((choice) => append(appender, createAppend(kid, { choice }))));
-      const history = await listHistory(at.other, kid, 'ref-anna', { before: null, limit: 10 });
+      const history = await listHistory(at.other, kid, ['ref-anna'], { before: null, limit: 10 });
       expect(history.map(({ choice }) => choice)).toEqual([...choices].reverse());
       expect((await stateOf(at.other, kid)).event?.choice).toBe('denied');
     });

@@ -9,6 +9,7 @@ import { erasureContract } from './erasure.ts';
 import { faultsContract } from './faults.ts';
 import { forgedContract } from './forged.ts';
 import { idempotencyContract } from './idempotency.ts';
+import { joinsContract } from './joins.ts';
 import { readerContract } from './reader.ts';
 
 /** Every database must pass these suites for consent and its log. */
@@ -26,6 +27,7 @@ function consentContract(make: () => Promise<MakeDatabase>): void {
   faultsContract(at);
   forgedContract(at);
   idempotencyContract(at);
+  joinsContract(at);
   readerContract(at);
 }
 

@@ -44,7 +44,9 @@ export function doubtsContract(at: Nodes): void {
     };
     const givenOf = async (kid: string) => (await stateOf(at.other, kid)).event;
     const typesOf = async (kid: string) =>
-      (await listHistory(at.other, kid, 'ref-anna', { before: null, limit: 9 })).map(({ choice }) => choice);
+      (await listHistory(at.other, kid, ['ref-anna'], { before: null, limit: 9 })).map(
+        ({ choice }) => choice,
+      );
 
     it('is told once, by however many nodes at once, and leaves rows that carry their MACs', async () => {
       const kid = await addLog(at.db, 'doubt-once');

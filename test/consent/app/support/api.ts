@@ -104,6 +104,8 @@ const purposeSql = ({ id, gpc = 'opt-out', ttlDays = 180 }: Purpose): string =>
 export interface ApiOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly purposes?: readonly Purpose[];
+  /** The server's clock. */
+  readonly clock?: () => number;
 }
 
 /** Two tenants, `acme` and `other`; keys and purposes are those of `acme` unless they are `foreign`. */
@@ -119,7 +121,8 @@ async function prepare({ settings = {}, purposes = [] }: ApiOptions) {
 
 export async function startApi(apiOptions: ApiOptions = {}): Promise<Api> {
   const { keys, options } = await prepare(apiOptions);
-  return apiOf(await startGpd(options), keys);
+  const { clock } = apiOptions;
+  return apiOf(await startGpd({ ...options, ...(clock && { app: { clock } }) }), keys);
 }
 
 /** The built program. */

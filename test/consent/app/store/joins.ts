@@ -1,0 +1,204 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { joinPrincipals } from '../../../../src/consent/join-store.ts';
+import type { Database } from '../../../../src/db/engine.ts';
+import type { Tenant } from '../../../../src/tenants/tenant.ts';
+import { NOW } from '../../../support/make.ts';
+import { shredPrincipal } from '../../../support/shred-principal.ts';
+import {
+  addLog,
+  append,
+  createAppend,
+  createAppender,
+  expectWhole,
+  macOf,
+  type Nodes,
+  stateOf,
+  WRAP_KEY,
+} from './fixture.ts';
+
+/** Three devices and an account, in any order of joins, choices, signals and erasures, against a model that reads as the rule. */
+
+const ACCOUNT = 'account';
+const PEOPLE = [ACCOUNT, 'laptop', 'phone', 'tablet'] as const;
+const PURPOSES = ['ads', 'device-identification'] as const;
+type Person = (typeof PEOPLE)[number];
+
+interface Choice {
+  readonly granted: boolean;
+  readonly at: number;
+  readonly seq: number;
+}
+interface Known {
+  choices: Map<string, Choice>;
+  gpc: boolean;
+  except: Set<string>;
+  withheld: Set<string>;
+  isErased: boolean;
+  isJoined: boolean;
+}
+
+const nobody = (): Known => ({
+  choices: new Map(),
+  gpc: false,
+  except: new Set(),
+  withheld: new Set(),
+  isErased: false,
+  isJoined: false,
+});
+
+/** The newer second counts; within one the refusal, and of two alike the later entry. */
+const rank = ({ at, granted, seq }: Choice): readonly number[] => [
+  Math.floor(at / 1000),
+  granted ? 0 : 1,
+  seq,
+];
+const isNewer = (one: Choice, other: Choice): boolean => {
+  const i = rank(one).findIndex((part, place) => part !== rank(other)[place]);
+  return i >= 0 && (rank(one)[i] ?? 0) > (rank(other)[i] ?? 0);
+};
+const newestOf = (choices: readonly Choice[]): Choice | undefined =>
+  choices.reduce<Choice | undefined>((best, one) => (best && !isNewer(one, best) ? best : one), undefined);
+
+/** What is joined is one person: the newest choice of any, and a signal or a kept refusal of any. */
+function createModel() {
+  const known = new Map<Person, Known>(PEOPLE.map((person) => [person, nobody()]));
+  const of = (person: Person): Known => known.get(person) as Known;
+  const groupOf = (person: Person): readonly Person[] =>
+    of(person).isJoined ? PEOPLE.filter((one) => of(one).isJoined) : [person];
+  const isOut = ({ gpc, except }: Known, purpose: string): boolean => gpc && !except.has(purpose);
+  return {
+    of,
+    groupOf,
+    choose(person: Person, purpose: string, choice: Choice, gpc: boolean | undefined) {
+      const own = of(person);
+      own.choices.set(purpose, choice);
+      if (gpc === true) Object.assign(own, { gpc: true, except: new Set() });
+      if (!choice.granted) return;
+      own.isErased = false;
+      for (const one of groupOf(person).map(of)) {
+        one.withheld.delete(purpose);
+        if (gpc === false && one.gpc) one.except.add(purpose);
+      }
+    },
+    erase(person: Person) {
+      const group = groupOf(person);
+      const isWhole = person === ACCOUNT;
+      const before = new Map(group.map((one) => [one, structuredClone(of(one))]));
+      for (const one of group.filter((other) => other !== person)) {
+        const leavers = group.filter((other) => other !== one && (isWhole || other === person));
+        for (const leaver of leavers.map((other) => before.get(other) as Known))
+          keepRefusals(of(one), leaver);
+        if (isWhole) of(one).isJoined = false;
+      }
+      const wasKnown = of(person).choices.size > 0 || of(person).isJoined;
+      known.set(person, { ...nobody(), isErased: of(person).isErased || wasKnown });
+    },
+    expected(person: Person, purpose: string) {
+      const group = groupOf(person).map(of);
+      const newest = newestOf(group.flatMap(({ choices }) => choices.get(purpose) ?? []));
+      return {
+        erased: group.some(({ isErased }) => isErased) && !(group.length > 1 && newest?.granted === true),
+        gpc: group.some((one) => isOut(one, purpose)),
+        withheld: group.some(({ withheld }) => withheld.has(purpose)),
+        seq: newest?.seq,
+      };
+    },
+  };
+}
+
+function keepRefusals(own: Known, leaver: Known): void {
+  for (const [purpose, choice] of own.choices) {
+    const refusal = leaver.choices.get(purpose);
+    if (choice.granted && refusal && !refusal.granted && isNewer(refusal, choice)) own.withheld.add(purpose);
+  }
+  for (const purpose of leaver.withheld) own.withheld.add(purpose);
+  if (!leaver.gpc) return;
+  own.except = new Set(
+    own.gpc ? [...own.except].filter((purpose) => leaver.except.has(purpose)) : leaver.except,
+  );
+  own.gpc = true;
+}
+
+const tenantOf = (kid: string): Tenant =>
+  ({ kid, stateMac: macOf(kid), principalWrap: WRAP_KEY, webhooksFor: () => [] }) as unknown as Tenant;
+
+const join = (database: Database, kid: string, browser: Person, now: number) =>
+  joinPrincipals(database, tenantOf(kid), {
+    account: { ref: `ref-${ACCOUNT}`, id: ACCOUNT },
+    browser: { ref: `ref-${browser}`, id: browser },
+    actorRef: 'ref-of-a-person',
+    now,
+  });
+
+const person = fc.constantFrom(...PEOPLE);
+const step = fc.record({
+  kind: fc.constantFrom('grant', 'grant', 'deny', 'withdraw', 'signal', 'join', 'join', 'erase'),
+  person,
+  purpose: fc.constantFrom(...PURPOSES),
+  gpc: fc.constantFrom(undefined, false),
+  node: fc.constantFrom(0, 1),
+  later: fc.constantFrom(0, 300, 1000, 5000),
+});
+
+const CHOICES = { grant: 'granted', deny: 'denied', withdraw: 'withdrawn', signal: 'gpc-opt-out' } as const;
+let runs = 0;
+
+async function run(at: Nodes, steps: readonly (typeof step extends fc.Arbitrary<infer S> ? S : never)[]) {
+  runs += 1;
+  const kid = await addLog(at.db, `joined-${runs}`);
+  const nodes = [at.db, at.other] as const;
+  const appenders = nodes.map(createAppender);
+  const model = createModel();
+  let now = NOW;
+  for (const one of steps) {
+    now += one.later;
+    const [database, appender] = [nodes[one.node] ?? at.db, appenders[one.node]];
+    if (one.kind === 'join') {
+      if (one.person === ACCOUNT) continue;
+      await join(database, kid, one.person, now);
+      model.of(one.person).isJoined = true;
+      model.of(ACCOUNT).isJoined = true;
+    } else if (one.kind === 'erase') {
+      const target = { kid, principal: `ref-${one.person}`, principalId: one.person };
+      const keys = { wrapKey: WRAP_KEY, stateMac: macOf(kid), notify: () => [] };
+      await shredPrincipal(database, { ...target, ...keys }, now);
+      model.erase(one.person);
+    } else {
+      const choice = CHOICES[one.kind as keyof typeof CHOICES];
+      const gpc = one.kind === 'signal' ? true : one.kind === 'grant' ? one.gpc : undefined;
+      const detail = { policyVersion: 2, gpc: gpc === true, source: 'backend', expiresAt: null } as const;
+      const entries = [{ purpose: one.purpose, choice, detail }];
+      const write = { choice, principalId: one.person, gpc, now, entries };
+      const answer = await append(appender!, createAppend(kid, write));
+      const seq = answer.entries[0]?.seq ?? -1;
+      model.choose(one.person, one.purpose, { granted: one.kind === 'grant', at: now, seq }, gpc);
+    }
+    for (const asked of PEOPLE)
+      for (const purpose of PURPOSES) {
+        const { erased, gpc, withheld, event } = await stateOf(
+          nodes[1 - one.node] ?? at.db,
+          kid,
+          asked,
+          purpose,
+        );
+        expect({ asked, purpose, erased, gpc, withheld, seq: event?.seq }).toEqual({
+          asked,
+          purpose,
+          ...model.expected(asked, purpose),
+        });
+      }
+  }
+  await expectWhole(at.db, kid);
+}
+
+export function joinsContract(at: Nodes): void {
+  describe('an account and the browsers that are joined with it', () => {
+    it('answer as one person, in whatever order', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), (steps) => run(at, steps)),
+        { numRuns: 8 },
+      );
+    });
+  });
+}
