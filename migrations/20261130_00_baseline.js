@@ -304,9 +304,9 @@ async function createTerms(knex) {
 /** @param {Knex} knex */
 async function createConsent(knex) {
   // The key of a person's commitments; null: erased, and nothing of this person can be opened. `erased_at`: the tombstone. `gpc`: the
-  // opt-out by Global Privacy Control, but for the purposes in `gpc_except` (JSON, null for none). `account`: the principal with which this one is
-  // joined, its own reference for the account itself, null for none. `withheld`: purposes (JSON, null for none) that a joined principal had refused
-  // when its record was erased; they stay refused until a grant.
+  // opt-out by Global Privacy Control, but for the purposes in `gpc_except` (JSON, null for none; contract-2 section 13). `account`: the
+  // principal with which this one is joined, its reference for the account itself, null for none. `withheld`: purposes (JSON, null for none)
+  // that a joined principal had refused when its record was erased; they stay refused until a grant (ADR 0094).
   await createKeyed(
     knex,
     `consent_principals (kid text NOT NULL, principal text NOT NULL, wrapped_key text, gpc boolean NOT NULL, gpc_except text,

@@ -52,7 +52,10 @@ const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]
   'method-not-allowed': ['after the fix', 'Use a method that the header `Allow` names.'],
   'request-timeout': ['yes', 'Send the body faster, or look at the network.'],
   'already-resolved': ['no', 'Read the contest; its outcome is final.'],
-  'claimed-by-another': ['no', 'Ask the colleague, or wait until their claim expires. A browser stays with the account that it was joined with first.'],
+  'claimed-by-another': [
+    'no',
+    'Ask the colleague, or wait until their claim expires. A browser stays with the account that it was joined with first.',
+  ],
   'case-closed': ['no', 'Wait for a question.'],
   'stale-version': ['after the fix', 'Read it again, then send your change with the new version.'],
   'idempotency-conflict': [

@@ -78,7 +78,7 @@ export async function loadLastChoices(
     const chosenAt = choice === null ? erasedUntil : timeOf(at, detail);
     const key = keyOf(principal, purpose);
     const [known, isGrant] = [last.get(key), choice === 'granted'];
-    // Of those that are joined the newest counts, and of one time the refusal.
+    // The newest choice of all that are joined counts, and the refusal of two at one time.
     if (!known || chosenAt > known.at || (chosenAt === known.at && !isGrant))
       last.set(key, { at: chosenAt, isGrant, erasedUntil });
   }

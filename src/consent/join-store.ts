@@ -183,12 +183,12 @@ async function readMembers(tx: Transaction, kid: string, account: string): Promi
 /** A refusal that was in force for a grant of this principal stays so when the other one is gone: nobody is processed again because a record was erased. */
 function keepRefusals({ row, choices }: Member, other: Member): PrincipalRow {
   const isRefused = (purpose: string): boolean => {
-    const [own, refusal] = [choices.get(purpose), other.choices.get(purpose)];
+    const [grant, refusal] = [choices.get(purpose), other.choices.get(purpose)];
     return (
-      own?.choice === 'granted' &&
+      grant?.choice === 'granted' &&
       refusal !== undefined &&
       refusal.choice !== 'granted' &&
-      newerEvent(refusal, own) === refusal
+      newerEvent(refusal, grant) === refusal
     );
   };
   const refused = [...choices.keys()].filter(isRefused);
@@ -199,7 +199,7 @@ function keepRefusals({ row, choices }: Member, other: Member): PrincipalRow {
   ]);
   const excepts = [row, other.row].filter(({ gpc }) => gpc).map(({ except }) => parsePurposes(except));
   const except = excepts.reduce(
-    (some, more) => some.filter((purpose) => more.includes(purpose)),
+    (common, next) => common.filter((purpose) => next.includes(purpose)),
     excepts[0] ?? [],
   );
   return {
@@ -229,7 +229,7 @@ export async function endJoins(
   for (const member of members.filter(({ ref }) => ref !== principal)) {
     const leavers = members.filter(({ ref }) => ref !== member.ref && (isWhole || ref === principal));
     const row = leavers.reduce<PrincipalRow>(
-      (kept, other) => keepRefusals({ ...member, row: kept }, other),
+      (result, other) => keepRefusals({ ...member, row: result }, other),
       member.row,
     );
     const next = { ...row, account: isWhole ? null : account };

@@ -265,7 +265,7 @@ export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] =>
   }),
   json(ROUTES.joinPrincipal, async ({ caller, readBody }, response) => {
     const { principalId, principalSecret } = await readBody();
-    // Whoever has no secret of this browser has no business with it.
+    // A browser proves with its secret that it is this principal.
     if (browserPrincipalId(principalSecret) !== principalId) throw new Refusal('unauthenticated');
     const { isNew, ...joined } = await deps.service.join(
       deps.tenantOf(caller.kid),

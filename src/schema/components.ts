@@ -43,6 +43,8 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   ConsentCheckBatch: consent.batchRequestSchema,
   ConsentWrite: consent.consentWriteSchema,
   ConsentGrant: consent.consentGrantSchema,
+  JoinRequest: consent.joinRequestSchema,
+  Join: consent.joinResponseSchema,
   PrincipalRequest: consent.principalRequestSchema,
   StateRequest: consent.stateRequestSchema,
   EmptyRequest: consent.emptyRequestSchema,

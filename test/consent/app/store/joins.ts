@@ -60,7 +60,7 @@ const isNewer = (one: Choice, other: Choice): boolean => {
 const newestOf = (choices: readonly Choice[]): Choice | undefined =>
   choices.reduce<Choice | undefined>((best, one) => (best && !isNewer(one, best) ? best : one), undefined);
 
-/** What is joined is one person: the newest choice of any, and a signal or a kept refusal of any. */
+/** A person is all principals that are joined: the newest choice of any counts, and a signal or a withheld purpose of any. */
 function createModel() {
   const known = new Map<Person, Known>(PEOPLE.map((person) => [person, nobody()]));
   const of = (person: Person): Known => known.get(person) as Known;
@@ -71,11 +71,11 @@ function createModel() {
     of,
     groupOf,
     choose(person: Person, purpose: string, choice: Choice, gpc: boolean | undefined) {
-      const own = of(person);
-      own.choices.set(purpose, choice);
-      if (gpc === true) Object.assign(own, { gpc: true, except: new Set() });
+      const state = of(person);
+      state.choices.set(purpose, choice);
+      if (gpc === true) Object.assign(state, { gpc: true, except: new Set() });
       if (!choice.granted) return;
-      own.isErased = false;
+      state.isErased = false;
       for (const one of groupOf(person).map(of)) {
         one.withheld.delete(purpose);
         if (gpc === false && one.gpc) one.except.add(purpose);
@@ -107,17 +107,18 @@ function createModel() {
   };
 }
 
-function keepRefusals(own: Known, leaver: Known): void {
-  for (const [purpose, choice] of own.choices) {
+function keepRefusals(stayer: Known, leaver: Known): void {
+  for (const [purpose, choice] of stayer.choices) {
     const refusal = leaver.choices.get(purpose);
-    if (choice.granted && refusal && !refusal.granted && isNewer(refusal, choice)) own.withheld.add(purpose);
+    if (choice.granted && refusal && !refusal.granted && isNewer(refusal, choice))
+      stayer.withheld.add(purpose);
   }
-  for (const purpose of leaver.withheld) own.withheld.add(purpose);
+  for (const purpose of leaver.withheld) stayer.withheld.add(purpose);
   if (!leaver.gpc) return;
-  own.except = new Set(
-    own.gpc ? [...own.except].filter((purpose) => leaver.except.has(purpose)) : leaver.except,
+  stayer.except = new Set(
+    stayer.gpc ? [...stayer.except].filter((purpose) => leaver.except.has(purpose)) : leaver.except,
   );
-  own.gpc = true;
+  stayer.gpc = true;
 }
 
 const tenantOf = (kid: string): Tenant =>
@@ -174,18 +175,18 @@ async function run(at: Nodes, steps: readonly (typeof step extends fc.Arbitrary<
       const seq = answer.entries[0]?.seq ?? -1;
       model.choose(one.person, one.purpose, { granted: one.kind === 'grant', at: now, seq }, gpc);
     }
-    for (const asked of PEOPLE)
+    for (const principal of PEOPLE)
       for (const purpose of PURPOSES) {
         const { erased, gpc, withheld, event } = await stateOf(
           nodes[1 - one.node] ?? at.db,
           kid,
-          asked,
+          principal,
           purpose,
         );
-        expect({ asked, purpose, erased, gpc, withheld, seq: event?.seq }).toEqual({
-          asked,
+        expect({ principal, purpose, erased, gpc, withheld, seq: event?.seq }).toEqual({
+          principal,
           purpose,
-          ...model.expected(asked, purpose),
+          ...model.expected(principal, purpose),
         });
       }
   }
