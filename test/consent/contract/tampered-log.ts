@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/audit-store.ts';
 import type { Config } from '../../../src/config.ts';
 import { macTerms, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
@@ -22,11 +22,12 @@ import { addTenant } from '../../../src/ops/new-tenant-service.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret } from '../../../src/tenants/secrets-store.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { tempDir } from '../../support/command.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 import { append, createAppend, createAppender, macOf, WRAP_KEY } from '../app/store/fixture.ts';
 
 const SECRET = Buffer.alloc(32, 3);
@@ -42,13 +43,7 @@ const NO_CHECKPOINT = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 }
 /** An attacker here writes the database and has no key. */
 export function tamperedLogContract(make: MakeDatabase): void {
   describe('a log that somebody rewrote without its keys', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     /** A node with a data directory of its own. */
     function createNode(kid: string, database: Database, dataDir = tempDir('node')) {
