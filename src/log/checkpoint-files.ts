@@ -158,7 +158,7 @@ export function createCheckpointBook(dataDir: string, serverSecret: Uint8Array, 
       return readAll(log, vkey);
     },
     /** Appends a checkpoint. False: another process appended one of this log since `after` was read. */
-    async keep(checkpoint: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean> {
+    async keep(checkpoint: NewCheckpoint, after: Pick<KeptCheckpoint, 'text'> | null): Promise<boolean> {
       const isKept = await append(toLine(checkpoint), () => lastLine(checkpoint.vkey)?.note === after?.text);
       if (isKept) onKept(checkpoint.kid);
       return isKept;
