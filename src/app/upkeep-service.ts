@@ -1,20 +1,29 @@
+import { agentJobs } from '../agents/store.ts';
+import { consentJobs } from '../consent/sessions-store.ts';
+import { consoleJobs } from '../console/session-store.ts';
 import type { ClockRule } from '../db/clock-rule-store.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { parseRelay } from '../egress/smtp.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
-import { DAY, SECOND } from '../lib/clock.ts';
-import { every } from '../lib/jobs.ts';
-import { explainBrokenBook, keepCheckpoints } from '../log/checkpoint-service.ts';
-import { thinCheckpoints } from '../log/checkpoint-store.ts';
+import { ingestJobs } from '../ingest/store.ts';
+import { SECOND } from '../lib/clock.ts';
+import { every, type Job } from '../lib/jobs.ts';
+import { explainBrokenBook } from '../log/checkpoint-service.ts';
 import { createCosigning } from '../log/cosign-service.ts';
+import { logJobs } from '../log/service.ts';
 import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher-service.ts';
 import { notify, staffLanesOf } from '../notify/notify-service.ts';
+import { notifyJobs } from '../notify/outbox-store.ts';
 import { startHousekeeping } from '../ops/housekeeping-service.ts';
 import { noteCertificate } from '../ops/listen-service.ts';
+import { rateJobs } from '../ops/rate-store.ts';
 import { findContest } from '../rights/contests/store.ts';
+import { rightsJobs } from '../rights/create-rights-service.ts';
 import { recordEnded } from '../rights/erase/ended-store.ts';
-import { dropOldErasureLines, erasureLogAccess } from '../rights/erase/erasure-log-service.ts';
+import { erasureLogAccess } from '../rights/erase/erasure-log-service.ts';
 import { createReapplying } from '../rights/erase/reapply-service.ts';
+import type { Services } from '../services.ts';
+import { tenantJobs } from '../tenants/secrets-store.ts';
 import type { OpenServer, Stop } from './server-service.ts';
 
 /** Interval of the checks for a replaced GPD_MMDB_FILE. */
@@ -134,36 +143,35 @@ function startCosigning({ services, settings: { witnesses }, metrics, log }: Ope
   return cosign;
 }
 
+/**
+ * The jobs of all features, in the order in which they run.
+ * @param cosign asks the witnesses for the last checkpoint of a tenant
+ * @param eraseAgain applies what a standby that took over does not know
+ */
+export const jobsOf = (
+  services: Services,
+  { cosign, eraseAgain }: { cosign: (kid: string) => Promise<void>; eraseAgain: () => Promise<void> },
+): readonly Job[] => [
+  ...ingestJobs(services),
+  ...agentJobs(services),
+  ...rateJobs(services),
+  ...consentJobs(services),
+  ...notifyJobs(services),
+  ...consoleJobs(services),
+  ...logJobs(services, cosign),
+  ...tenantJobs(services),
+  ...rightsJobs(services, eraseAgain),
+];
+
 /** Starts the jobs that time alone makes due. */
 function startUpkeep(server: OpenServer, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
-  const { services, log, logFault, options } = server;
-  const { config, database, clock, book, tenants, keyUse, rights } = services;
-  const { eraser, notifyDueContests, notifyUnfinishedErasures } = rights;
-  const logAccess = erasureLogAccess(services, config);
+  const { services, log, logFault, metrics, options } = server;
   return startHousekeeping({
-    database,
-    macsOf: (kid) => tenants.find(kid)?.stateMac,
-    async resumeErasures() {
-      await eraseAgain();
-      return (await eraser.resumeStale()).failures;
-    },
-    releasePages: () => eraser.releasePages(),
-    notifyDueContests,
-    notifyUnfinishedErasures,
-    flushKeyUse: keyUse.flush,
-    recordEnded: () => recordEnded(logAccess, clock()),
-    dropOldErasures: (committed) =>
-      dropOldErasureLines(logAccess, committed - config.erasure_lines_days * DAY),
-    keepCheckpoints: (kid) => keepCheckpoints({ database, book, keysOf: tenants.find, clock }, kid),
-    cosignCheckpoints: startCosigning(server),
-    async thinCheckpoints(now) {
-      await thinCheckpoints(database, now);
-      await book.thin(now);
-    },
-    clock,
+    ...services,
+    jobs: jobsOf(services, { cosign: startCosigning(server), eraseAgain }),
     clockRule,
     interval: options.intervals?.housekeeping,
-    onRun: server.metrics?.countJob,
+    onRun: metrics?.countJob,
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });

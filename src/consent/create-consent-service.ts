@@ -4,10 +4,9 @@ import type { Database } from '../db/engine.ts';
 import type { ConsentLimits, FindApiKey } from '../http/register.ts';
 import type { KnowsOrigin } from '../http/reply.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Random } from '../lib/crypto.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
-import type { TenantDirectory } from '../tenants/directory.ts';
+import type { Installation, TenantDirectory } from '../tenants/directory.ts';
 import type { KeyUseCounter } from '../tenants/key-use-store.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createConsentAppender } from './append-store.ts';
@@ -22,10 +21,11 @@ import { createConsentStateReader } from './state-store.ts';
 export type Consent = ReturnType<typeof createConsent>;
 
 /** Reads and writes consent; what the server and a command have in common. */
-export function createConsent(database: Database, clock: Clock, random: Random) {
+export function createConsent(parts: Pick<Installation, 'database' | 'clock' | 'random'>) {
+  const { database } = parts;
   const appender = createConsentAppender(database);
   const reader = createConsentStateReader(database);
-  const service = createConsentService({ database, reader, appender, clock, random });
+  const service = createConsentService({ ...parts, reader, appender });
   return { service, reader, idle: () => appender.idle() };
 }
 

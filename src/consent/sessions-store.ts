@@ -11,6 +11,8 @@ import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import { sessionContext } from '../keys/master-key.ts';
 import { type Clock, isoTime, MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
+import type { Job } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 
 /** Sessions of principals: a person, verified by the tenant's backend (contract section 7). */
@@ -92,3 +94,7 @@ export async function purgeExpired(database: Database, now: number): Promise<voi
     await purge(database, table, key, (rows) => rows.where('expires_at', '<', now));
   }
 }
+
+export const consentJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
+  { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
+];

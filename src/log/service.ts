@@ -1,3 +1,4 @@
+import type { Database } from '../db/engine.ts';
 import { inclusionProof } from '../ledger/merkle.ts';
 import {
   encodeEntryBundle,
@@ -6,10 +7,15 @@ import {
   parseTilePath,
   tileSpan,
 } from '../ledger/tiles.ts';
-import { MINUTE } from '../lib/clock.ts';
-import { type CheckpointDeps, currentCheckpoint } from './checkpoint-service.ts';
-import { lastWitnessed } from './cosign-service.ts';
-import { createHashReader, entryLines, readEntries, readHead } from './entries-store.ts';
+import { HOUR, MINUTE } from '../lib/clock.ts';
+import type { Job, Moment } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
+import { anchorAudit, anchorVerdicts } from './anchors-store.ts';
+import type { CheckpointBook } from './checkpoint-files.ts';
+import { type CheckpointDeps, currentCheckpoint, keepCheckpoints } from './checkpoint-service.ts';
+import { thinCheckpoints } from './checkpoint-store.ts';
+import { COSIGN_JOB, lastWitnessed } from './cosign-service.ts';
+import { createHashReader, type EntryMacs, entryLines, readEntries, readHead } from './entries-store.ts';
 
 /** Answers questions about a tenant's log: checkpoints, proofs, tiles. No consent check depends on it. */
 
@@ -64,4 +70,36 @@ export function createLogService(deps: CheckpointDeps) {
     },
     exportLines: (kid: string) => entryLines({ read: database.longRead }, kid),
   };
+}
+
+type Anchor = (database: Database, kid: string, until: number, macs?: EntryMacs) => Promise<number>;
+
+/** @param cosign asks the witnesses for the last checkpoint of a tenant */
+export function logJobs(
+  services: Pick<Installation, 'database' | 'clock' | 'tenantOf'> & { readonly book: CheckpointBook },
+  cosign: (kid: string) => Promise<void>,
+): readonly Job[] {
+  const { database, book, tenantOf } = services;
+  const anchorWith =
+    (anchor: Anchor) =>
+    (kid: string, { until }: Moment) =>
+      anchor(database, kid, until, tenantOf(kid)?.stateMac);
+  return [
+    { name: 'seal-verdicts', every: MINUTE, each: anchorWith(anchorVerdicts) },
+    { name: 'seal-audit', every: MINUTE, each: anchorWith(anchorAudit) },
+    {
+      name: 'keep-checkpoints',
+      every: MINUTE,
+      each: (kid) => keepCheckpoints({ ...services, keysOf: tenantOf }, kid),
+    },
+    { name: COSIGN_JOB, every: MINUTE, each: cosign },
+    {
+      name: 'thin-checkpoints',
+      every: HOUR,
+      async run({ until }) {
+        await thinCheckpoints(database, until);
+        await book.thin(until);
+      },
+    },
+  ];
 }

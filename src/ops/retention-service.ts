@@ -2,33 +2,8 @@ import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import { runJobs } from '../lib/jobs.ts';
 import type { EntryMacs } from '../log/entries-store.ts';
-import { deleteExpired, planRetention, type RetentionCounts } from '../rights/retention/store.ts';
-import { createTenantStore } from '../tenants/tenant-store.ts';
+import { RETENTION_JOB, type RetentionCounts, retainTenant } from '../rights/retention/store.ts';
 import { recordRound } from './job-store.ts';
-
-/** Deletes data whose retention period has ended: for the hourly job, and for `gpd retention run`. */
-
-export const RETENTION_JOB = 'retention';
-
-export interface RetentionOptions {
-  readonly dryRun?: boolean | undefined;
-  /** Asked between two steps; false stops the job. */
-  readonly shouldContinue?: () => boolean;
-  readonly macs?: EntryMacs | undefined;
-}
-
-/** @returns what was deleted, or with dryRun would be; null for a tenant that was removed */
-export async function retainTenant(
-  database: Database,
-  kid: string,
-  now: number,
-  { dryRun = false, shouldContinue, macs }: RetentionOptions = {},
-) {
-  const tenant = await createTenantStore(database).get(kid);
-  if (!tenant) return null;
-  const rules = { kid, days: tenant.settings['retention.days'], now, macs };
-  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, shouldContinue);
-}
 
 /** Runs retention for every tenant; a failure for one does not stop the others. */
 export async function runRetention(

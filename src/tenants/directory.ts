@@ -1,8 +1,10 @@
 import { type ApiKey, hashSecret } from '../auth/credentials.ts';
+import type { Config } from '../config.ts';
+import type { Database } from '../db/engine.ts';
 import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import type { OnOpened } from './key-use-store.ts';
+import type { KeyUseCounter, OnOpened } from './key-use-store.ts';
 import type { DamagedTenant, SnapshotPage } from './snapshot-store.ts';
 import { createTenant, type SealKeys, type Tenant, type TenantDeps } from './tenant.ts';
 
@@ -11,6 +13,20 @@ import { createTenant, type SealKeys, type Tenant, type TenantDeps } from './ten
  * poll keeps it at most a few seconds behind the database.
  */
 export type TenantDirectory = ReturnType<typeof createDirectory>;
+
+/** The parts of an open installation that all features share; each function names those that it uses, by `Pick`. */
+export interface Installation {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly database: Database;
+  readonly serverSecret: Uint8Array;
+  readonly tenants: TenantDirectory;
+  /** Undefined for a tenant that does not exist, or whose keys cannot be read. */
+  readonly tenantOf: (kid: string) => Tenant | undefined;
+  /** Counts which seal key decrypted a bundle. */
+  readonly keyUse: KeyUseCounter;
+}
 
 export interface DirectoryOptions {
   readonly masterKey: MasterKey;
