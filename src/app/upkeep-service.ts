@@ -11,8 +11,9 @@ import { every, type Job } from '../lib/jobs.ts';
 import { explainBrokenBook } from '../log/checkpoint-service.ts';
 import { createCosigning } from '../log/cosign-service.ts';
 import { logJobs } from '../log/service.ts';
-import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher-service.ts';
-import { notify, staffLanesOf } from '../notify/notify-service.ts';
+import type { DeliveryDeps } from '../notify/delivery-service.ts';
+import { startDispatcher } from '../notify/dispatcher-service.ts';
+import { notify } from '../notify/notify-service.ts';
 import { notifyJobs } from '../notify/outbox-store.ts';
 import { startHousekeeping } from '../ops/housekeeping-service.ts';
 import { noteCertificate } from '../ops/listen-service.ts';
@@ -85,7 +86,7 @@ export async function eraseAgainFirst({ services, polling, log, logFault }: Open
 }
 
 /** Null: no relay is set. */
-function createMailer({ services, address }: OpenServer): DispatcherDeps['mail'] {
+function createMailer({ services, address }: OpenServer): DeliveryDeps['mail'] {
   const { config, database, rights } = services;
   if (config.smtp_url === null) return null;
   return {
@@ -100,25 +101,16 @@ function createMailer({ services, address }: OpenServer): DispatcherDeps['mail']
 }
 
 /** Delivers what waits in the outbox. */
-function startWebhooks(server: OpenServer, findDecision: DispatcherDeps['findDecision']) {
-  const { database, clock, tenants } = server.services;
-  const mail = createMailer(server);
-  return startDispatcher(
+const startWebhooks = (server: OpenServer, findDecision: DeliveryDeps['findDecision']) =>
+  startDispatcher(
     {
-      database,
-      masterKey: tenants.masterKey,
-      clock,
-      webhook: (kid, id) => tenants.find(kid)?.webhooks.find((webhook) => webhook.id === id),
-      tenantOf: tenants.find,
-      staffLanes: () => staffLanesOf(tenants.all()),
+      ...server.services,
       findDecision,
-      mail,
+      mail: createMailer(server),
       onFault: server.logFault('webhooks-failed'),
     },
-    () => tenants.hasWebhooks() || mail !== null,
     server.options.intervals?.webhooks,
   );
-}
 
 /** Asks the witnesses for each checkpoint that is kept. */
 function startCosigning({ services, settings: { witnesses }, metrics, log }: OpenServer) {
@@ -182,7 +174,7 @@ export function startBackground(
   server: OpenServer,
   clockRule: ClockRule,
   work: {
-    readonly findDecision: DispatcherDeps['findDecision'];
+    readonly findDecision: DeliveryDeps['findDecision'];
     readonly eraseAgain: () => Promise<void>;
   },
   stops: Stop[],
