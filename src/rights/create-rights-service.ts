@@ -17,9 +17,6 @@ import { sweepOrphans } from './tenant-rows-store.ts';
  * commands; and its jobs.
  */
 
-/** The parts that the room is made of. */
-export type RightsParts = Omit<Installation, 'keyUse' | 'tenants'>;
-
 export interface RightsOptions {
   /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
   readonly onErasureFault: (error: unknown) => void;
@@ -30,7 +27,10 @@ export interface RightsOptions {
 export type Rights = ReturnType<typeof createRights>;
 
 /** The services of people's rights, made once for the API, the console and the command line. */
-export function createRights(parts: RightsParts, { onErasureFault, patienceMs }: RightsOptions) {
+export function createRights(
+  parts: Omit<Installation, 'keyUse' | 'tenants'>,
+  { onErasureFault, patienceMs }: RightsOptions,
+) {
   const { config, database, tenantOf } = parts;
   const eraser = createEraseService({
     ...parts,
@@ -57,7 +57,7 @@ export function createRights(parts: RightsParts, { onErasureFault, patienceMs }:
  * @param eraseAgain applies what a standby that took over does not know
  */
 export function rightsJobs(
-  services: Omit<RightsParts, 'random'> & {
+  services: Omit<Installation, 'keyUse' | 'tenants' | 'random'> & {
     readonly rights: Pick<Rights, 'eraser' | 'notifyDueContests' | 'notifyUnfinishedErasures'>;
   },
   eraseAgain: () => Promise<void>,
