@@ -22,6 +22,11 @@ import {
  * other.
  */
 
+export interface Dispatcher {
+  /** Takes no further events, and ends when those that are under way are delivered or have failed. */
+  stop(): Promise<void>;
+}
+
 /**
  * Pauses before the 2nd, 3rd … attempt. After the last one the event has failed and waits for `gpd webhooks
  * replay`.
@@ -170,7 +175,7 @@ function createDeliveryLanes(deps: DeliveryDeps, lookAgain: () => void) {
  * Looks once a second while there are webhooks or a relay. The failure of one event affects only that event; one of
  * the database ends the round.
  */
-export function startDispatcher(deps: DeliveryDeps, ms: number = SECOND) {
+export function startDispatcher(deps: DeliveryDeps, ms: number = SECOND): Dispatcher {
   let stopping = false;
   const lanes = createDeliveryLanes(deps, () => void rounds.runNow().catch(() => {}));
   const round = async (): Promise<void> => {

@@ -1,14 +1,14 @@
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import type { Job } from '../lib/jobs.ts';
 import type { Installation } from '../tenants/directory.ts';
-import { contestTextsOf } from './contests/contest.ts';
+import { type ContestTexts, contestTextsOf } from './contests/contest.ts';
 import { recordEnded } from './erase/ended-store.ts';
-import { createEraseService } from './erase/erase-service.ts';
+import { createEraseService, type EraseService } from './erase/erase-service.ts';
 import { dropOldErasureLines, erasureLogAccess } from './erase/erasure-log-service.ts';
 import { linkedPrincipal } from './link-store.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from './notices-store.ts';
 import { RETENTION_JOB, retainTenant } from './retention/store.ts';
-import { createRightsApi } from './service.ts';
+import { createRightsApi, type RightsApi } from './service.ts';
 import { tally } from './tally-store.ts';
 import { sweepOrphans } from './tenant-rows-store.ts';
 
@@ -17,6 +17,16 @@ import { sweepOrphans } from './tenant-rows-store.ts';
  * commands; and its jobs.
  */
 
+export interface Rights {
+  readonly eraser: EraseService;
+  /** Who may do what to whose data. */
+  readonly api: RightsApi;
+  /** Reads the texts that were written about contests. */
+  readonly contestTexts: ContestTexts;
+  /** The principal that a request is linked with; null: none. */
+  readonly linkedTo: (kid: string, requestId: string) => ReturnType<typeof linkedPrincipal>;
+}
+
 export interface RightsOptions {
   /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
   readonly onErasureFault: (error: unknown) => void;
@@ -24,13 +34,11 @@ export interface RightsOptions {
   readonly patienceMs?: number | undefined;
 }
 
-export type Rights = ReturnType<typeof createRights>;
-
 /** The services of people's rights, made once for the API, the console and the command line. */
 export function createRights(
   parts: Omit<Installation, 'keyUse' | 'tenants'>,
   { onErasureFault, patienceMs }: RightsOptions,
-) {
+): Rights {
   const { config, database, tenantOf } = parts;
   const eraser = createEraseService({
     ...parts,
@@ -44,11 +52,8 @@ export function createRights(
   return {
     eraser,
     api: createRightsApi({ ...deps, eraser }),
-    /** Reads the texts that were written about contests. */
     contestTexts,
-    linkedTo: (kid: string, requestId: string) => linkedPrincipal(database, kid, requestId),
-    notifyDueContests: (kid: string, now: number) => notifyDueContests(deps, kid, now),
-    notifyUnfinishedErasures: (kid: string, now: number) => notifyUnfinishedErasures(deps, kid, now),
+    linkedTo: (kid, requestId) => linkedPrincipal(database, kid, requestId),
   };
 }
 
@@ -57,14 +62,15 @@ export function createRights(
  * @param eraseAgain applies what a standby that took over does not know
  */
 export function rightsJobs(
-  services: Omit<Installation, 'keyUse' | 'tenants' | 'random'> & {
-    readonly rights: Pick<Rights, 'eraser' | 'notifyDueContests' | 'notifyUnfinishedErasures'>;
+  services: Omit<Installation, 'keyUse' | 'tenants'> & {
+    readonly rights: Pick<Rights, 'eraser' | 'contestTexts'>;
   },
   eraseAgain: () => Promise<void>,
 ): readonly Job[] {
-  const { config, database, clock, tenantOf, rights } = services;
-  const { eraser, notifyDueContests, notifyUnfinishedErasures } = rights;
+  const { config, database, clock, tenantOf } = services;
+  const { eraser, contestTexts } = services.rights;
   const logAccess = erasureLogAccess(services, config);
+  const notices = { ...services, contestTexts };
   return [
     { name: 'tally', every: MINUTE, each: (kid, { until }) => tally(database, kid, until) },
     // After the job that destroys seal keys: each end is a line of erasures.log.
@@ -77,11 +83,11 @@ export function rightsJobs(
         return (await eraser.resumeStale()).failures;
       },
     },
-    { name: 'tell-due', every: MINUTE, each: (kid, { until }) => notifyDueContests(kid, until) },
+    { name: 'tell-due', every: MINUTE, each: (kid, { until }) => notifyDueContests(notices, kid, until) },
     {
       name: 'tell-unfinished',
       every: MINUTE,
-      each: (kid, { until }) => notifyUnfinishedErasures(kid, until),
+      each: (kid, { until }) => notifyUnfinishedErasures(notices, kid, until),
     },
     {
       name: RETENTION_JOB,
