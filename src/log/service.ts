@@ -20,7 +20,8 @@ import {
 } from './checkpoint-service.ts';
 import { thinCheckpoints } from './checkpoint-store.ts';
 import { COSIGN_JOB, lastWitnessed } from './cosign-service.ts';
-import { createHashReader, type EntryMacs, entryLines, readEntries, readHead } from './entries-store.ts';
+import { createHashReader, entryLines, readEntries, readHead } from './entries-store.ts';
+import type { EntryMacs } from './problems.ts';
 
 /** Answers questions about a tenant's log: checkpoints, proofs, tiles. No consent check depends on it. */
 

@@ -14,7 +14,7 @@ import {
   type JobResult,
   runJobs,
 } from '../lib/jobs.ts';
-import type { EntryMacs } from '../log/entries-store.ts';
+import type { EntryMacs } from '../log/problems.ts';
 import { RETENTION_JOB, type RetentionCounts, retainTenant } from '../rights/retention/store.ts';
 import { recordRound } from './job-store.ts';
 
