@@ -60,7 +60,7 @@ export async function createServices(config: Config, options: ServiceOptions = {
   return {
     ...parts,
     book,
-    log: createLogService({ ...parts, book, keysOf: tenantOf, ...(witnesses && { witnesses }) }),
+    log: createLogService({ ...parts, book, ...(witnesses && { witnesses }) }),
     consent: createConsent(parts),
     rights: createRights(parts, { onErasureFault, patienceMs }),
   };

@@ -62,15 +62,11 @@ export async function noteState(server: OpenServer): Promise<void> {
  * @returns does the same again, for a standby that takes over
  */
 export async function eraseAgainFirst({ services, polling, log, logFault }: OpenServer) {
-  const { config, database, clock, tenants, rights } = services;
-  const logAccess = erasureLogAccess(services, config);
+  const logAccess = erasureLogAccess(services, services.config);
   const reapply = createReapplying({
-    database,
-    dataDir: logAccess.dataDir,
-    logKey: logAccess.logKey,
-    tenantOf: tenants.find,
-    eraser: rights.eraser,
-    clock,
+    ...services,
+    ...logAccess,
+    eraser: services.rights.eraser,
     onBroken: (reason) => log.error({ event: 'erasure-log-broken', reason }),
   });
   const eraseAgain = async (): Promise<void> => {
@@ -81,7 +77,7 @@ export async function eraseAgainFirst({ services, polling, log, logFault }: Open
   };
   await eraseAgain();
   // The job of every minute tries again.
-  await recordEnded(logAccess, clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
+  await recordEnded(logAccess, services.clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
   return eraseAgain;
 }
 
@@ -114,16 +110,13 @@ const startWebhooks = (server: OpenServer, findDecision: DeliveryDeps['findDecis
 
 /** Asks the witnesses for each checkpoint that is kept. */
 function startCosigning({ services, settings: { witnesses }, metrics, log }: OpenServer) {
-  const { database, book, tenants, clock } = services;
+  const { database, book, tenantOf, clock } = services;
   const cosign = createCosigning({
-    database,
-    book,
-    keysOf: tenants.find,
-    clock,
+    ...services,
     witnesses,
     onAnswer: (result) => metrics?.countCosigning(result),
     async onFork(kid, data) {
-      const tenant = tenants.find(kid);
+      const tenant = tenantOf(kid);
       log.error({ event: 'log.fork', tenant: kid });
       const about = { origin: tenant?.signer.name, ...data };
       const notice = { event: 'log.fork', data: about, at: clock() } as const;

@@ -87,7 +87,7 @@ class NotCosigned extends Error {
   }
 }
 
-export interface CosignDeps extends CheckpointDeps {
+interface CosignDeps extends CheckpointDeps {
   readonly witnesses: WitnessPolicy;
   /** Called when a witness has a tree that this log does not extend: once per process, until it cosigns again. */
   readonly onFork: (kid: string, data: object) => Promise<void>;

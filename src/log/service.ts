@@ -108,7 +108,7 @@ export function logJobs(
     {
       name: 'keep-checkpoints',
       every: MINUTE,
-      each: (kid) => keepCheckpoints({ ...services, keysOf: tenantOf }, kid),
+      each: (kid) => keepCheckpoints(services, kid),
     },
     { name: COSIGN_JOB, every: MINUTE, each: cosign },
     {
