@@ -17,7 +17,7 @@ export interface Agents {
   /** The key of an agent, if its directory has it now. An unknown directory is fetched for later requests, where discovery is open. */
   readonly findKey: FindAgentKey;
   /** Ends when no directory is being fetched any more. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 export const DIRECTORY_FETCH: FetchOptions = {

@@ -30,14 +30,12 @@ import { type PrincipalColumns, parseExcept, toPrincipalRow } from './state-stor
 
 export interface ConsentAppender {
   /**
-   * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
-   * state commit together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`.
-   * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
-   * @throws {Unavailable} when nothing was written
-   * @throws {TenantGone}
+   * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and state commit
+   * together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`. Requests share a commit,
+   * and no failure: what is wrong with one principal or tenant is theirs alone.
+   * @throws {Unavailable} when nothing was written; {@link TenantGone}
    */
   append(request: AppendRequest): Promise<Answer>;
-  /** Resolves when nothing is being written any more. */
   idle(): Promise<void>;
 }
 

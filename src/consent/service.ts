@@ -337,7 +337,7 @@ export const createConsentService = (deps: Deps): ConsentService => ({
 /** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
 
 export interface FreshConsent {
-  check(kid: string, request: ConsentCheck, isSecret?: boolean): Promise<DecisionAnswer>;
+  readonly check: (kid: string, request: ConsentCheck, isSecret?: boolean) => Promise<DecisionAnswer>;
   checkAll(kid: string, checks: readonly ConsentCheck[], isSecret: boolean): Promise<DecisionAnswer[]>;
   /** @throws {Refusal} `unknown-purpose`, `invalid-request` */
   checkTerms(kid: string, body: ConsentWrite): Promise<void>;
