@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { WriteAction } from '../../consent/plan-write.ts';
-import { stateMacs } from '../../consent/state-mac-service.ts';
+import { stateMacs } from '../../consent/state-mac-store.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { tryOr } from '../../lib/errors.ts';

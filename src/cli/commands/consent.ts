@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { listBanners as readBanners } from '../../consent/banner-store.ts';
-import { stateMacs } from '../../consent/state-mac-service.ts';
+import { stateMacs } from '../../consent/state-mac-store.ts';
 import { removePurpose as deletePurpose, savePurposes } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { stateMacs } from '../../consent/state-mac-service.ts';
+import { stateMacs } from '../../consent/state-mac-store.ts';
 import { confirmTime, latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
-import { runRetention } from '../../ops/retention-service.ts';
+import { runRetention } from '../../ops/housekeeping-service.ts';
 import { type CommandContext, command, example } from '../command-service.ts';
 import type { DestructiveFlags } from '../input-service.ts';
 import { alignColumns, failed, print, say } from '../io-service.ts';
