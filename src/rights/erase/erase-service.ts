@@ -27,8 +27,7 @@ import {
   leftRef,
   markComplete,
   markFailed,
-  markPendingFiles,
-  markPendingSteps,
+  markPending,
   NOTHING,
   type Requester,
   refsOf,
@@ -40,7 +39,7 @@ import {
 import { type LeftDevice, type RowTarget, readLeftDevices, readTargetSize } from './find-store.ts';
 import { countBackups } from './plan-service.ts';
 import {
-  addStep,
+  addCounts,
   erasuresAt,
   findErasure,
   insertErasure,
@@ -51,16 +50,7 @@ import {
   saveErasureStep,
   UNFINISHED,
 } from './receipts-store.ts';
-import {
-  beginSteps,
-  type Erased,
-  endSteps,
-  eraseRows,
-  eraseStep,
-  hasSteps,
-  placesOf,
-  requestsLeft,
-} from './rows-store.ts';
+import { type Erased, endPages, erasePage, eraseRows, hasPages, pagesLeft, placesOf } from './rows-store.ts';
 import { shredWithin } from './shred-store.ts';
 
 /**
@@ -103,8 +93,8 @@ const UNDER_WAY_MS = MINUTE;
 const PATIENCE_MS = 2 * SECOND;
 /** One transaction deletes this many in about the time of a few group commits. */
 const LARGE_ABOVE = 500;
-/** Rows of a step: each costs a dozen statements, however few rows it has. */
-const STEP_ROWS = 100;
+/** Requests of a later transaction, at least: each costs a dozen statements, however few rows it has. */
+const PIECE_ROWS = 100;
 
 interface Run extends EraseDeps {
   readonly cleaner: ReturnType<typeof createCleaner>;
@@ -141,7 +131,7 @@ async function erase(
     at = await writeLine(run, at);
     const { patienceMs = PATIENCE_MS } = run;
     if (Number.isFinite(patienceMs)) timer = setTimeout(answerEarly, patienceMs, receiptOf(at));
-    at = await runSteps(run, at, deletedBytes);
+    at = await deletePages(run, at, deletedBytes);
     at = await searchFiles(run, at, { needles: deletedBytes });
   } catch (error) {
     // The rows are gone, and nobody may be told that nothing was done.
@@ -173,9 +163,9 @@ async function deleteRows(
   return database.transaction(async (tx) => {
     // Anchoring the hour takes this lock too.
     await lockHead(tx, target.kid);
-    const rows = size ? await eraseRows(tx, target, places) : await beginSteps(tx, target, receiptId);
+    const rows = await eraseRows(tx, target, places ? { places } : { leftTo: receiptId });
     // Behind the lock: a hold that this erasure met is older than its receipt.
-    return writeReceipt(tx, request, { ...receiptFacts, now: deps.clock(), rows, inSteps: size === null });
+    return writeReceipt(tx, request, { ...receiptFacts, now: deps.clock(), rows, hasLeft: places === null });
   });
 }
 
@@ -186,16 +176,17 @@ interface ReceiptFacts {
   /** Number of backups that the receipt names. */
   readonly backups: number;
   readonly rows: Erased;
-  readonly inSteps: boolean;
+  /** The requests are left to pages. */
+  readonly hasLeft: boolean;
 }
 
 async function writeReceipt(tx: Tx, request: EraseRequest, deleted: ReceiptFacts): Promise<StartedErasure> {
-  const { receiptId, now, backups, rows, inSteps } = deleted;
+  const { receiptId, now, backups, rows, hasLeft } = deleted;
   const { tenant, target, actor, requestedBy, keep, again } = request;
   const { kid, rightsKey } = tenant;
   const { consent, secrets } = await shredConsent(tx, request, now);
   const counts: ScopeCounts = { ...rows.counts, consent };
-  const erases = inSteps || erasesAny(counts);
+  const erases = hasLeft || erasesAny(counts);
   // Without a line a restore applies nothing again.
   const needsLine = erases || rows.heldDevices.length > 0;
   const scopes = scopeResults(withCopies(counts, erases, needsLine ? backups : 0));
@@ -211,10 +202,10 @@ async function writeReceipt(tx: Tx, request: EraseRequest, deleted: ReceiptFacts
     refs: refsOf(rightsKey, target),
     ...(heldRefs.length > 0 && { held: heldRefs }),
     erasedAt: again?.erasedAt ?? now,
-    scopes: inSteps ? markPendingSteps(scopes) : markPendingFiles(scopes),
+    scopes: markPending(scopes, hasLeft),
     step: needsLine ? (again ? 'logged' : 'rows') : 'done',
   };
-  const earlier = inSteps || erases ? null : await earlierReceipt(tx, request, subject);
+  const earlier = erases ? null : await earlierReceipt(tx, request, subject);
   if (earlier) return { erasure: { ...earlier, step: 'done' }, deletedBytes };
   const leftRefs = deleted.leftDevices.map((device) => leftRef(rightsKey, device));
   await insertErasure(tx, erasure, leftRefs);
@@ -232,37 +223,33 @@ async function writeLine(deps: EraseDeps, erasure: StoredErasure): Promise<Store
   return { ...erasure, step: 'logged' };
 }
 
-/** Deletes what a large erasure left to steps, as other nodes may do at the same time. @param deletedBytes takes what was deleted */
-async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedBytes) {
+/** Deletes the requests that the first transaction left, as other nodes may do at the same time. @param deletedBytes takes what was deleted */
+async function deletePages(run: Run, erasure: StoredErasure, deletedBytes: DeletedBytes) {
   const { database, shouldContinue, tenantOf, clock } = run;
-  const { receiptId, kid } = erasure;
-  if (!(await hasSteps(database, receiptId))) return erasure;
+  const { receiptId, kid, keep } = erasure;
   const tenant = tenantOf(kid);
   // The rows of a removed tenant are deleted with it.
-  if (!tenant) return erasure;
-  const turns: Database = {
+  if (!tenant || !(await hasPages(database, receiptId))) return erasure;
+  const target = { ...NOTHING, kid, keep, ...decisionRefs(tenant, clock) };
+  const queued: Database = {
     ...database,
     transaction: (work, options) =>
       inTurn(database, kid, () => database.transaction(work, options), { mayRefuse: false }),
   };
-  for (
-    let ids = await requestsLeft(database, erasure);
-    ids.length > 0;
-    ids = await requestsLeft(database, erasure)
-  ) {
+  for await (const ids of pagesLeft(database, erasure)) {
     const places = await placesOf(database, kid, ids);
-    const step = async (tx: Tx, requests: readonly string[]): Promise<number> => {
+    const erasePiece = async (tx: Tx, requests: readonly string[]): Promise<number> => {
       await lockHead(tx, kid);
-      const erased = await eraseStep(tx, erasure, { ...decisionRefs(tenant, clock), requests, places });
-      await addStep(tx, receiptId, erased.counts);
+      const erased = await erasePage(tx, { ...target, requests }, places);
+      await addCounts(tx, receiptId, erased.counts);
       for (const id of erased.requests) deletedBytes?.requests.add(id);
       for (const bytes of erased.others) deletedBytes?.others.add(bytes);
       return requests.length;
     };
-    await inPieces(turns, ids, step, { minRows: STEP_ROWS, shouldContinue });
+    await inPieces(queued, ids, erasePiece, { minRows: PIECE_ROWS, shouldContinue });
     if (!shouldContinue()) return erasure;
   }
-  await endSteps(database, receiptId);
+  await endPages(database, receiptId);
   return (await findErasure(database.read, receiptId)) ?? erasure;
 }
 
@@ -270,7 +257,7 @@ async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedB
 async function searchFiles(run: Run, erasure: StoredErasure, scope: SearchScope): Promise<StoredErasure> {
   const { database, cleaner, clock } = run;
   const { receiptId, kid, step } = erasure;
-  if (step === 'rows' || (await hasSteps(database, receiptId))) return erasure;
+  if (step === 'rows' || (await hasPages(database, receiptId))) return erasure;
   const request = { receiptId, kid, hasFailed: hasFailed(erasure.scopes), ...scope };
   const result = await cleaner.submit(request);
   if (result === 'waiting' || (result === 'failed' && request.hasFailed)) return erasure;
@@ -305,7 +292,7 @@ async function resumeAll(run: Run, isUnderWay: (receiptId: string) => boolean, s
   failures.push(...unreadable.map((error) => ({ kid: error.kid, error })));
   const deleted: StoredErasure[] = [];
   for (const erasure of erasures.filter(({ receiptId }) => !isUnderWay(receiptId))) {
-    const at = await attempt(erasure.kid, async () => runSteps(run, await writeLine(run, erasure), null));
+    const at = await attempt(erasure.kid, async () => deletePages(run, await writeLine(run, erasure), null));
     if (at) deleted.push(at);
   }
   // Submitted together, so that one search of the file serves all of them.

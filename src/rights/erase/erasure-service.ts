@@ -131,27 +131,24 @@ export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   });
 }
 
-/** A device may have a hundred thousand rows of these: a large erasure deletes them in steps. */
-const STEPPED_SCOPES: readonly Scope[] = ['contests', 'decisions', 'links', 'signal-summaries'];
+/** A device may have a hundred thousand rows of these: a large erasure leaves them to pages. */
+const PAGED_SCOPES: readonly Scope[] = ['contests', 'decisions', 'links', 'signal-summaries'];
 
-/** The receipt of an erasure whose steps have not run: nothing is counted yet in these scopes. */
-export const markPendingSteps = (scopes: readonly ScopeResult[]): ScopeResult[] =>
-  markPendingFiles(scopes).map((result) =>
-    result.action === 'none' && STEPPED_SCOPES.includes(result.scope)
-      ? { ...result, action: 'pending' }
-      : result,
-  );
+/**
+ * The receipt of an erasure whose bytes may still be in the write-ahead log. @param hasLeft requests are left to pages, and nothing of them is
+ * counted yet
+ */
+export const markPending = (scopes: readonly ScopeResult[], hasLeft: boolean): ScopeResult[] =>
+  scopes.map((result) => {
+    const isLeft = hasLeft && result.action === 'none' && PAGED_SCOPES.includes(result.scope);
+    return isLeft || result.action === 'erased' ? { ...result, action: 'pending' } : result;
+  });
 
-/** The receipt with the counts of one more step. */
-export const addStepCounts = (scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] =>
+/** The receipt with the counts of one more page. */
+export const withCounts = (scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] =>
   scopes.map((result) =>
     result.action === 'pending' ? { ...result, count: result.count + counts[result.scope].erased } : result,
   );
-
-/** Rows are deleted, but their bytes may still be in the write-ahead log. */
-export function markPendingFiles(scopes: readonly ScopeResult[]): ScopeResult[] {
-  return scopes.map((result) => (result.action === 'erased' ? { ...result, action: 'pending' } : result));
-}
 
 /** @param areFilesClean whether the files of the database were cleaned too */
 export function markComplete(scopes: readonly ScopeResult[], areFilesClean: boolean): ScopeResult[] {

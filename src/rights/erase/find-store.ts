@@ -24,6 +24,8 @@ export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
 /** Ids by which the rows of an erasure are found. */
 export interface Ids {
   readonly requests: string[];
+  /** The same requests, also where a large erasure leaves the rest of them to pages: what people wrote goes at once. */
+  readonly contests: string[];
   readonly devices: string[];
   /** Devices with an override. */
   readonly overridden: string[];
@@ -35,13 +37,13 @@ export interface Ids {
   readonly contested: string[];
 }
 
-export interface RequestRow {
+interface RequestRow {
   readonly request_id: string;
   readonly durable: string | null;
 }
 
 /** Rows that name both a device and its requests. A contest and an override outlive their decision in the retention. */
-export async function rowsNamed(
+async function rowsNamed(
   db: Knex,
   table: 'contests' | 'overrides' | 'decisions',
   { kid, durables, requests }: Pick<RowTarget, 'kid' | 'durables' | 'requests'>,
@@ -97,16 +99,17 @@ export async function lockSubject(
     });
 }
 
-export async function defendedRequests(db: Knex, { kid, keep, durables, requests }: RowTarget) {
+/** The requests of these contests that have an open one, where those are kept. */
+async function defendedRequests(db: Knex, { kid, keep }: RowTarget, contests: readonly RequestRow[]) {
   if (!keep.openContests) return new Set<string>();
-  const contests = await rowsNamed(db, 'contests', { kid, durables, requests });
   const ids = contests.map(({ request_id: id }) => id);
   const openContests = whereAmong(db('contests').where({ kid, status: 'open' }), db, 'request_id', ids);
   return new Set((await openContests.pluck('request_id')) as string[]);
 }
 
-export const noIds = (): Ids => ({
+const noIds = (): Ids => ({
   requests: [],
+  contests: [],
   devices: [],
   overridden: [],
   indexed: [],
@@ -137,14 +140,21 @@ async function readLinkedRequests(
   return linked;
 }
 
-/** Finds who is meant. @param large leaves the decisions of the target's devices to the steps */
-export async function readSubject(db: Knex, target: RowTarget, { large = false } = {}): Promise<Subject> {
+/**
+ * The part of an erasure that one transaction deletes. `whole`: everything. `begin`: everything but the requests, which may be too many
+ * and are left to pages. `page`: some of those requests; the legal holds were met at the beginning, and a later one keeps nothing.
+ */
+export type Part = 'whole' | 'begin' | 'page';
+
+/** Finds who is meant. */
+export async function readSubject(db: Knex, target: RowTarget, part: Part = 'whole'): Promise<Subject> {
   const { kid, durables, keep, requestRef } = target;
   const contests = await rowsNamed(db, 'contests', target);
   const overrides = await rowsNamed(db, 'overrides', target);
   // Rows of a held device are kept, and all are counted: that takes its time under the lock, for few devices ever.
-  const scannedDevices = large ? [...(await holdsOn(db, kid, durables)).keys()] : durables;
-  const decisions = await rowsNamed(db, 'decisions', { ...target, durables: scannedDevices });
+  const scannedDevices = part === 'begin' ? [...(await holdsOn(db, kid, durables)).keys()] : durables;
+  const decisions =
+    part === 'page' ? [] : await rowsNamed(db, 'decisions', { ...target, durables: scannedDevices });
   const requests = new Map<string, string | null>(target.requests.map((id) => [id, null]));
   for (const { request_id: id, durable } of [...contests, ...overrides, ...decisions])
     if (id) requests.set(id, durable ?? requests.get(id) ?? null);
@@ -152,8 +162,8 @@ export async function readSubject(db: Knex, target: RowTarget, { large = false }
   const devices = new Set(
     [...durables, ...requests.values(), ...linked.values()].filter((id) => id !== null),
   );
-  const holds = await holdsOn(db, kid, [...devices]);
-  const defendedIds = await defendedRequests(db, target);
+  const holds = part === 'page' ? new Map<string, string>() : await holdsOn(db, kid, [...devices]);
+  const defendedIds = await defendedRequests(db, target, contests);
   // A person asks by visitorId for the rows that are kept of a device, so that its visitorIds stay too.
   const defended = new Set([...defendedIds].map((id) => requests.get(id)));
   if (keep.override) for (const { durable } of overrides) defended.add(durable);
@@ -174,7 +184,10 @@ export async function readSubject(db: Knex, target: RowTarget, { large = false }
         .get(basis)
         ?.[kind].push(id);
   };
-  for (const [id, durable] of requests) placeId('requests', id, durable, defendedIds.has(id));
+  for (const [id, durable] of requests) {
+    placeId('requests', id, durable, defendedIds.has(id));
+    placeId('contests', id, durable, defendedIds.has(id));
+  }
   for (const { request_id: id, durable } of contests)
     placeId('contested', requestRef(id), durable, defendedIds.has(id));
   for (const [id, durable] of linked) placeId('linked', id, durable);

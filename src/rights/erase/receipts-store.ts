@@ -5,13 +5,13 @@ import { isoTime } from '../../lib/clock.ts';
 import { inChunks } from '../../lib/collections.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
 import {
-  addStepCounts,
   type ErasureRef,
   heldRows,
   isIncomplete,
   type Keep,
   type ScopeResult,
   type Tally,
+  withCounts,
 } from './erasure-service.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
@@ -168,13 +168,13 @@ export async function saveErasureStep(
   await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId, step: from }).update(row));
 }
 
-/** Adds the counts of one step to the receipt, in the transaction of the step. */
-export async function addStep(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
-  // Another node may have ended the steps: what deleted nothing leaves its receipt alone.
+/** Adds the counts of one page to the receipt, in the transaction that deletes it. */
+export async function addCounts(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
+  // Another node may have deleted it before: then this receipt is left alone.
   if (Object.values(counts).every(({ erased }) => erased === 0)) return;
   const erasure = await findErasure(tx, receiptId);
   if (!erasure) return;
-  const scopes = JSON.stringify(addStepCounts(erasure.scopes, counts));
+  const scopes = JSON.stringify(withCounts(erasure.scopes, counts));
   await tx('erasures').where({ receipt_id: receiptId }).update({ scopes });
 }
 

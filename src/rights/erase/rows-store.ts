@@ -11,7 +11,7 @@ import {
   whereAmong,
 } from '../../db/sql.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
-import { inChunks } from '../../lib/collections.ts';
+import { chunksOf, inChunks } from '../../lib/collections.ts';
 import {
   type AnchoredPlaces,
   createAnchoredPlaces,
@@ -22,18 +22,8 @@ import {
 import { enqueue } from '../../notify/outbox-store.ts';
 import type { ContestRow } from '../contests/store.ts';
 import type { TableName } from '../person-map.ts';
-import { addCount, emptyTally, NOTHING, type Scope } from './erasure-service.ts';
-import {
-  defendedRequests,
-  type Ids,
-  lockSubject,
-  noIds,
-  type RequestRow,
-  type RowTarget,
-  readSubject,
-  rowsNamed,
-  type Subject,
-} from './find-store.ts';
+import { addCount, emptyTally, type Scope } from './erasure-service.ts';
+import { type Ids, lockSubject, type RowTarget, readSubject, type Subject } from './find-store.ts';
 import type { StoredErasure } from './receipts-store.ts';
 
 /**
@@ -51,7 +41,7 @@ interface Delete {
 
 /** In this order. Updates and outcomes of a decision go with its row. */
 export const DELETES: readonly Delete[] = [
-  { table: 'contests', column: 'request_id', ids: 'requests', scope: 'contests' },
+  { table: 'contests', column: 'request_id', ids: 'contests', scope: 'contests' },
   { table: 'webhook_outbox', column: 'principal', ids: 'contested', scope: null },
   { table: 'overrides', column: 'durable', ids: 'overridden', scope: 'override' },
   { table: 'sightings', column: 'durable', ids: 'devices', scope: 'sightings' },
@@ -76,21 +66,41 @@ export interface Erased {
   readonly heldDevices: readonly string[];
 }
 
-/** Deletes the rows of the target. @param places of its verdicts in anchored hours, as far as they were read before */
+/** How the rows of an erasure are divided among transactions. */
+interface Division {
+  /** The places of its verdicts in anchored hours, as far as they were read before. */
+  readonly places?: AnchoredPlaces | undefined;
+  /** The receipt of an erasure of more requests than one transaction should delete: they are left to its pages. */
+  readonly leftTo?: string | undefined;
+}
+
+/** Deletes the rows of the target: all of them, or what is one row a device. */
 export async function eraseRows(
   tx: Knex.Transaction,
   target: RowTarget,
-  places: AnchoredPlaces | null = null,
+  { places, leftTo }: Division = {},
 ): Promise<Erased> {
   await lockSubject(tx, target);
-  const subject = await readSubject(tx, target);
-  const { deletedIds } = subject;
-  const requestPlaces = places ?? createAnchoredPlaces(target.kid, new Set(deletedIds.requests));
-  const work = startDeletion(tx, target, requestPlaces);
-  await runDeletes(work, DELETES, deletedIds);
+  const subject = await readSubject(tx, target, leftTo === undefined ? 'whole' : 'begin');
+  const { deletedIds, heldDevices } = subject;
+  if (leftTo !== undefined) await leaveRequests(tx, target.kid, leftTo, deletedIds);
+  const ids = leftTo === undefined ? deletedIds : { ...deletedIds, requests: [] };
+  const work = startDeletion(tx, target, places ?? createAnchoredPlaces(target.kid, new Set(ids.requests)));
+  await deleteIds(work, target, ids);
   await countKept(work, subject);
-  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
-  return erasedOf(work, subject);
+  return erasedOf(work, ids, heldDevices);
+}
+
+/** Deletes a page of the requests that an erasure left. The head of the tenant's log has to be locked. */
+export async function erasePage(
+  tx: Knex.Transaction,
+  target: RowTarget,
+  places: AnchoredPlaces,
+): Promise<Erased> {
+  const { deletedIds } = await readSubject(tx, target, 'page');
+  const work = startDeletion(tx, target, places);
+  await deleteIds(work, target, deletedIds);
+  return erasedOf(work, deletedIds, []);
 }
 
 /** Counts the rows that `eraseRows` would delete, without a write. */
@@ -99,103 +109,40 @@ export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
   const work = startCount(db, target);
   for (const one of DELETES) await runDelete(work, one, subject.deletedIds[one.ids]);
   await countKept(work, subject);
-  return erasedOf(work, subject);
+  return erasedOf(work, subject.deletedIds, subject.heldDevices);
 }
 
-/** An erasure of many requests: deletes what is one row a device, and writes down which requests steps have to delete. */
-export async function beginSteps(
-  tx: Knex.Transaction,
-  target: RowTarget,
-  receiptId: string,
-): Promise<Erased> {
-  const { kid } = target;
-  await lockSubject(tx, target);
-  const subject = await readSubject(tx, target, { large: true });
-  const { deletedIds } = subject;
-  const work = startDeletion(tx, target, createAnchoredPlaces(kid, new Set()));
-  const requestRows = deletedIds.requests.map((id): Bindings => [receiptId, kid, '', id]);
-  for (const durable of deletedIds.devices) {
+/** Writes down which requests pages have to delete: single ones, and those of a device up to its newest. */
+async function leaveRequests(tx: Knex.Transaction, kid: string, receiptId: string, ids: Ids): Promise<void> {
+  const rows = ids.requests.map((id): Bindings => [receiptId, kid, '', id]);
+  for (const durable of ids.devices) {
     const newest = tx('decisions').where({ kid, durable }).orderBy('request_id', 'desc');
-    requestRows.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
+    rows.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
   }
-  await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', requestRows);
-  const atOnce = DELETES.filter(({ ids, table }) => ids !== 'requests' || table === 'contests');
-  await runDeletes(work, atOnce, deletedIds);
-  await countKept(work, subject);
-  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
-  return { ...erasedOf(work, subject), requests: [] };
-}
-
-/** The requests that steps have to delete still, by short reads. What has an open contest may stay. */
-export async function requestsLeft(
-  { read }: Database,
-  { receiptId, kid, keep }: StoredErasure,
-): Promise<string[]> {
-  const stepRows = (await read('erasing').where({ receipt_id: receiptId })) as (RequestRow & {
-    durable: string;
-  })[];
-  const ids = stepRows.filter(({ durable }) => durable === '').map((row) => row.request_id);
-  for (const { durable, request_id: lastRequest } of stepRows.filter((row) => row.durable !== '')) {
-    const query = read('decisions')
-      .where({ kid, durable })
-      .where('request_id', '<=', lastRequest)
-      .select('request_id');
-    for await (const page of pagesOf<RequestRow>(query, ['request_id'], PAGE))
-      for (const row of page) ids.push(row.request_id);
-  }
-  const openContests = keep.openContests
-    ? await read('contests').where({ kid, status: 'open' }).pluck('request_id')
-    : [];
-  const defendedIds = new Set(openContests as string[]);
-  return ids.filter((id) => !defendedIds.has(id));
-}
-
-/** Deletes these requests of an erasure in steps. The head of the tenant's log has to be locked. */
-export async function eraseStep(
-  tx: Knex.Transaction,
-  { receiptId, kid, keep }: StoredErasure,
-  {
-    requests,
-    requestRef,
-    erasedEvents,
-    places,
-  }: Pick<RowTarget, 'requests' | 'requestRef' | 'erasedEvents'> & { readonly places: AnchoredPlaces },
-): Promise<Erased> {
-  const target: RowTarget = {
-    ...NOTHING,
-    kid,
-    keep,
-    requests,
-    requestRef,
-    ...(erasedEvents && { erasedEvents }),
-  };
-  const contests = await rowsNamed(tx, 'contests', target);
-  const defendedIds = await defendedRequests(tx, target);
-  const isDeleted = (id: string): boolean => !defendedIds.has(id);
-  const contested = contests.map(({ request_id: id }) => id).filter(isDeleted);
-  const deletedIds = {
-    ...noIds(),
-    requests: requests.filter(isDeleted),
-    contested: contested.map(requestRef),
-  };
-  // A ruling may have made one since the first transaction.
-  for (const { durable } of keep.override ? [] : await rowsNamed(tx, 'overrides', target))
-    if (durable !== null) deletedIds.overridden.push(durable);
-  const work = startDeletion(tx, target, places);
-  await runDeletes(work, DELETES, deletedIds);
-  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
-  await inChunks(requests, (ids) =>
-    tx('erasing').where({ receipt_id: receiptId, durable: '' }).whereIn('request_id', ids).delete(),
-  );
-  return { counts: work.counts, requests: deletedIds.requests, others: work.bytes, heldDevices: [] };
+  await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', rows);
 }
 
 const PAGE = 5000;
 
-export const hasSteps = async ({ read }: Database, receiptId: string): Promise<boolean> =>
+/** Yields the requests that an erasure left, a page at a time, by short reads without a lock. */
+export async function* pagesLeft({ read }: Database, { receiptId, kid }: StoredErasure) {
+  const left = (await read('erasing').where({ receipt_id: receiptId })) as Readonly<
+    Record<'durable' | 'request_id', string>
+  >[];
+  const singleIds = left.filter(({ durable }) => durable === '').map((row) => row.request_id);
+  yield* chunksOf(singleIds, PAGE);
+  for (const { durable, request_id: newest } of left.filter((row) => row.durable !== '')) {
+    const decisions = read('decisions').where({ kid, durable }).where('request_id', '<=', newest);
+    const ids = decisions.select('request_id');
+    for await (const page of pagesOf<{ readonly request_id: string }>(ids, ['request_id'], PAGE))
+      yield page.map((row) => row.request_id);
+  }
+}
+
+export const hasPages = async ({ read }: Database, receiptId: string): Promise<boolean> =>
   (await cellOf(read('erasing').where({ receipt_id: receiptId }), 'kid')) !== undefined;
 
-export async function endSteps(database: Database, receiptId: string): Promise<void> {
+export async function endPages(database: Database, receiptId: string): Promise<void> {
   await database.transaction((tx) => tx('erasing').where({ receipt_id: receiptId }).delete());
 }
 
@@ -242,9 +189,9 @@ async function runDelete(work: Work, one: Delete, allIds: readonly string[]): Pr
 }
 
 /** Deletes, and reads back what must be gone. @throws {WriteUndone} */
-async function runDeletes(work: Deletion, deletes: readonly Delete[], ids: Ids): Promise<void> {
-  for (const one of deletes) await runDelete(work, one, ids[one.ids]);
-  for (const one of deletes) {
+async function deleteIds(work: Deletion, { kid, keep }: RowTarget, ids: Ids): Promise<void> {
+  for (const one of DELETES) await runDelete(work, one, ids[one.ids]);
+  for (const one of DELETES) {
     // On PostgreSQL another visit of the device may add a row meanwhile.
     if (one.column !== 'request_id' && hasRowLocks(work.db)) continue;
     await inChunks(ids[one.ids], (chunk) =>
@@ -255,6 +202,11 @@ async function runDeletes(work: Deletion, deletes: readonly Delete[], ids: Ids):
       ),
     );
   }
+  // An override that is kept stays for its device; which request led to it is no longer recorded.
+  if (keep.override)
+    await inChunks(ids.requests, (chunk) =>
+      work.db('overrides').where({ kid }).whereIn('request_id', chunk).update({ request_id: null }),
+    );
 }
 
 async function deleteRows(work: Deletion, one: Delete, ids: readonly string[]): Promise<number> {
@@ -307,22 +259,10 @@ async function countKept(work: Work, { keptIds }: Subject): Promise<void> {
       });
 }
 
-/** An override that is kept stays for its device; which request led to it is no longer recorded. */
-async function forgetRequestsOfOverrides(
-  tx: Knex.Transaction,
-  target: RowTarget,
-  requestIds: readonly string[],
-) {
-  if (!target.keep.override) return;
-  await inChunks(requestIds, async (ids) => {
-    await tx('overrides').where({ kid: target.kid }).whereIn('request_id', ids).update({ request_id: null });
-  });
-}
-
-const erasedOf = ({ counts, bytes }: Work, { deletedIds, heldDevices }: Subject): Erased => ({
+const erasedOf = ({ counts, bytes }: Work, ids: Ids, heldDevices: readonly string[]): Erased => ({
   counts,
-  requests: deletedIds.requests,
+  requests: ids.requests,
   // A device whose visitorId stays is rightly in the file.
-  others: [...bytes, ...deletedIds.indexed],
+  others: [...bytes, ...ids.indexed],
   heldDevices,
 });
