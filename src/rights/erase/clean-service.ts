@@ -7,9 +7,10 @@ import { createGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, type DailyWindow, HOUR, isWithin } from '../../lib/clock.ts';
 import { TABLES } from '../person-map.ts';
-import { markComplete } from './erasure-service.ts';
+import { hasFailed, isIncomplete, markComplete, markFailed } from './erasure-service.ts';
 import { idsInUse } from './find-store.ts';
-import { erasuresAt, saveErasureStep } from './receipts-store.ts';
+import { incompleteErasures, type StoredErasure, saveProgress } from './receipts-store.ts';
+import { hasPages } from './rows-store.ts';
 import { scrubFiles } from './scrub-store.ts';
 
 /**
@@ -30,23 +31,27 @@ export interface CleanDeps {
   readonly isStopping: () => boolean;
 }
 
-export interface SearchRequest {
-  readonly receiptId: string;
-  readonly kid: string;
-  /** Undefined: the needles of an earlier attempt that did not end. Null: unknown, and only rewriting is sure. */
-  readonly needles?: SoughtIds | null;
+interface SearchScope {
+  /** What the erasure has just deleted. Undefined: the needles of an earlier attempt that did not end. */
+  readonly needles?: SoughtIds;
   /** An operator waits for it. */
   readonly rewriteNow?: boolean;
+}
+
+interface SearchRequest extends SearchScope {
+  readonly receiptId: string;
+  readonly kid: string;
   /** An earlier search found an id in the rewritten file: only an operator has it rewritten again. */
-  readonly hasFailed?: boolean;
+  readonly hasFailed: boolean;
 }
 
 /** `waiting`: the file could not be searched or rewritten yet. `failed`: an id is in the rewritten file. */
-export type SearchResult = 'clean' | 'waiting' | 'failed';
+type SearchResult = 'clean' | 'waiting' | 'failed';
 
 type Search = Omit<SearchRequest, 'needles'> & Attempt;
 
 interface Attempt {
+  /** Null: nobody knows them after a crash, and only rewriting the file is sure. */
   readonly needles: SoughtIds | null;
   /** An id is in the file, which waits for its rewriting: until then it is not searched again. */
   readonly isFound: boolean;
@@ -138,6 +143,19 @@ function createKeptAttempts() {
   };
 }
 
+async function saveResult(
+  { database, clock }: CleanDeps,
+  erasure: StoredErasure,
+  result: SearchResult,
+): Promise<StoredErasure> {
+  if (result === 'waiting' || (result === 'failed' && hasFailed(erasure.scopes))) return erasure;
+  if (result === 'failed') return saveProgress(database, erasure, { scopes: markFailed(erasure.scopes) });
+  // A server cleans the file of SQLite alone: those of PostgreSQL wait for `gpd erase scrub`.
+  const scopes = markComplete(erasure.scopes, database.kind === 'sqlite');
+  const filesCleanAt = isIncomplete(scopes) ? null : clock();
+  return saveProgress(database, erasure, { state: 'done', scopes, filesCleanAt });
+}
+
 export function createCleaner(deps: CleanDeps) {
   const { database } = deps;
   let queueEnd: Promise<unknown> = Promise.resolve();
@@ -155,7 +173,7 @@ export function createCleaner(deps: CleanDeps) {
     const results = (unclean: ReadonlySet<Search>, result: SearchResult): SearchResult[] =>
       searches.map((search) => (unclean.has(search) ? result : 'clean'));
     // A file that was rewritten in vain is not rewritten each minute.
-    const due = [...found].filter(({ hasFailed, rewriteNow }) => hasFailed !== true || rewriteNow === true);
+    const due = [...found].filter(({ hasFailed, rewriteNow }) => !hasFailed || rewriteNow === true);
     if (due.length === 0) return results(found, 'failed');
     const rewriteNow = due.some((one) => one.rewriteNow === true);
     if (!(await rewrite(deps, database.file, rewriteNow))) {
@@ -183,8 +201,16 @@ export function createCleaner(deps: CleanDeps) {
     maxWaiting: 10_000,
   });
   return {
-    /** One pass at a time; all erasures that wait meanwhile share the next. */
-    submit: (one: SearchRequest) => group.submit(one),
+    /**
+     * Searches for what an erasure deleted, and completes its receipt. One pass runs at a time; all erasures that wait meanwhile share the
+     * next.
+     */
+    async search(erasure: StoredErasure, scope: SearchScope): Promise<StoredErasure> {
+      const { receiptId, kid } = erasure;
+      if (await hasPages(database, receiptId)) return erasure;
+      const request = { ...scope, receiptId, kid, hasFailed: hasFailed(erasure.scopes) };
+      return saveResult(deps, erasure, await group.submit(request));
+    },
     /** Waits for a running search, which would miss a page that moves. */
     releasePages: () => serialise(() => releaseFreePages(database)),
   };
@@ -200,15 +226,14 @@ export async function scrub(
   owner: Database,
   { now, kid }: { readonly now: number; readonly kid: string | undefined },
 ): Promise<number> {
-  const { erasures } = await erasuresAt(database, ['scrub'], now);
+  const { erasures } = await incompleteErasures(database, ['done'], now);
   const waiting = erasures.filter((erasure) => kid === undefined || erasure.kid === kid);
   if (waiting.length === 0) return 0;
   await scrubFiles(owner);
   for (const erasure of waiting)
-    await saveErasureStep(database, erasure, {
-      step: 'done',
+    await saveProgress(database, erasure, {
       scopes: markComplete(erasure.scopes, true),
-      doneAt: now,
+      filesCleanAt: now,
     });
   return waiting.length;
 }

@@ -26,7 +26,8 @@ import {
   type Tombstone,
   tombstoneOf,
 } from './erasure-log-service.ts';
-import { erasuresOf, knownReceipts, receiptsSince, type StoredErasure } from './receipts-store.ts';
+import { needsLine } from './erasure-service.ts';
+import { erasuresOf, knownReceipts, receiptsSince } from './receipts-store.ts';
 
 /** Keys, holds and erasures that must stay ended after a restore: written as lines of erasures.log, and read from them again. */
 
@@ -84,9 +85,6 @@ async function readEnded(database: Database, since: number) {
   return { lines, receipts, names: new Set([...receipts, ...lines.map(nameOf)]) };
 }
 
-/** One that had nothing to erase was done at once, and has no line. */
-const hasLine = ({ step, doneAt }: StoredErasure): boolean => step !== 'done' || doneAt !== undefined;
-
 /** The names that the last sweep found or wrote, by path. A file that another took the place of is read again. */
 const recorded = new Map<string, { readonly file: LogFile; readonly names: ReadonlySet<string> }>();
 
@@ -108,7 +106,7 @@ async function recordMissingLines(logAccess: ErasureLogAccess, now: number): Pro
     database,
     receipts.filter((receipt) => missing.has(receipt)),
   );
-  for (const line of [...lines, ...erasures.filter(hasLine).map(tombstoneOf)])
+  for (const line of [...lines, ...erasures.filter(needsLine).map(tombstoneOf)])
     if (missing.has(nameOf(line))) await appendErasureLine(logAccess, line);
   recorded.set(log.path, { file: fileOf(log), names });
 }

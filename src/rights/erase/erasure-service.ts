@@ -184,6 +184,15 @@ export const heldRows = (scopes: readonly ScopeResult[]): number =>
 export const erasedNothing = (scopes: readonly ScopeResult[]): boolean =>
   heldRows(scopes) > 0 && scopes.every(({ scope, action }) => scope !== 'storage' || action === 'none');
 
+/** False if nothing was deleted and nothing held: a backup cannot bring back what no erasure took, and no line tells of it. */
+export const needsLine = ({
+  scopes,
+  held: heldRefs = [],
+}: {
+  readonly scopes: readonly ScopeResult[];
+  readonly held?: readonly string[] | undefined;
+}): boolean => heldRefs.length > 0 || scopes.some(({ scope, count }) => scope === 'storage' && count > 0);
+
 export type ErasureState = 'complete' | 'partly' | 'held' | 'incomplete';
 
 /** @returns the progress of an erasure, as the console shows it to staff */

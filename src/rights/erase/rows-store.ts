@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
+import { inPieces } from '../../db/purge.ts';
 import {
   type Bindings,
   cellOf,
@@ -11,6 +12,7 @@ import {
   whereAmong,
 } from '../../db/sql.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { chunksOf, inChunks } from '../../lib/collections.ts';
 import {
   type AnchoredPlaces,
@@ -19,12 +21,15 @@ import {
   hourOfVerdict,
   keepCommitments,
 } from '../../log/anchors-store.ts';
+import { lockHead } from '../../log/entries-store.ts';
+import { inTurn } from '../../log/head-queue-store.ts';
 import { enqueue } from '../../notify/outbox-store.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import type { ContestRow } from '../contests/store.ts';
 import type { TableName } from '../person-map.ts';
-import { addCount, emptyTally, type Scope } from './erasure-service.ts';
+import { addCount, decisionRefs, emptyTally, NOTHING, type Scope } from './erasure-service.ts';
 import { type Ids, lockSubject, type RowTarget, readSubject, type Subject } from './find-store.ts';
-import type { StoredErasure } from './receipts-store.ts';
+import { addCounts, findErasure, type StoredErasure } from './receipts-store.ts';
 
 /**
  * Everything that an erasure deletes, but the consent evidence (shred.ts). One transaction runs it while the head of the tenant's log
@@ -91,18 +96,6 @@ export async function eraseRows(
   return erasedOf(work, ids, heldDevices);
 }
 
-/** Deletes a page of the requests that an erasure left. The head of the tenant's log has to be locked. */
-export async function erasePage(
-  tx: Knex.Transaction,
-  target: RowTarget,
-  places: AnchoredPlaces,
-): Promise<Erased> {
-  const { deletedIds } = await readSubject(tx, target, 'page');
-  const work = startDeletion(tx, target, places);
-  await deleteIds(work, target, deletedIds);
-  return erasedOf(work, deletedIds, []);
-}
-
 /** Counts the rows that `eraseRows` would delete, without a write. */
 export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
   const subject = await readSubject(db, target);
@@ -122,10 +115,69 @@ async function leaveRequests(tx: Knex.Transaction, kid: string, receiptId: strin
   await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', rows);
 }
 
+/** Bytes that no file may hold any more. */
+export interface DeletedBytes {
+  readonly requests: Set<string>;
+  readonly others: Set<string>;
+}
+
+interface Pages {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
+  /** False stops between two transactions. */
+  readonly shouldContinue: () => boolean;
+}
+
+/** Requests of a transaction, at least: each costs a dozen statements, however few rows it has. */
+const PIECE_ROWS = 100;
+
+/**
+ * Deletes the requests that the first transaction left, as other nodes may do at the same time.
+ * @param deletedBytes takes what was deleted; null: nobody waits for it
+ * @returns the erasure with what was counted
+ */
+export async function deletePages(
+  { database, clock, tenantOf, shouldContinue }: Pages,
+  erasure: StoredErasure,
+  deletedBytes: DeletedBytes | null,
+): Promise<StoredErasure> {
+  const { receiptId, kid, keep } = erasure;
+  const tenant = tenantOf(kid);
+  // The rows of a removed tenant are deleted with it.
+  if (!tenant || !(await hasPages(database, receiptId))) return erasure;
+  const target = { ...NOTHING, kid, keep, ...decisionRefs(tenant, clock) };
+  const queued: Database = {
+    ...database,
+    transaction: (work, options) =>
+      inTurn(database, kid, () => database.transaction(work, options), { mayRefuse: false }),
+  };
+  for await (const page of pagesLeft(database, erasure)) {
+    const places = await placesOf(database, kid, page);
+    const erasePiece = async (tx: Knex.Transaction, requests: readonly string[]): Promise<number> => {
+      await lockHead(tx, kid);
+      const { deletedIds } = await readSubject(tx, { ...target, requests }, 'page');
+      const work = startDeletion(tx, target, places);
+      await deleteIds(work, target, deletedIds);
+      await addCounts(tx, receiptId, work.counts);
+      for (const id of deletedIds.requests) deletedBytes?.requests.add(id);
+      for (const bytes of work.bytes) deletedBytes?.others.add(bytes);
+      return requests.length;
+    };
+    await inPieces(queued, page, erasePiece, { minRows: PIECE_ROWS, shouldContinue });
+    if (!shouldContinue()) return erasure;
+  }
+  await database.transaction((tx) => tx('erasing').where({ receipt_id: receiptId }).delete());
+  return (await findErasure(database.read, receiptId)) ?? erasure;
+}
+
+export const hasPages = async ({ read }: Database, receiptId: string): Promise<boolean> =>
+  (await cellOf(read('erasing').where({ receipt_id: receiptId }), 'kid')) !== undefined;
+
 const PAGE = 5000;
 
 /** Yields the requests that an erasure left, a page at a time, by short reads without a lock. */
-export async function* pagesLeft({ read }: Database, { receiptId, kid }: StoredErasure) {
+async function* pagesLeft({ read }: Database, { receiptId, kid }: StoredErasure) {
   const left = (await read('erasing').where({ receipt_id: receiptId })) as Readonly<
     Record<'durable' | 'request_id', string>
   >[];
@@ -139,15 +191,8 @@ export async function* pagesLeft({ read }: Database, { receiptId, kid }: StoredE
   }
 }
 
-export const hasPages = async ({ read }: Database, receiptId: string): Promise<boolean> =>
-  (await cellOf(read('erasing').where({ receipt_id: receiptId }), 'kid')) !== undefined;
-
-export async function endPages(database: Database, receiptId: string): Promise<void> {
-  await database.transaction((tx) => tx('erasing').where({ receipt_id: receiptId }).delete());
-}
-
 /** Reads the places of these verdicts in their anchored hours, without a lock. */
-export async function placesOf(
+async function placesOf(
   { read }: Database,
   kid: string,
   requests: readonly string[],
