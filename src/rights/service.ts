@@ -20,8 +20,7 @@ import { type EraseService, KEEP_NOTHING } from './erase/erase-service.ts';
 import { type ErasureTarget, leftRef, NOTHING, type Requester } from './erase/erasure-service.ts';
 import { storedIds } from './erase/find-store.ts';
 import { leftRefsOf } from './erase/receipts-store.ts';
-import { durableOfVisitor, linkedRequests } from './link-store.ts';
-import type { Reach } from './subject.ts';
+import { durableOfVisitor, linkedRequests, type Reach } from './link-store.ts';
 
 /** The privacy-rights API behind authentication: who may do what to whose data (contract section 6). */
 

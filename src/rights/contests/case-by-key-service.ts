@@ -6,7 +6,7 @@ import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
-import { reachOfRequests } from '../subject.ts';
+import { reachOfRequests } from '../link-store.ts';
 import type { Contest } from './contest.ts';
 import { dueDates, reasonsOf } from './record.ts';
 import type { ContestDeps, createContestService } from './service.ts';

@@ -11,8 +11,8 @@ import { notify } from '../../notify/notify-service.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
+import { type Reach, reaches } from '../link-store.ts';
 import { countRuling } from '../outcomes-store.ts';
-import { type Reach, reaches } from '../subject.ts';
 import {
   answerQuestion,
   askSubject,

@@ -14,7 +14,7 @@ import type { Tenant } from '../../tenants/tenant.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
 import type { ContestDeps } from '../contests/service.ts';
-import type { Reach } from '../subject.ts';
+import type { Reach } from '../link-store.ts';
 import { changeText, classText, createNotice, quotedClass } from './dsar.ts';
 import {
   countDecisions,

@@ -11,7 +11,7 @@ import {
   requireNone,
   whereAmong,
 } from '../../db/sql.ts';
-import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
+import { deleteNetworkDays, deleteVisitorIds, ofStoredDays } from '../../ingest/devices-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { chunksOf, inChunks } from '../../lib/collections.ts';
 import {
@@ -32,19 +32,19 @@ import { type Ids, lockSubject, type RowTarget, readSubject, type Subject } from
 import { addCounts, findErasure, type StoredErasure } from './receipts-store.ts';
 
 /**
- * Everything that an erasure deletes, but the consent evidence (shred.ts). One transaction runs it while the head of the tenant's log
- * is locked, so that meanwhile nobody files a contest, places a hold or anchors an hour.
+ * The rows that an erasure deletes; the consent evidence is in shred-store.ts. Each transaction locks the head of the tenant's log, so that
+ * meanwhile nobody files a contest, places a hold or anchors an hour.
  */
 
 interface Delete {
   readonly table: TableName;
   readonly column: 'request_id' | 'durable' | 'principal';
   readonly ids: keyof Ids;
-  /** The line of the receipt that counts the rows; null: copies of what has one. */
+  /** The line of the receipt that counts the rows. Null: the rows are copies of others that are counted. */
   readonly scope: Scope | null;
 }
 
-/** In this order. Updates and outcomes of a decision go with its row. */
+/** Rows are deleted in this order. Updates and outcomes of a decision go with its row. */
 export const DELETES: readonly Delete[] = [
   { table: 'contests', column: 'request_id', ids: 'contests', scope: 'contests' },
   { table: 'webhook_outbox', column: 'principal', ids: 'contested', scope: null },
@@ -73,13 +73,13 @@ export interface Erased {
 
 /** How the rows of an erasure are divided among transactions. */
 interface Division {
-  /** The places of its verdicts in anchored hours, as far as they were read before. */
+  /** The places of the erased verdicts in anchored hours, as far as they were read before the transaction. */
   readonly places?: AnchoredPlaces | undefined;
-  /** The receipt of an erasure of more requests than one transaction should delete: they are left to its pages. */
+  /** The receipt whose pages delete the requests, because they are more than one transaction should delete. */
   readonly leftTo?: string | undefined;
 }
 
-/** Deletes the rows of the target: all of them, or what is one row a device. */
+/** Deletes the rows of the target: all of them, or, where its requests are left to pages, those that a device has few of. */
 export async function eraseRows(
   tx: Knex.Transaction,
   target: RowTarget,
@@ -105,7 +105,7 @@ export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
   return erasedOf(work, subject.deletedIds, subject.heldDevices);
 }
 
-/** Writes down which requests pages have to delete: single ones, and those of a device up to its newest. */
+/** Writes down the requests that pages have to delete: single ones, and those of a device up to its newest. */
 async function leaveRequests(tx: Knex.Transaction, kid: string, receiptId: string, ids: Ids): Promise<void> {
   const rows = ids.requests.map((id): Bindings => [receiptId, kid, '', id]);
   for (const durable of ids.devices) {
@@ -129,12 +129,12 @@ interface Pages {
   readonly shouldContinue: () => boolean;
 }
 
-/** Requests of a transaction, at least: each costs a dozen statements, however few rows it has. */
+/** The fewest requests of a transaction, which costs a dozen statements however few rows it has. */
 const PIECE_ROWS = 100;
 
 /**
  * Deletes the requests that the first transaction left, as other nodes may do at the same time.
- * @param deletedBytes takes what was deleted; null: nobody waits for it
+ * @param deletedBytes takes the bytes of what was deleted; null: those of an earlier page are lost with its process
  * @returns the erasure with what was counted
  */
 export async function deletePages(
@@ -144,7 +144,7 @@ export async function deletePages(
 ): Promise<StoredErasure> {
   const { receiptId, kid, keep } = erasure;
   const tenant = tenantOf(kid);
-  // The rows of a removed tenant are deleted with it.
+  // The removal of a tenant deletes these rows, too.
   if (!tenant || !(await hasPages(database, receiptId))) return erasure;
   const target = { ...NOTHING, kid, keep, ...decisionRefs(tenant, clock) };
   const queued: Database = {
@@ -219,7 +219,7 @@ const startCount = (db: Knex, target: RowTarget) => ({ ...createWork(target), mo
 const startDeletion = (db: Knex.Transaction, target: RowTarget, places: AnchoredPlaces) =>
   ({ ...createWork(target), mode: 'delete', db, places, erasedEvents: target.erasedEvents }) as const;
 
-/** The day comes first in the keys of the networks. */
+/** The rows of one delete. The day comes first in the keys of the networks, and so each stored day is looked at. */
 function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly string[]): Knex.QueryBuilder {
   const rows = whereAmong(db(table).where({ kid }), db, column, ids);
   return table === 'network_marks' || table === 'network_days' ? ofStoredDays(rows, table) : rows;
@@ -233,7 +233,7 @@ async function runDelete(work: Work, one: Delete, allIds: readonly string[]): Pr
   });
 }
 
-/** Deletes, and reads back what must be gone. @throws {WriteUndone} */
+/** Deletes the rows of these ids, and reads back whether they are gone. @throws {WriteUndone} */
 async function deleteIds(work: Deletion, { kid, keep }: RowTarget, ids: Ids): Promise<void> {
   for (const one of DELETES) await runDelete(work, one, ids[one.ids]);
   for (const one of DELETES) {
@@ -260,15 +260,13 @@ async function deleteRows(work: Deletion, one: Delete, ids: readonly string[]): 
   await readDeletedBytes(work, one.table, rows);
   if (one.table === 'network_days') return deleteNetworkDays(tx, work.kid, rows());
   if (one.table !== 'visitor_index') return (await rows().delete()) as unknown as number;
-  // The key of the table finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
-  const visitorIds = (await rows().pluck('visitor_id')) as string[];
-  return whereAmong(tx('visitor_index').where({ kid: work.kid }), tx, 'visitor_id', visitorIds).delete();
+  return deleteVisitorIds(tx, work.kid, rows());
 }
 
-/** Characters of a stored ciphertext that are never split: SQLite may move the rest to other pages. They include its nonce. */
+/** The first characters of a stored ciphertext, with its nonce, are on one page of the file: SQLite may move the rest to other pages. */
 export const CIPHERTEXT_START = 48;
 
-/** Reads what only these rows know, before they go. */
+/** Reads from these rows, before they are deleted, the bytes to search for, the commitments to keep and the events to send. */
 async function readDeletedBytes(
   work: Deletion,
   table: TableName,
@@ -290,7 +288,7 @@ async function readDeletedBytes(
   }
 }
 
-/** Counts what a legal hold, or a person's defence, keeps. */
+/** Counts the rows that a legal hold or a person's defence keeps. */
 async function countKept(work: Work, { keptIds }: Subject): Promise<void> {
   for (const [basis, allIds] of keptIds)
     for (const one of DELETES)
@@ -307,7 +305,7 @@ async function countKept(work: Work, { keptIds }: Subject): Promise<void> {
 const erasedOf = ({ counts, bytes }: Work, ids: Ids, heldDevices: readonly string[]): Erased => ({
   counts,
   requests: ids.requests,
-  // A device whose visitorId stays is rightly in the file.
+  // A device whose visitorIds stay is rightly in the file.
   others: [...bytes, ...ids.indexed],
   heldDevices,
 });

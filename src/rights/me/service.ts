@@ -14,8 +14,7 @@ import { UNNAMED } from '../dsar/dsar.ts';
 import { type Dsar, type DsarDeps, exportDsar, readNotice, requireDsar } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase-service.ts';
 import { NOTHING } from '../erase/erasure-service.ts';
-import { linkRequest } from '../link-store.ts';
-import { type Reach, reachOfRequests } from '../subject.ts';
+import { linkRequest, type Reach, reachOfRequests } from '../link-store.ts';
 import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts';
 
 /** Acts that a browser may ask for with its transparency token (contract 3.5 and 6.1). */
