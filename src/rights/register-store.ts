@@ -20,7 +20,7 @@ export interface RegisterRow {
   readonly asked_by: string;
 }
 
-/** The next page begins after this row. */
+/** The row after which the next page begins. */
 export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
 /** The rows of one table behind the cursor, newest first: an index leads there, and a page's worth of them is read. */
@@ -74,7 +74,7 @@ function withEnd({ is_held: isHeld, rest_at: restAt, ...row }: StoredRow): Regis
   return restAt === null ? { ...row, state: 'partly', done_at: null } : { ...row, done_at: restAt };
 }
 
-/** The newest first, by one query on the connections of long reads. */
+/** Reads a page, the newest first, by one query on the connections of long reads. */
 export async function registerPage(
   { longRead }: Database,
   kid: string,

@@ -40,9 +40,9 @@ interface KeyRows {
   readonly table: string;
   /** The column that names the row beside the tenant; the line has it under the same name. */
   readonly id: 'id' | 'generation';
-  /** The column with the time of its end. */
+  /** The column with the time of the end; null in a row of a key that is valid. */
   readonly endedAt: string;
-  /** The columns that change with it. */
+  /** The values of other columns of a row that has ended. */
   readonly ended: Readonly<Record<string, string | null>>;
   readonly undone: (id: string | number, kid: string) => string;
 }
@@ -93,7 +93,7 @@ async function holdLines(database: Database, kid: string, from: number): Promise
   return lines;
 }
 
-/** A line that could not be written is written by any server that runs within this time. */
+/** A line that could not be written is written by any server that runs within this time, in milliseconds. */
 const REPAIR_MS = 30 * DAY;
 
 /** The names of all that ended, and the lines of keys and holds. The name of an erasure is its receipt. */
@@ -199,7 +199,7 @@ export async function endKeysOfLines(tx: Knex.Transaction, lines: readonly Ended
   return {
     apiKeysRevoked: changedKeys.flatMap((line) => (line.event === 'apikey.revoked' ? [line.id] : [])),
     staffRemoved: changedKeys.flatMap((line) => (line.event === 'staff.removed' ? [line.id] : [])),
-    /** KID/GENERATION. */
+    /** Each is KID/GENERATION. */
     sealKeysDestroyed: changedKeys.flatMap((line) =>
       line.event === 'seal-key.destroyed' ? [`${line.tenant}/${line.generation}`] : [],
     ),
@@ -225,7 +225,7 @@ export async function createLineCollector(database: Database, now: number) {
   const leavingTenants = new Set(await listTenantsInRemoval(database));
   const lostLines = {
     removals: [] as Tombstone[],
-    /** The key is the receipt. */
+    /** Erasures by their receipt. */
     people: new Map<string, Tombstone>(),
     keys: [] as EndedKey[],
     holds: [] as HoldLine[],

@@ -77,7 +77,7 @@ export interface EraseService {
   stop(): Promise<void>;
 }
 
-/** One that fails stops no other: it is among `failures`, and is retried next time. */
+/** An erasure that fails stops no other: its error is among `failures`, and it is retried next time. */
 interface Resumed {
   readonly receipts: readonly ErasureReceipt[];
   readonly failures: readonly JobFault[];
@@ -123,7 +123,7 @@ const PATIENCE_MS = 2 * SECOND;
 /** One transaction deletes this many in about the time of a few group commits. */
 const LARGE_ABOVE = 500;
 
-/** @param answerEarly gives the receipt as it is to the caller that waits, before the rest has finished */
+/** Erases from the request to the receipt. @param answerEarly answers with the receipt as it is, before the rest has finished */
 async function erase(
   run: Run,
   request: EraseRequest,
@@ -142,7 +142,7 @@ async function erase(
     erasure = await deletePages(run, erasure, deletedBytes);
     erasure = await run.cleaner.search(erasure, { needles: deletedBytes });
   } catch (error) {
-    // The rows are gone, and nobody may be told that nothing was done.
+    // The rows are deleted, and nobody may be told that nothing was done.
     run.onFault(error);
   } finally {
     clearTimeout(timer);
@@ -156,7 +156,7 @@ interface Begun {
   readonly deletedBytes: DeletedBytes | null;
 }
 
-/** Deletes the rows and writes the receipt in one transaction, which reads on no other connection: it would wait for a second one of the pool. */
+/** Deletes the rows and writes the receipt. Inside its transaction nothing reads on another connection: both would wait for one pool. */
 async function begin(run: Run, request: EraseRequest, receiptId: string): Promise<Begun> {
   const { database, clock, largeAbove = LARGE_ABOVE } = run;
   const { principal: _, ...ids } = request.target;
@@ -171,7 +171,7 @@ async function begin(run: Run, request: EraseRequest, receiptId: string): Promis
     // Anchoring the hour takes this lock too.
     await lockHead(tx, target.kid);
     const rows = await eraseRows(tx, target, places ? { places } : { leftTo: receiptId });
-    // Behind the lock: a hold that this erasure met is older than its receipt.
+    // The time is read behind the lock: a hold that this erasure met is older than its receipt.
     const now = clock();
     const shredded = await shredConsent(tx, request, now);
     const facts = { receiptId, now, rows, leftDevices, backups, hasPages: places === null };
@@ -179,7 +179,7 @@ async function begin(run: Run, request: EraseRequest, receiptId: string): Promis
   });
 }
 
-/** Shreds the evidence of a principal that is named; that of one whose links go is counted and stays. */
+/** Shreds the consent evidence of a named principal; that of a principal whose links alone are deleted is counted and stays. */
 async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: number) {
   const { kid, principalWrap: wrapKey, stateMac } = tenant;
   const { principal, linksOf } = target;
@@ -239,7 +239,7 @@ async function writeReceipt(
   return { erasure, deletedBytes: hasLine ? deletedBytes : null };
 }
 
-/** The receipt of the first of several equal requests; null: this is the first. */
+/** Finds the receipt of the first of several equal requests; null: this is the first. */
 async function earlierReceipt(tx: Tx, { tenant, target, once: since }: EraseRequest, subject: string) {
   const [request] = target.requests;
   if (since === undefined || request === undefined) return null;
@@ -254,7 +254,7 @@ async function writeLine(run: Run, erasure: StoredErasure): Promise<StoredErasur
   return saveProgress(run.database, erasure, { state: 'logged' });
 }
 
-/** The job leaves alone what a request is still at work on. */
+/** The job leaves alone an erasure that its request may still be working on. */
 const UNDER_WAY_MS = MINUTE;
 
 /** The unfinished erasures that a job resumes, and whether it may rewrite the file now. */
@@ -344,7 +344,7 @@ export const eraseOwn =
       keep: KEEP_NOTHING,
     });
 
-/** The counts of an erasure if it were asked for now. Short reads: they wait for no writer and hold none up. */
+/** Counts what an erasure would delete now, by short reads: they wait for no writer and hold none up. */
 export async function planErasure(
   database: Database,
   { kid, target, keep }: { readonly kid: string; readonly target: ErasureTarget; readonly keep: Keep },
@@ -358,7 +358,7 @@ export async function planErasure(
   return withCopies(counts, erases, erases || rows.heldDevices.length > 0 ? await countBackups(database) : 0);
 }
 
-/** One line for all backups: only the operator knows how many copies still exist. */
+/** The receipt has one line for all backups, because only the operator knows how many copies still exist. */
 async function countBackups(database: Database): Promise<number> {
   return (await readMeta(database, LAST_BACKUP)) === null ? 0 : 1;
 }

@@ -34,7 +34,7 @@ type Line = Tombstone | HoldLine;
 const COLUMNS = { durable: 'durable', request: 'request_id' } as const;
 type Kind = keyof typeof COLUMNS;
 
-/** The ids behind the references of each line. */
+/** Finds the ids behind the references of each line. */
 async function resolveIds({ database }: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
   const idsByLine = new Map<Line, Record<Kind, Set<string>>>();
   // Several lines may name one reference: a device may have been erased more than once, keeping other rows each time.
@@ -74,7 +74,7 @@ function eraseAgain(
     tenant,
     target: {
       ...ids,
-      // The id itself is known to nobody any more; the entry's commitment opens for nobody either.
+      // Nobody knows the id itself any more, and nobody can open the commitment of the entry.
       principal: principal === null ? null : { ref: principal, id: '' },
       linksOf: principal,
     },

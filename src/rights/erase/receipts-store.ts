@@ -48,7 +48,7 @@ const rows = (db: Knex) =>
     filesCleanAt: 'files_clean_at',
   });
 
-/** It has no cause and quotes nothing: the words of a parser hold a piece of the row. */
+/** A stored receipt that does not parse. The error has no cause and quotes nothing: the words of a parser hold a piece of the row. */
 export class UnreadableErasure extends Error {
   readonly receiptId: string;
   readonly kid: string;
@@ -79,7 +79,7 @@ export function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredE
   return { receiptId, tenant, subject, requestedBy, ...outcome };
 }
 
-/** One that is damaged hides no other. */
+/** Parses rows. A damaged one hides no other. */
 function rowsToErasures(rowsFound: readonly Row[]) {
   const erasures: StoredErasure[] = [];
   const unreadable: UnreadableErasure[] = [];
@@ -160,7 +160,7 @@ export async function saveProgress(
   const { scopes, ...rest } = progress;
   const row = toColumns({ ...rest, ...(scopes && { scopes: JSON.stringify(scopes) }) });
   await database.transaction((tx) =>
-    // Another node may have gone on with it.
+    // Another node may have gone on with the erasure.
     tx('erasures').where({ receipt_id: receiptId, state: from }).update(row),
   );
   return { ...erasure, ...progress };
@@ -168,7 +168,7 @@ export async function saveProgress(
 
 /** Adds the counts of one page to the receipt, in the transaction that deletes it. */
 export async function addCounts(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
-  // Another node may have deleted it before: then this receipt is left alone.
+  // If another node deleted the page before, it has counted it.
   if (Object.values(counts).every(({ erased }) => erased === 0)) return;
   const erasure = await findErasure(tx, receiptId);
   if (!erasure) return;
