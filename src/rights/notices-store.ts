@@ -73,7 +73,7 @@ async function markDue(tx: Knex.Transaction, contestId: string, level: number): 
 async function readUnfinishedReceipts({ read }: Database, kid: string, before: number) {
   const unfinishedErasures = read('erasures')
     .where({ kid, noticed: false })
-    .whereIn('step', UNFINISHED)
+    .whereIn('state', UNFINISHED)
     .where('erased_at', '<=', before);
   return (await unfinishedErasures
     .orderBy(['erased_at', 'receipt_id'])
@@ -85,6 +85,6 @@ async function readUnfinishedReceipts({ read }: Database, kid: string, before: n
 async function markUnfinished(tx: Knex.Transaction, receiptId: string): Promise<boolean> {
   const unmarked = tx('erasures')
     .where({ receipt_id: receiptId, noticed: false })
-    .whereIn('step', UNFINISHED);
+    .whereIn('state', UNFINISHED);
   return ((await unmarked.update({ noticed: true })) as unknown as number) === 1;
 }

@@ -209,8 +209,6 @@ export const storedErasureSchema = z.object({
   keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
   /** Keyed references of devices of which a legal hold kept rows. */
   held: z.array(z.string()).optional(),
-  /** When it was complete. */
-  doneAt: z.int().optional(),
 });
 
 export const forgottenSchema = z.object({

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
 import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
-import { unlessHeld } from '../../ingest/devices-store.ts';
+import { deleteVisitorIds, unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import { appendOne, LogDamaged, lockHead } from '../../log/entries-store.ts';
@@ -148,10 +148,7 @@ async function appendRetained(
 /** Visitor ids of devices that are no longer known; those of ended epochs expire. */
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly Key[]): Promise<number> {
   const rows = whereAmong(tx('visitor_index').where({ kid }), tx, 'durable', durables);
-  const unheldRows = unlessHeld(rows, 'visitor_index');
-  // The table's key finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
-  const ids = (await unheldRows.pluck('visitor_id')) as string[];
-  return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
+  return deleteVisitorIds(tx, kid, unlessHeld(rows, 'visitor_index'));
 }
 
 /** Deletes the rows that depend on rows that are due. @returns the number of visitor ids among them */
