@@ -26,11 +26,6 @@ function isReceipt(value: unknown): value is ConsentReceipt {
   );
 }
 
-/** GPC of the browser (https://w3c.github.io/gpc/): only `true` is a signal. */
-export function browserGpc(): boolean {
-  return (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true;
-}
-
 /**
  * The gate that everything else stands behind. A receipt that is missing or misshapen refuses like one that lacks
  * the purpose: fail closed.

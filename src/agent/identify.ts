@@ -1,10 +1,19 @@
+import { browserGpc, untilSeen } from '../browser/page.ts';
 import { collectSignals, renewSignals } from './collect/collect.ts';
 import { observeInput } from './collect/input.ts';
-import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
+import { isRefused, passConsentGate } from './consent-gate.ts';
 import type { PasskeyAnswer, PasskeyRequest } from './passkey.ts';
 import { makePlaintext, sealBundle } from './seal.ts';
-import { untilSeen } from './seen.ts';
-import { isUnavailable, type ServerFacts, send, serverFactsOf, unavailable } from './server.ts';
+import {
+  endpointOf,
+  isUnavailable,
+  passkeyUrlOf,
+  type ServerFacts,
+  send,
+  serverFactsOf,
+  unavailable,
+  workerUrlOf,
+} from './server.ts';
 import type {
   CollectedSignals,
   ConsentReceipt,
@@ -14,7 +23,6 @@ import type {
   Unavailable,
   UpdateOptions,
 } from './types.ts';
-import { endpointOf, passkeyUrlOf, workerUrlOf } from './urls.ts';
 
 /**
  * One visit: collects signals, seals them, sends them and answers with the verdict. The three entries of

@@ -1,4 +1,4 @@
-import { fromBase64, toBase64Url, toJson } from './encoding.ts';
+import { fromBase64, toBase64Url, toJson } from '../browser/encoding.ts';
 import type { IngestResponse } from './types.ts';
 
 /** The browser half of a passkey, a separate file: loaded when a page wants one (contract-2 section 16). */

@@ -1,6 +1,6 @@
+import { fromBase64, randomBytes, toBase64, toBase64Url, toJson } from '../browser/encoding.ts';
 import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SEAL_VERSION, TAG_BYTES } from '../seal/constants.ts';
 import { additionalData, keyInfo, type SealContext } from '../seal/context.ts';
-import { fromBase64, randomBytes, toBase64, toBase64Url, toJson } from './encoding.ts';
 import type { CollectedSignals, ConsentReceipt, Recipient, SealedBundle } from './types.ts';
 
 /** Builds the plaintext of a bundle and seals it to the tenant's key with Web Crypto (contract section 2). */

@@ -1,5 +1,6 @@
+import { fromBase64, toJson } from '../browser/encoding.ts';
+import { doc } from '../browser/page.ts';
 import { ASYMMETRIC_ALG, POINT_BYTES, UNCOMPRESSED } from '../seal/constants.ts';
-import { fromBase64, toJson } from './encoding.ts';
 import type { Identified, IngestResponse, Recipient, SealedBundle, Unavailable } from './types.ts';
 
 /** The two requests to the server: for the tenant's key, and with a sealed bundle. */
@@ -133,8 +134,7 @@ function isIngestResponse(body: unknown): body is IngestResponse {
 
 function readReply(reply: Reply): Identified | Unavailable {
   if (!isIngestResponse(reply.body)) return unavailable('refused', reply);
-  // A named element of the page may hide the document's own method.
-  if (reply.body.askAgain) EventTarget.prototype.dispatchEvent.call(document, new Event('gpd-ask-again'));
+  if (reply.body.askAgain) doc.dispatchEvent(new Event('gpd-ask-again'));
   return { sent: true, status: reply.status, response: reply.body };
 }
 
@@ -154,3 +154,30 @@ export async function send(
   });
   return isUnavailable(reply) ? reply : readReply(reply);
 }
+
+/** The address before `/v1/`: a proxy may serve gpd below a path. A copy that lies elsewhere names its origin alone. */
+function serverOf(scriptUrl: string): string {
+  const { origin, pathname } = new URL(scriptUrl);
+  return origin + (/^(.*)\/v1\/[^/]*$/.exec(pathname)?.[1] ?? '');
+}
+
+/** The base address of the server, without a slash at its end. */
+export function endpointOf(endpoint: string | undefined, scriptUrl: string | null): string {
+  const base = endpoint ?? (scriptUrl === null ? location.origin : serverOf(scriptUrl));
+  return new URL(base, location.href).href.replace(/\/+$/, '');
+}
+
+/**
+ * A worker must come from the page's origin, otherwise no worker runs.
+ * @param workerUrl from IdentifyOptions: null for no worker, undefined for the file next to the script
+ */
+export function workerUrlOf(workerUrl: string | null | undefined, scriptUrl: string | null): string | null {
+  const base = workerUrl === undefined ? scriptUrl : location.href;
+  if (workerUrl === null || base === null) return null;
+  const url = new URL(workerUrl ?? 'agent-worker.js', base);
+  return url.origin === location.origin ? url.href : null;
+}
+
+/** The passkey script is served from the same folder. */
+export const passkeyUrlOf = (endpoint: string, scriptUrl: string | null): string =>
+  new URL('agent-passkey.js', scriptUrl ?? `${endpoint}/v1/`).href;

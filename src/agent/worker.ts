@@ -1,6 +1,7 @@
+import { attempt } from '../browser/page.ts';
 import { nav } from './collect/browser.ts';
 import { unmaskedRenderer } from './collect/graphics.ts';
-import { attempt, brands, flag, type Group, number, text, texts } from './collect/read.ts';
+import { brands, flag, type Group, number, text, texts } from './collect/read.ts';
 import { consoleReadsStacks } from './collect/tells.ts';
 
 /** Runs inside the worker: the same questions, asked where a disguise of the page seldom reaches. */

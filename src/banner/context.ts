@@ -1,5 +1,5 @@
+import { toJson } from '../browser/encoding.ts';
 import type { Config } from './config.ts';
-import { toJson } from './json.ts';
 import type { ConsentRecord, Store } from './record.ts';
 import { type Server, TOLERATED_MS } from './server.ts';
 import { snapshotOf, type Terms } from './status.ts';

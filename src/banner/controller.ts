@@ -21,12 +21,10 @@ import {
   type Wants,
   WORD,
 } from './plan.ts';
-import { createKey, createPrincipal } from './principal.ts';
-import { createReceipt, emptyReceipt } from './receipt.ts';
 import { hasGrants, isFresh, isRecorded, reconcile } from './reconcile.ts';
-import type { Choice, ConsentRecord, Write } from './record.ts';
+import { type Choice, type ConsentRecord, createKey, createPrincipal, type Write } from './record.ts';
 import { type Entry, isFailure, type Standing } from './server.ts';
-import { askable, choiceOf, statusOf, type Terms } from './status.ts';
+import { askable, choiceOf, createReceipt, emptyReceipt, statusOf, type Terms } from './status.ts';
 import type { ChoiceResult, ConsentReceipt } from './types.ts';
 
 /**

@@ -1,17 +1,13 @@
+import { attempt, browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
-import { doc } from './doc.ts';
-import { createGoogle } from './google.ts';
-import { attempt, guarded } from './guarded.ts';
 import { directionOf, keyProblem, pickLanguage, say, sayProblem } from './html-tag.ts';
 import { words as english, type Words } from './locales/en.ts';
-import { createMedia } from './media.ts';
+import { createMedia, GATED_MEDIA } from './media.ts';
 import { createStore } from './record.ts';
-import { createScripts } from './scripts.ts';
-import { untilSeen } from './seen.ts';
+import { createScripts, GATED_SCRIPT } from './scripts.ts';
 import { createServerClient } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent, LinkResult } from './types.ts';
 import { createView, type View } from './view/view.ts';
-import { watchPage } from './watch.ts';
 
 /** The snippet: reads its own attributes, puts the page's API in place, asks the server, shows what has to be asked. */
 
@@ -33,6 +29,33 @@ function mergeWords(found: unknown): Words {
   for (const [name, text] of Object.entries(found ?? {}))
     if (Object.hasOwn(english, name) && typeof text === 'string') merged[name] = text;
   return merged as unknown as Words;
+}
+
+/** Google Consent Mode v2, for a page that asks for it: `data-google-consent="analytics_storage=analytics …"`. */
+
+/** Google's tag reads `arguments` objects and passes over arrays. */
+function push(..._command: ['consent', 'default' | 'update', Record<string, string | number>]): void {
+  const page = window as { dataLayer?: unknown[] };
+  page.dataLayer = page.dataLayer ?? [];
+  // biome-ignore lint/complexity/noArguments: it is the format
+  page.dataLayer.push(arguments);
+}
+
+const WAIT_MS = 500;
+
+/** Says `denied` at once, whatever happens afterwards. @returns what says the rest; null when nothing is asked for */
+export function createGoogle(attribute: string | null): ((granted: ReadonlySet<string>) => void) | null {
+  const pairs = (attribute ?? '').split(/[\s,;]+/).flatMap((pair): [string, string][] => {
+    const [signal, purpose] = pair.split('=');
+    return signal && purpose ? [[signal, purpose]] : [];
+  });
+  if (pairs.length === 0) return null;
+  const states = (granted: ReadonlySet<string>): Record<string, string> =>
+    Object.fromEntries(
+      pairs.map(([signal, purpose]) => [signal, granted.has(purpose) ? 'granted' : 'denied']),
+    );
+  guarded(() => push('consent', 'default', { ...states(new Set()), wait_for_update: WAIT_MS }));
+  return (granted) => push('consent', 'update', states(granted));
 }
 
 /** Reads the attributes of the snippet's tag. */
@@ -107,7 +130,7 @@ const pageOf = ({ server, missing, language }: ReturnType<typeof readTag>) => ({
   missing,
   store: createStore(),
   language: language.code,
-  gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
+  gpc: browserGpc,
   now: Date.now,
 });
 
@@ -130,6 +153,21 @@ function createActs({
     media();
     scripts();
   };
+}
+
+const GATED = `${GATED_SCRIPT},${GATED_MEDIA}`;
+
+const holdsGated = (node: Node): boolean =>
+  node instanceof Element && (node.matches(GATED) || node.querySelector(GATED) !== null);
+
+/** @param act called when something that waits for a purpose came or went */
+export function watchPage(act: () => void): void {
+  new MutationObserver((records) => {
+    const isConcerned = records.some(({ addedNodes, removedNodes }) =>
+      [...addedNodes, ...removedNodes].some(holdsGated),
+    );
+    if (isConcerned) act();
+  }).observe(document, { childList: true, subtree: true });
 }
 
 function start(script: HTMLScriptElement): GpdConsent {

@@ -1,4 +1,4 @@
-import { attempt } from './guarded.ts';
+import { attempt } from '../browser/page.ts';
 
 /**
  * The snippet's tag: its key, with a line in the page's console where the key cannot work, and the language. No line repeats a key.

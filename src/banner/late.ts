@@ -1,5 +1,4 @@
-import { doc } from './doc.ts';
-import { attempt } from './guarded.ts';
+import { attempt, doc } from '../browser/page.ts';
 
 /**
  * A gated script runs after the page has loaded, so `document.write` would replace the page and a listener for DOMContentLoaded or load

@@ -1,6 +1,4 @@
-import { doc } from './doc.ts';
-import { attempt, guarded } from './guarded.ts';
-import { untilHydrated } from './hydrated.ts';
+import { attempt, doc, guarded, untilHydrated } from '../browser/page.ts';
 import { purposesOf } from './scripts.ts';
 
 /** `<iframe data-purpose="…" data-src="…">`, images, videos and sounds: loaded while every purpose is granted, with a placeholder before. */

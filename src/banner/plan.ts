@@ -1,5 +1,5 @@
+import { toJson } from '../browser/encoding.ts';
 import type { Purpose } from './config.ts';
-import { toJson } from './json.ts';
 import type { Action, Choice, ConsentRecord, Write } from './record.ts';
 import type { Entry } from './server.ts';
 import { choiceOf, OPEN, statusOf, type Terms } from './status.ts';

@@ -1,5 +1,5 @@
-import { attempt } from './guarded.ts';
-import { toJson } from './json.ts';
+import { randomBytes, toBase64Url, toJson } from '../browser/encoding.ts';
+import { attempt } from '../browser/page.ts';
 
 /** The record of choices in this browser: the principal's secret and the last choice per purpose. */
 
@@ -43,6 +43,19 @@ export interface ConsentRecord {
   readonly pending: readonly Write[];
   /** When the ledger last answered for the grants, in epoch milliseconds. */
   readonly confirmedAt?: number;
+}
+
+const SECRET_BYTES = 32;
+const KEY_BYTES = 16;
+
+/** An Idempotency-Key. */
+export const createKey = (): string => toBase64Url(randomBytes(KEY_BYTES));
+
+/** A browser principal: `b_` + toBase64Url(SHA-256(its 32 secret bytes)), contract section 7. */
+export async function createPrincipal(): Promise<{ readonly secret: string; readonly principalId: string }> {
+  const bytes = randomBytes(SECRET_BYTES);
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return { secret: toBase64Url(bytes), principalId: `b_${toBase64Url(hash)}` };
 }
 
 const PREFIX = 'gpd-consent:';

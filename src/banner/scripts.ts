@@ -1,5 +1,4 @@
-import { doc } from './doc.ts';
-import { guarded } from './guarded.ts';
+import { doc, guarded } from '../browser/page.ts';
 import { emulatePageLoad } from './late.ts';
 
 /** Runs `<script type="text/plain" data-purpose="…">` once every purpose that it names is granted. */

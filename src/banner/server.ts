@@ -1,5 +1,5 @@
+import { toJson } from '../browser/encoding.ts';
 import { type Config, readConfig } from './config.ts';
-import { toJson } from './json.ts';
 import type { ConsentRecord, Write } from './record.ts';
 import type { LinkResult } from './types.ts';
 

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { createReceipt } from '../../src/banner/receipt.ts';
-import { askable, askedPurposes, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
+import {
+  askable,
+  askedPurposes,
+  createReceipt,
+  granted,
+  statusOf,
+  whyAsked,
+} from '../../src/banner/status.ts';
 import { decideConsent } from '../../src/consent/decide.ts';
 import { createFirstPurpose, definedBy } from '../../src/tenants/purposes.ts';
 import { NOW } from '../support/make.ts';

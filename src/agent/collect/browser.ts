@@ -1,16 +1,5 @@
-import {
-  attempt,
-  type Brand,
-  brands,
-  each,
-  flag,
-  type Group,
-  number,
-  pause,
-  text,
-  texts,
-  within,
-} from './read.ts';
+import { attempt } from '../../browser/page.ts';
+import { type Brand, brands, each, flag, type Group, number, pause, text, texts, within } from './read.ts';
 
 /** Collects the groups that the browser tells about itself: page, screen, media and time. */
 

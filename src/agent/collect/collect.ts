@@ -8,9 +8,8 @@ import { inFrame } from './frame.ts';
 import { collectAudio, collectCanvas, collectWebgl, paintAll } from './graphics.ts';
 import { collectInput } from './input.ts';
 import { patchedNatives } from './patched.ts';
-import { type Group, pause } from './read.ts';
+import { type Group, pause, within } from './read.ts';
 import { automationGlobals, collectPermissions, consoleReadsStacks, processType } from './tells.ts';
-import { collectWorker } from './worker.ts';
 
 /** Version of the names and of the lists behind them (signals.md section 1). */
 const COLLECTOR = '1';
@@ -18,6 +17,33 @@ const COLLECTOR = '1';
 export type CollectedGroups = { readonly [K in keyof Signals]: Group<K> | null } & {
   readonly collector: string;
 };
+
+type WorkerFacts = Group<'worker'>;
+
+/** Covers fetching the file as well; without it the facts are null, which no rule counts against anyone. */
+const WORKER_MS = 2000;
+
+function ask(worker: Worker): Promise<WorkerFacts> {
+  return new Promise((resolve, reject) => {
+    worker.onmessage = (event: MessageEvent<WorkerFacts>) => resolve(event.data);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      reject(new Error('worker'));
+    };
+  });
+}
+
+/** @param url a file of the page's own origin, or null for no worker */
+async function collectWorker(url: string | null): Promise<WorkerFacts | null> {
+  if (url === null) return null;
+  let worker: Worker | undefined;
+  const facts = await within(WORKER_MS, () => {
+    worker = new Worker(url);
+    return ask(worker);
+  });
+  worker?.terminate();
+  return facts;
+}
 
 /** Renews signals with the input since they were collected. */
 export const renewSignals = <S extends CollectedSignals>(before: S): S => ({

@@ -1,4 +1,4 @@
-import { shortHash } from '../encoding.ts';
+import { shortHash } from '../../browser/encoding.ts';
 import { type Group, number, text, within } from './read.ts';
 
 /** Reads properties that differ between the JavaScript engines. */

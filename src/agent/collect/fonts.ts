@@ -1,5 +1,5 @@
+import { attempt } from '../../browser/page.ts';
 import { canvasIn, type FrameRealm } from './frame.ts';
-import { attempt } from './read.ts';
 
 /**
  * Fonts that come with an operating system, not with a program. The order is the wire format: the first is the

@@ -1,4 +1,5 @@
-import { attempt, flag, type Group, text } from './read.ts';
+import { attempt } from '../../browser/page.ts';
+import { flag, type Group, text } from './read.ts';
 
 /** Lends elements and functions of an empty frame, which the page has not patched. */
 

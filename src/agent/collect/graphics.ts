@@ -1,6 +1,7 @@
-import { shortHash } from '../encoding.ts';
+import { shortHash } from '../../browser/encoding.ts';
+import { attempt } from '../../browser/page.ts';
 import { canvasIn, type FrameRealm } from './frame.ts';
-import { attempt, text, within } from './read.ts';
+import { text, within } from './read.ts';
 
 /** Collects the parts of the group `graphics`: canvas, WebGL and audio. */
 

@@ -1,4 +1,5 @@
-import { browserGpc, isRefused, passConsentGate } from '../consent-gate.ts';
+import { browserGpc } from '../../browser/page.ts';
+import { isRefused, passConsentGate } from '../consent-gate.ts';
 import type { ConsentReceipt } from '../types.ts';
 import { readActivation } from './activation.ts';
 import type { Group } from './read.ts';

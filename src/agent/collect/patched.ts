@@ -1,5 +1,5 @@
+import { attempt } from '../../browser/page.ts';
 import type { FrameRealm } from './frame.ts';
-import { attempt } from './read.ts';
 
 /** Finds native functions that the page or an extension replaced. */
 

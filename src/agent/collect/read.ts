@@ -1,3 +1,4 @@
+import { attempt } from '../../browser/page.ts';
 import type { Signals } from '../../schema/signals.ts';
 
 /*
@@ -13,14 +14,6 @@ type Full<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
 
 /** The fields of a group, every one there and null where nothing is known. */
 export type Group<K extends keyof Signals> = Full<NonNullable<Signals[K]>>;
-
-export function attempt<T>(read: () => T): NonNullable<T> | null {
-  try {
-    return read() ?? null;
-  } catch {
-    return null;
-  }
-}
 
 export function text(read: () => unknown): string | null {
   const value = attempt(read);

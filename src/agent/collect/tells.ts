@@ -1,4 +1,5 @@
-import { attempt, flag, text, within } from './read.ts';
+import { attempt } from '../../browser/page.ts';
+import { flag, text, within } from './read.ts';
 
 /** A3. Not `phantom`, `emit`, `spawn`: wallets and ordinary pages define those. */
 const AUTOMATION =

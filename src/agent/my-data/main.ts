@@ -1,9 +1,9 @@
-import { browserGpc, PURPOSE } from '../consent-gate.ts';
+import { browserGpc, untilHydrated } from '../../browser/page.ts';
+import { PURPOSE } from '../consent-gate.ts';
 import { identifyFrom } from '../identify.ts';
+import { endpointOf } from '../server.ts';
 import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from '../types.ts';
-import { endpointOf } from '../urls.ts';
 import { fillConsents, type PageConsent } from './consents.ts';
-import { untilHydrated } from './hydrated.ts';
 import { WORDS } from './locales/en.ts';
 import { el, fillTyped, keepTyped, type Page, post, put, say, waysLeft } from './page.ts';
 

@@ -1,14 +1,66 @@
+import { doc } from '../../browser/page.ts';
 import type { Purpose } from '../config.ts';
 import type { Words } from '../locales/en.ts';
 import type { Wants } from '../plan.ts';
 import { askedPurposes, choiceOf, statusOf, type Terms, whyAsked } from '../status.ts';
-import { type Child, fill, h } from './dom.ts';
+import { css } from './banner.css';
 
 /** Builds the parts of the first layer and of the settings; texts are inserted as text. */
+
+/** Elements without markup in strings: nothing that a policy or a Trusted Types rule could refuse. */
+
+type Attributes = Readonly<Record<string, string | boolean | ((event: Event) => void)>>;
+
+export type Child = Node | string | false | null;
+
+/** Without what is left out by a condition. */
+export const nodes = (children: readonly Child[]): (Node | string)[] =>
+  children.filter((child) => child !== false && child !== null);
+
+export function h<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[Tag] {
+  const element = doc.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    // A click that a script made is nobody's choice.
+    if (typeof value === 'function')
+      element.addEventListener(name, (event) => (event.isTrusted ? value(event) : undefined));
+    else if (value !== false) element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...nodes(children));
+  return element;
+}
+
+/** Fills in {name}. */
+function fill(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replace(/\{(\w+)\}/g, (_whole, name: string) => values[name] ?? '');
+}
 
 export interface Speech {
   readonly words: Words;
   readonly language: string;
+}
+
+export interface Dress {
+  readonly speech: Speech;
+  readonly direction: 'ltr' | 'rtl';
+  readonly theme: string | null;
+}
+
+/** An element of the banner's own, with its language, direction and style sheet. */
+export function dress(host: HTMLElement, { speech, direction, theme }: Dress): ShadowRoot {
+  host.dataset['nosnippet'] = '';
+  host.lang = speech.language;
+  host.dir = direction;
+  if (theme !== null) host.dataset['theme'] = theme;
+  const root = host.attachShadow({ mode: 'open' });
+  // A sheet made by script is no inline style: `style-src 'none'` lets it be (CSP 3, 8.2; CSSOM).
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(css);
+  root.adoptedStyleSheets = [sheet];
+  return root;
 }
 
 /** A tenant's words may be of another direction than the banner's. */

@@ -1,5 +1,4 @@
-import { doc } from '../doc.ts';
-import { attempt } from '../guarded.ts';
+import { attempt, doc } from '../../browser/page.ts';
 
 /**
  * The place of the host: in the top layer (CSS Positioned Layout 4, 3), above every z-index and outside every transform of the page. It
@@ -22,7 +21,7 @@ const fullScreen = (): Element | null | undefined =>
   doc.fullscreenElement?.matches(REPLACED) ? null : doc.fullscreenElement;
 
 /** A browser without popovers throws here: the host's z-index is all that there is. */
-const isLifted = (host: HTMLElement): boolean | undefined => attempt(() => host.matches(':popover-open'));
+const isLifted = (host: HTMLElement): boolean | null => attempt(() => host.matches(':popover-open'));
 
 /** Above what the page has put into the top layer since. */
 function lift(host: HTMLElement): void {

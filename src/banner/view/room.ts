@@ -1,4 +1,4 @@
-import { doc } from '../doc.ts';
+import { doc } from '../../browser/page.ts';
 
 /**
  * Keeps focused elements and the page's last link visible (WCAG 2.2, 2.4.11): the page scrolls them above the

@@ -1,10 +1,8 @@
+import { doc } from '../../browser/page.ts';
 import type { Controller } from '../controller.ts';
-import { doc } from '../doc.ts';
 import type { Wants } from '../plan.ts';
 import { askedPurposes } from '../status.ts';
-import { h, nodes } from './dom.ts';
-import { type Dress, dress } from './dress.ts';
-import { layerParts, reopenParts, sheetParts } from './parts.ts';
+import { type Dress, dress, h, layerParts, nodes, reopenParts, sheetParts } from './parts.ts';
 import { createPlace } from './place.ts';
 import { createRoom } from './room.ts';
 import { fillWait } from './wait.ts';

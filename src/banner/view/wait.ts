@@ -1,8 +1,6 @@
 import type { Controller } from '../controller.ts';
 import { statusOf } from '../status.ts';
-import { h, nodes } from './dom.ts';
-import { type Dress, dress } from './dress.ts';
-import { buttons, chip, press, purposeText } from './parts.ts';
+import { buttons, chip, type Dress, dress, h, nodes, press, purposeText } from './parts.ts';
 
 /** The place of a frame, an image or a video that waits: it names its purposes, and asks for these alone. */
 

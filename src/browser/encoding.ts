@@ -38,5 +38,5 @@ function bare(value: unknown): unknown {
   return copy;
 }
 
-/** JSON of plain data, whatever the page has done to the built-in classes. The banner has the same: neither imports the other. */
+/** JSON of plain data, whatever the page has done to the built-in classes. */
 export const toJson = (value: unknown): string => JSON.stringify(bare(value));
