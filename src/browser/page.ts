@@ -1,10 +1,9 @@
-/**
- * The page that these scripts run in. Its elements, its scripts and its framework may be in their way.
- */
+/** The page that these scripts run in. Its elements, its scripts and its framework may be in their way. */
 
 /**
- * The document's own properties. An element with a name hides them (HTML, 3.1.5): on a page with `<img name="body">`,
- * `document.body` is that image. The prototype has them unchanged. The proxy reads `document` late: unit tests have none.
+ * The document's own properties. An element with a name hides them (HTML, 3.1.5): on a page with
+ * `<img name="body">`, `document.body` is that image. The prototype has them unchanged. The proxy reads
+ * `document` late: unit tests have none.
  */
 export const doc = /* @__PURE__ */ new Proxy({} as Document, {
   get(_target, name) {
@@ -28,9 +27,7 @@ export function attempt<T>(read: () => T): NonNullable<T> | null {
   }
 }
 
-/**
- * Reports errors of the page (a tag manager, a patched DOM, Trusted Types): they stop neither a choice nor later steps.
- */
+/** Reports errors of the page (a tag manager, a patched DOM, Trusted Types): the next steps still run. */
 export function guarded(work: () => void): void {
   try {
     work();
@@ -48,7 +45,9 @@ const untilEvent = (type: string, isOver: () => boolean): Promise<void> =>
     check();
   });
 
-/** Some browsers keep a list of visibility states: there, a tab that was shown once and left again counts too. */
+/**
+ * Some browsers keep a list of visibility states: there, a tab that was shown once and left again counts too.
+ */
 const wasShown = (): boolean =>
   doc.visibilityState === 'visible' ||
   performance.getEntriesByType('visibility-state').some(({ name }) => name === 'visible');
@@ -80,8 +79,8 @@ async function waitUntilSeen(): Promise<void> {
 let seen: Promise<void> | null = null;
 
 /**
- * A page that nobody has seen is nobody's visit: a prerendered page, a background tab, a hidden frame. It waits once: a page
- * that was seen stays seen, even in a browser that keeps no list of visibility states.
+ * A page that nobody has seen is nobody's visit: a prerendered page, a background tab, a hidden frame. It
+ * waits once: a page that was seen stays seen, even in a browser that keeps no list of visibility states.
  */
 export function untilSeen(): Promise<void> {
   seen ??= waitUntilSeen();
@@ -107,8 +106,8 @@ const mayBeReact = (element: Element): boolean =>
   '__reactRouterContext' in window;
 
 /**
- * Waits until React has taken an element over; React 17 to 19 name its properties alike. A node that React does not know makes
- * it discard the page that the server rendered (error 418).
+ * Waits until React has taken an element over; React 17 to 19 name its properties alike. A node that React
+ * does not know makes it discard the page that the server rendered (error 418).
  */
 export async function untilHydrated(element: Element): Promise<void> {
   if (doc.readyState !== 'complete')
