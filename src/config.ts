@@ -2,7 +2,7 @@ import { existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { parse as parseToml, TomlError } from 'smol-toml';
-import { readRegularFile } from './db/regular-file.ts';
+import { readRegularFile } from './db/own-files.ts';
 import { tryOr } from './lib/errors.ts';
 import { explainIssue } from './schema/explain-issue.ts';
 import {

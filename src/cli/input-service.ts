@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod';
 import { readSecretFile } from '../config.ts';
-import { NotRegularFile } from '../db/regular-file.ts';
+import { NotRegularFile } from '../db/own-files.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';

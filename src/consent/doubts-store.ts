@@ -65,8 +65,6 @@ export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
 
 export type Grants = ReturnType<typeof createGrants>;
 
-/** Says of a grant who gave it (contract-2 section 18, ADR 0052). Only ever of the grant that is still the last event. */
-
 const SALT_BYTES = 16;
 
 type Marked = Pick<Tenant, 'kid' | 'since' | 'principalWrap' | 'wrapper' | 'stateMac'>;
@@ -200,7 +198,10 @@ export const listDoubts = (database: Database, kid: string, given: 'agent' | 'au
     .limit(limit)
     .select('purpose', 'seq', 'doubt_seq', 'at') as Promise<DoubtedGrant[]>;
 
-/** Marks of one tenant that wait share a transaction. */
+/**
+ * Says of a grant who gave it (contract-2 section 18, ADR 0052), and only of the grant that is still the last event. Marks of one tenant
+ * that wait share a transaction.
+ */
 export function createMarker(database: Database) {
   async function run(marks: readonly Mark[]): Promise<undefined[]> {
     const kid = marks[0]?.tenant.kid ?? '';

@@ -6,16 +6,9 @@ import { checkAnchoredHours } from '../log/anchor-check-store.ts';
 import type { CheckpointBook, KeptCheckpoint } from '../log/checkpoint-files.ts';
 import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
 import { listCheckpoints } from '../log/checkpoint-store.ts';
-import {
-  collectProblems,
-  createEntryCheck,
-  LogDamaged,
-  type LogProblem,
-  type MacedRow,
-  type Problems,
-  readHead,
-} from '../log/entries-store.ts';
+import { LogDamaged, type MacedRow, readHead } from '../log/entries-store.ts';
 import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
+import { collectProblems, createEntryCheck, type LogProblem, type Problems } from '../log/problems.ts';
 import { walkLog } from '../log/walk-service.ts';
 import {
   checkOpenings,

@@ -170,11 +170,6 @@ export function createComplaints(onFailure: (failure: JobFailure) => void) {
   };
 }
 
-/**
- * The one polling loop: runs a task at each interval, never twice at once, and reports one failure until the
- * task succeeds again.
- */
-
 export interface EveryOptions {
   readonly ms: number;
   /** `setInterval`, or a test's timer. */
@@ -187,6 +182,7 @@ export interface EveryOptions {
 
 export type Every = ReturnType<typeof every>;
 
+/** The one polling loop: runs a task at each interval, never twice at once, and reports one failure until the task succeeds again. */
 export function every(task: () => Promise<void>, { ms, timer, onFault, onRecovered }: EveryOptions) {
   let running = false;
   let failing = false;

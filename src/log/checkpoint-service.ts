@@ -8,8 +8,8 @@ import { type Clock, HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { CheckpointBook, KeptCheckpoint } from './checkpoint-files.ts';
 import { putCheckpoint } from './checkpoint-store.ts';
-import type { EntryCode, EntryMacs } from './entries-store.ts';
 import { checkNewEntries, createHashReader, LogDamaged, type LogHead, readHead } from './entries-store.ts';
+import type { EntryCode, EntryMacs } from './problems.ts';
 
 /** Signs checkpoints, but only if they extend every checkpoint that this node has signed or seen. */
 

@@ -24,7 +24,7 @@ import {
   runJobs,
 } from '../lib/jobs.ts';
 import { anchorAudit, anchorVerdicts } from '../log/anchors-store.ts';
-import type { EntryMacs } from '../log/entries-store.ts';
+import type { EntryMacs } from '../log/problems.ts';
 import { purgeOutbox } from '../notify/outbox-store.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';

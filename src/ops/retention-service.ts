@@ -1,7 +1,7 @@
 import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import { runJobs } from '../lib/jobs.ts';
-import type { EntryMacs } from '../log/entries-store.ts';
+import type { EntryMacs } from '../log/problems.ts';
 import { deleteExpired, planRetention, type RetentionCounts } from '../rights/retention/store.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';

@@ -4,7 +4,7 @@ import { CsvError, parse } from 'csv-parse';
 import { z } from 'zod';
 import type { LastChoices } from '../../consent/import-store.ts';
 import type { ConsentRecord, ImportOutcome } from '../../consent/service.ts';
-import { NotRegularFile, openRegularFile } from '../../db/regular-file.ts';
+import { NotRegularFile, openRegularFile } from '../../db/own-files.ts';
 import { tryOr } from '../../lib/errors.ts';
 import { parseStrictJson } from '../../lib/json.ts';
 import { isPlainText } from '../../lib/text.ts';

@@ -2,7 +2,7 @@ import { createWriteStream, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createFolder } from '../../db/files.ts';
+import { createFolder } from '../../db/own-files.ts';
 import type { LogService } from '../../log/service.ts';
 import { type ContestRow, decryptRow } from '../../rights/contests/store.ts';
 import { appendRemoval, erasureLogAccess } from '../../rights/erase/erasure-log-service.ts';

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
-import { createFolder } from '../../db/files.ts';
+import { createFolder } from '../../db/own-files.ts';
 import { type CommandContext, command, example } from '../command-service.ts';
 import { collect, type Flags } from '../input-service.ts';
 import { misused, print } from '../io-service.ts';

@@ -105,12 +105,11 @@ export function createMeters() {
   };
 }
 
-/** Gauges of the database, read when somebody scrapes the metrics and at most every ten seconds. */
-
 const KEEP_MS = 10 * SECOND;
 /** Prometheus gives up a scrape after 10 s. */
 const LIMIT_MS = 5 * SECOND;
 
+/** Gauges of the database, read when somebody scrapes the metrics and at most every ten seconds. */
 export interface StockDeps {
   readonly read: () => Promise<Stock>;
   readonly onFault: (error: unknown) => void;

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
+import { databaseSize } from '../../db/database-file.ts';
 import type { Database } from '../../db/engine.ts';
-import { databaseSize } from '../../db/files.ts';
 import { LAST_SWEEP, readMetaNumber } from '../../db/meta-store.ts';
 import { cellOf, rowsOf } from '../../db/sql.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';

@@ -103,8 +103,6 @@ export const createCaseService = (deps: CaseDeps) => ({
   answer: (caseKey: string, text: string) => answer(deps, caseKey, text),
 });
 
-/** The key of a case that was filed without an account: anyone who has it reads the case and answers (contract-2 section 15). */
-
 const KEY_BYTES = 16;
 const CHARACTERS = 26;
 const GROUP = /.{5}(?=.)/g;
@@ -120,7 +118,7 @@ export function createCaseKey(random: Random): string {
 const canonicalKey = (text: string): string =>
   text.replace(/[-\s]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1');
 
-/** Hashes a case key as rows store it. Every text has a hash, so that a misspelt key costs the same look-up as a wrong one. */
+/** Hashes a case key as rows store it: anyone who has the key reads the case and answers (contract-2 section 15). Every text has a hash, so that a misspelt key costs the same look-up as a wrong one. */
 export function hashCaseKey(serverSecret: Uint8Array, text: string): string {
   return hmacSha256Text(serverSecret, `gpd/case-key/v1|${canonicalKey(text)}`);
 }

@@ -5,9 +5,9 @@ import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
 import { unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
-import type { EntryMacs } from '../../log/entries-store.ts';
 import { appendOne, LogDamaged, lockHead } from '../../log/entries-store.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
+import type { EntryMacs } from '../../log/problems.ts';
 import type { Expiry, TableName } from '../person-map.ts';
 import { type AgingTable, rowOf, tablesWhere } from '../person-map.ts';
 
