@@ -12,7 +12,10 @@ import { tryOr } from '../lib/errors.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 
-/** `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open discovery. */
+/**
+ * `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open
+ * discovery.
+ */
 export type DirectorySource = 'pinned' | 'listed' | 'discovered';
 
 export interface AgentDirectory {

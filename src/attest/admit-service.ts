@@ -9,14 +9,14 @@ import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { type FailedDeps, type OpenedToken, type Presented, relyingPartyOf } from './ceremony.ts';
 
-/** Admits to a passkey ceremony: a browser needs a token for a visit with a shared id, and consent. */
+/** Admits a browser to a passkey ceremony: it needs a token for a visit with a shared id, and consent. */
 
 export interface AdmitDeps extends FailedDeps {
   readonly database: Database;
   readonly serverSecret: Uint8Array;
   readonly clock: Clock;
   readonly tenantOf: (kid: string) => Tenant | undefined;
-  /** From the database: a withdrawal counts at once. */
+  /** Reads the database, so that a withdrawal counts at once. */
   readonly check: (kid: string, check: ConsentCheck) => Promise<{ readonly allowed: boolean }>;
 }
 
@@ -37,7 +37,10 @@ interface Visit extends OpenedToken {
 
 export type Admitted = Awaited<ReturnType<typeof admit>>;
 
-/** Each source of GPC only ever takes away; one that came with the bundle was counted there. @throws {Refusal} 451 */
+/**
+ * Each GPC source only ever reduces permission; one in the bundle was applied at ingest.
+ * @throws {Refusal} 451
+ */
 export async function requireConsent(
   { check }: AdmitDeps,
   { kid, tenant, verdict, principalId }: Visit,
@@ -47,7 +50,7 @@ export async function requireConsent(
   const refused = new Refusal('consent-missing');
   if (!purposes.includes(DEVICE_ATTESTATION)) throw refused;
   if (gpcHeader && !gpc && tenant.gpcPolicy(DEVICE_ATTESTATION) !== 'ignore') throw refused;
-  // Under `ask` a purpose survives GPC by what the ledger proved alone.
+  // Under the policy `ask`, only a proof of the ledger lets a purpose survive GPC.
   const survived = (purpose: string): boolean => gpc && tenant.gpcPolicy(purpose) === 'ask';
   const proven = [NEEDED_PURPOSE, DEVICE_ATTESTATION].filter(
     (purpose) => tenant.needsProof || survived(purpose),
@@ -58,7 +61,7 @@ export async function requireConsent(
   if (!decisions.every(({ allowed }) => allowed)) throw refused;
 }
 
-/** The visit that a token stands for, from a page of the tenant; and consent. @throws {Refusal} */
+/** Finds the visit of a token from a page of the tenant, and requires consent. @throws {Refusal} */
 async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
   const tenant = opened ? deps.tenantOf(opened.kid) : undefined;
   if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');

@@ -103,10 +103,7 @@ export function createServerClient(base: string, key: string) {
   }
 
   return {
-    /**
-     * Milliseconds by which this device's clock is ahead by the last answer, if possible to a write; 0 if
-     * right or unknown.
-     */
+    /** Milliseconds by which this device's clock is ahead; 0 if it is right or unknown. */
     aheadMs: () => aheadMs,
 
     async config(language: string): Promise<Config | Failure> {

@@ -21,7 +21,7 @@ import { createConsentStateReader } from './state-store.ts';
 
 export type Consent = ReturnType<typeof createConsent>;
 
-/** Reads and writes consent; what the server and a command have in common. */
+/** Reads and writes consent, for the server and for commands. */
 export function createConsent(database: Database, clock: Clock, random: Random) {
   const appender = createConsentAppender(database);
   const reader = createConsentStateReader(database);
@@ -47,7 +47,7 @@ export interface ConsentApiNeeds {
   readonly onDoubtFault: (error: unknown) => void;
 }
 
-/** The consent half of a server, as its routes and its lane are handed it. */
+/** The parts of the consent API that a server's routes and its check need. */
 export function createConsentApi(needs: ConsentApiNeeds) {
   const { database, clock, tenants, findApiKey, limits, refresh, knowsOrigin } = needs;
   const { service, reader } = needs.consent;

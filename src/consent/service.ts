@@ -56,7 +56,7 @@ const MIN_SEQ_WAIT_MS = 250;
 const MIN_SEQ_STEP_MS = 25;
 const HISTORY_PAGE = 50;
 
-/** @param subject of the principal, where the caller may know it */
+/** @param subject the principal's reference, if the caller may know it */
 function toAnswer(decision: ConsentDecision, subject?: string): DecisionAnswer {
   const { allowed, reason, proof, policyVersion, given } = decision;
   return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given, subject };
@@ -87,7 +87,7 @@ async function check({ reader, clock }: Deps, tenant: Tenant, request: ConsentCh
   }
 }
 
-/** All of them of one snapshot, in the order of the checks, with what only gpd asks for. */
+/** Decides all checks from one snapshot, in their order, with additional fields for gpd's own use. */
 async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readonly ConsentCheck[]) {
   requireTerms(tenant);
   const states = await reader.readAll(checks.map((request) => queryOf(tenant, request)));
@@ -130,7 +130,10 @@ function checkTerms(tenant: Tenant, body: ConsentWrite): void {
 const noSuchDefinition = (purpose: string, seq: number): Refusal =>
   new Refusal('invalid-request', { details: [`definitions.${purpose}: entry ${seq} does not define it`] });
 
-/** Requires that the definitions in a write that are not the present ones are in the log. @throws {Refusal} */
+/**
+ * Requires that the definitions in a write that are not the present ones are in the log.
+ * @throws {Refusal}
+ */
 async function checkDefinitions({ database }: Deps, tenant: Tenant, body: ConsentWrite): Promise<void> {
   for (const [purpose, seq] of Object.entries(body.definitions ?? {})) {
     if (seq === tenant.termsOf(purpose)?.definition) continue;
@@ -145,7 +148,10 @@ interface Choice extends Pick<WriteRequest, 'action' | 'body' | 'source'> {
   readonly idempotency: AppendRequest['idempotency'];
 }
 
-/** The terms are checked, and the append is asked for before anything is waited for: choices are appended in their order. */
+/**
+ * The caller has checked the terms. The append is submitted before any await, so that choices are appended in
+ * their order.
+ */
 function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   const { action, body, source, imported, idempotency } = choice;
   // The lifetime of a grant is one of the terms; a refusal needs no terms, and is always written.
@@ -172,7 +178,7 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
     isGrant: action === 'grant',
     imported,
     now,
-    // A webhook reports what happens, and this happened elsewhere.
+    // An imported record sends no webhook: it happened elsewhere, not now.
     notify: ({ purpose, choice, seq, hash }) =>
       imported ? [] : webhookRows(tenant, `consent.${choice}`, { principalId, purpose, seq, hash }),
     idempotency,
@@ -184,7 +190,7 @@ async function write(
   tenant: Tenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
-  // Keyed: a plain hash of a body that names somebody could be guessed.
+  // Keyed, because a plain hash of a body that names a person could be guessed.
   const canonicalRequest = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
   const bodyHash = hmacSha256(tenant.principalKey, canonicalRequest).toString('base64url');
   const idempotency = key === null ? null : { caller, key, bodyHash };
@@ -201,7 +207,7 @@ export interface ConsentRecord extends ImportedRecord {
   readonly principalId: string;
   readonly purpose: string;
   readonly action: WriteAction;
-  /** Undefined: the latest. */
+  /** Undefined for the latest. */
   readonly policyVersion: number | undefined;
 }
 
@@ -215,7 +221,7 @@ async function importRecord(deps: Deps, tenant: Tenant, record: ConsentRecord): 
   return answer === 'outdated' || answer === 'erased' ? answer : 'recorded';
 }
 
-/** Says what an import would do; `last` is kept from one call of it to the next. */
+/** Says what an import would do. Pass the same `last` to each call. */
 async function previewImport(
   { database, clock }: Deps,
   tenant: Tenant,
@@ -237,7 +243,7 @@ async function previewImport(
   return requests.map((request) => refuseRecord(last, request) ?? 'recorded');
 }
 
-/** The choice and the decision about each purpose, of one snapshot. */
+/** Reads the choice and the decision about each purpose from one snapshot. */
 async function state({ reader, clock }: Deps, tenant: Tenant, principalId: string, isSecret: boolean) {
   requireTerms(tenant);
   const defined = tenant.purposes.map(({ id }) => id);
@@ -247,7 +253,7 @@ async function state({ reader, clock }: Deps, tenant: Tenant, principalId: strin
   const purposes = states.flatMap((known, i) => {
     const purpose = ids[i] ?? '';
     const { event } = known;
-    // Built in: nobody has to define it, and a person who agreed to it has to find it here.
+    // A built-in purpose need not be defined, but a person who agreed to it must find it here.
     if (!event && !defined.includes(purpose)) return [];
     const decision = toAnswer(decideConsent(purpose, known, tenant.rules, now));
     return [{ purpose, choice: event?.choice ?? null, at: iso(event?.at ?? null), ...decision }];
@@ -302,7 +308,10 @@ export const createConsentService = (deps: Deps) => ({
 
 export type ConsentService = ReturnType<typeof createConsentService>;
 
-/** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
+/**
+ * Reads the database again before an unknown purpose or version is refused, because another node may have
+ * just defined it.
+ */
 
 interface FreshDeps {
   readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms' | 'checkDefinitions'>;

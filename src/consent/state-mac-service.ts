@@ -5,7 +5,10 @@ import { readTenantSecrets } from '../tenants/secrets-store.ts';
 import { createStateMac } from '../tenants/state-mac.ts';
 import type { TermsOf } from './terms-store.ts';
 
-/** The keys of the MACs of each tenant, from its wrapped root. A tenant whose root does not open is left out: `gpd doctor` names it. */
+/**
+ * Derives each tenant's MAC keys from its wrapped root. A tenant whose root cannot be unwrapped is left out;
+ * `gpd doctor` names it.
+ */
 export async function stateMacs({
   database,
   masterKey,

@@ -7,7 +7,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { listPolicies, type PurposeChange, publishPolicy, savePurposes } from './terms-store.ts';
 
-/** Purposes and policy versions of a tenant, by the consent API. */
+/** Defines purposes and publishes policy versions of a tenant, for the consent API. */
 
 export interface TermsDeps {
   readonly database: Database;
@@ -16,7 +16,7 @@ export interface TermsDeps {
   readonly refresh: () => Promise<void>;
 }
 
-/** Id of the key that changed it. */
+/** Names the API key that makes the change. */
 function actOf({ clock }: TermsDeps, { rightsKey }: Tenant, apiKey: string): Act {
   return { ...operatorActor(rightsKey, 'gpd api key', apiKey), at: clock(), apiKey };
 }

@@ -94,18 +94,26 @@ function checkpointInHead(head: LogHead, vkey: string): Signed | null {
  * True if a log may lack a line in checkpoints.log: on PostgreSQL, when this node is new to the log. An
  * SQLite file has one node, which wrote a line before the first entry: a missing line was removed.
  */
-const mayLackLine = ({ database }: Pick<CheckpointDeps, 'database'>, noted: Signed | null): boolean =>
-  database.kind === 'postgres' && noted !== null;
+const mayLackLine = (
+  { database }: Pick<CheckpointDeps, 'database'>,
+  headCheckpoint: Signed | null,
+): boolean => database.kind === 'postgres' && headCheckpoint !== null;
 
 type Base = NonNullable<Awaited<ReturnType<typeof baseOf>>>;
 
-/** The lines carry MACs of the installation: with the first of another one, all of them are. */
+/**
+ * Says what to do about a damaged file. Each line has a MAC of its installation, so a wrong first line may
+ * mean another installation's file.
+ */
 export const explainBrokenBook = ({ message }: BrokenLog): string =>
   message.endsWith('line 1 was changed')
     ? `${message}, or this is another installation's log: put back the file, or the database and key, that belong together`
     : message;
 
-async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Promise<KeptCheckpoint | null> {
+async function readLast(
+  { book }: Pick<CheckpointDeps, 'book'>,
+  vkey: string,
+): Promise<KeptCheckpoint | null> {
   try {
     return await book.last(vkey);
   } catch (error) {
@@ -115,9 +123,9 @@ async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Pro
 }
 
 /**
- * Finds what the next checkpoint has to extend; used by the signer, verify and doctor. It only reads.
- * @returns null: no such log; `last` is null on a node that is new to the log; `noted` is a newer checkpoint
- * of another node, or null
+ * Finds the checkpoint that the next one has to extend, for the signer, verify and doctor. It only reads.
+ * @returns null if there is no such log; `last` is null on a node that is new to the log; `newer` is a newer
+ * checkpoint of another node, or null
  * @throws {NotSigned}
  */
 export async function baseOf(
@@ -126,55 +134,60 @@ export async function baseOf(
   { vkey, name }: NoteSigner,
 ) {
   // The book is read before the head: another process may append and sign entries meanwhile.
-  const last = await lastOf(deps, vkey);
+  const last = await readLast(deps, vkey);
   const head = await readHead(deps.database, kid);
   if (!head) return null;
   if (head.vkey !== vkey || head.origin !== name)
     throw new NotSigned('vkey-changed', 'the stored verifier key is not the one of the log');
-  const noted = checkpointInHead(head, vkey);
-  if (last === null && !mayLackLine(deps, noted))
+  const headCheckpoint = checkpointInHead(head, vkey);
+  if (last === null && !mayLackLine(deps, headCheckpoint))
     throw new NotSigned('checkpoint-missing', `checkpoints.log has no line of the log of ${kid}`);
-  const newer = noted !== null && noted.size > (last?.size ?? 0) ? noted : null;
+  const newer = headCheckpoint !== null && headCheckpoint.size > (last?.size ?? 0) ? headCheckpoint : null;
   if (newer) await requireExtended(deps, kid, last, newer);
-  if (noted && last && noted.size === last.size && !noted.root.equals(last.root))
+  if (headCheckpoint && last && headCheckpoint.size === last.size && !headCheckpoint.root.equals(last.root))
     throw new NotSigned('checkpoint-not-extended', `two checkpoints of ${last.size} entries were signed`);
   await requireExtended(deps, kid, newer ?? last, head);
-  return { head, last, noted: newer };
+  return { head, last, newer };
 }
 
 /** Checks only entries after the last checkpoint; the others were checked when that one was signed. */
 async function requireAuthentic(deps: CheckpointDeps, kid: string, { stateMac }: LogKeys, base: Base) {
-  const from = (base.noted ?? base.last)?.size ?? 0;
+  const from = (base.newer ?? base.last)?.size ?? 0;
   const problems = await checkNewEntries(deps.database, kid, { from, to: base.head.size, macs: stateMac });
-  // A clock that was wrong once must not stop the signing: verify and doctor report it.
+  // A clock that was wrong once must not stop the signing; verify and doctor report it.
   const [problem] = problems.filter(({ code }) => code !== 'time-out-of-order');
   if (problem) throw new NotSigned(problem.code, problem.what);
 }
 
-/** Copies another node's checkpoint into this node's file. Null: another process wrote one meanwhile. */
-async function keepNoted(deps: CheckpointDeps, kid: string, vkey: string, { last, noted }: Base) {
-  if (!noted) return last;
-  return (await deps.book.keep({ kid, vkey, ...noted }, last)) ? deps.book.last(vkey) : null;
+/**
+ * Copies another node's newer checkpoint into this node's file.
+ * @returns null if another process wrote one meanwhile
+ */
+async function keepNewer(deps: CheckpointDeps, kid: string, vkey: string, { last, newer }: Base) {
+  if (!newer) return last;
+  return (await deps.book.keep({ kid, vkey, ...newer }, last)) ? deps.book.last(vkey) : null;
 }
 
-/** A clock may be ahead of or behind the one that signed, so the distance counts. */
+/** This clock may be ahead of or behind the one that signed, so the distance counts. */
 const isRecent = ({ clock }: CheckpointDeps, { signedAt }: Signed, maxAge: number): boolean =>
   Math.abs(clock() - signedAt) < maxAge;
 
-/** The checkpoint that this node and the head share, if it is recent: most calls end here. */
+/** @returns the checkpoint that this node and the head share, if it is recent: most calls end here */
 async function recentCheckpoint(
   deps: CheckpointDeps,
   kid: string,
   vkey: string,
   { atLeast, maxAge }: { readonly atLeast: number; readonly maxAge: number },
 ): Promise<KeptCheckpoint | null> {
-  const last = await lastOf(deps, vkey);
+  const last = await readLast(deps, vkey);
   if (!last || last.size < atLeast || !isRecent(deps, last, maxAge)) return null;
   const head = await readHead(deps.database, kid);
   return head?.checkpoint?.text === last.text && last.size <= head.size ? last : null;
 }
 
-/** Several nodes under many writers overtake each other a few times in a row. A damaged head would be tried for ever. */
+/**
+ * Nodes with many writers overtake each other a few times in a row. A damaged head would be tried for ever.
+ */
 const TRIES = 20;
 /** Another process stored a checkpoint meanwhile; the next try uses that one. */
 const OVERTAKEN = Symbol('overtaken');
@@ -191,18 +204,18 @@ async function tryToSign(
   const base = await baseOf(deps, kid, signer);
   if (!base) return null;
   const { head } = base;
-  const last = await keepNoted(deps, kid, signer.vkey, base);
-  if (base.noted && !last) return OVERTAKEN;
-  const covers =
+  const last = await keepNewer(deps, kid, signer.vkey, base);
+  if (base.newer && !last) return OVERTAKEN;
+  const isSufficient =
     last !== null &&
     last.size >= limits.atLeast &&
     (isRecent(deps, last, limits.maxAge) || last.size === head.size);
   const { size, root } = head;
-  if (!covers) await requireAuthentic(deps, kid, keys, base);
-  const next = covers
+  if (!isSufficient) await requireAuthentic(deps, kid, keys, base);
+  const next = isSufficient
     ? last
     : { text: signCheckpoint(size, root, signer), size, root, signedAt: deps.clock() };
-  if (!covers && !(await deps.book.keep({ kid, vkey: signer.vkey, ...next }, last))) return OVERTAKEN;
+  if (!isSufficient && !(await deps.book.keep({ kid, vkey: signer.vkey, ...next }, last))) return OVERTAKEN;
   if (head.checkpoint?.text === next.text) return next;
   const isStored = await deps.database.transaction((tx) => putCheckpoint(tx, kid, next, head.checkpoint));
   return isStored ? next : OVERTAKEN;
@@ -210,7 +223,7 @@ async function tryToSign(
 
 /**
  * A checkpoint over at least `atLeast` entries, at most `maxAge` old unless the log has no newer entries.
- * @returns null: no such tenant.
+ * @returns null for an unknown tenant
  * @throws {NotSigned}
  * @throws {Unavailable} when others stored a checkpoint during each try
  */

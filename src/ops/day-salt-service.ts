@@ -3,7 +3,10 @@ import { type Clock, DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { renewDaySalts } from './day-salt-store.ts';
 
-/** Random salts for hashes of addresses, deleted with their day: then neither a backup nor the master key leads back to an address. */
+/**
+ * Random salts for hashes of addresses, deleted with their day: then neither a backup nor the master key
+ * leads back to an address.
+ */
 
 const SALT_BYTES = 32;
 

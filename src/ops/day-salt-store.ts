@@ -1,6 +1,9 @@
 import type { Database } from '../db/engine.ts';
 
-/** Stores the salt of each day in `meta`, where all nodes share it. After it is deleted, no hash under it can be recomputed. */
+/**
+ * Stores the salt of each day in `meta`, where all nodes share it. After it is deleted, no hash under it can
+ * be recomputed.
+ */
 
 const PREFIX = 'day-salt ';
 

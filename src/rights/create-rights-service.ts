@@ -22,9 +22,12 @@ export interface RightsNeeds {
   readonly tenantOf: (kid: string) => Tenant | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
+  /** Gets the error that delayed an erasure after its rows were deleted; the job finishes it. */
   readonly onErasureFault: (error: unknown) => void;
-  /** Milliseconds that an answer waits for an erasure before it says `pending`; undefined: the server's own limit. */
+  /**
+   * Milliseconds that an answer waits for an erasure before it says `pending`; undefined: the server's own
+   * limit.
+   */
   readonly patienceMs?: number | undefined;
 }
 
@@ -49,7 +52,7 @@ export function createRights(needs: RightsNeeds) {
   return {
     eraser,
     api: createRightsApi({ database, tenantOf, clock, random, contestTexts, eraser }),
-    /** Reads the texts that were written about contests. */
+    /** Encrypts and decrypts the texts of contests. */
     contestTexts,
     linkedTo: (kid: string, requestId: string) => linkedPrincipal(database, kid, requestId),
     notifyDueContests: (kid: string, now: number) => notifyDueContests(deps, kid, now),

@@ -4,8 +4,8 @@ import { tryOr } from '../lib/errors.ts';
 import { storedErasureSchema } from '../schema/rights.ts';
 
 /**
- * The register of people's requests, read a page at a time from the tables that store them anyway: contests, receipts of erasures, and the audit rows of
- * exports, which are written when an export begins.
+ * The register of people's requests, read a page at a time from the tables that store them anyway: contests,
+ * receipts of erasures, and the audit rows of exports, which are written when an export begins.
  */
 
 export interface RegisterRow {
@@ -27,7 +27,9 @@ export interface RegisterRow {
 /** The next page begins after this row. */
 export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
-/** The rows of one table behind the cursor, newest first: an index leads there, and a page's worth of them is read. */
+/**
+ * The rows of one table after the cursor, newest first. An index finds them, and one page of them is read.
+ */
 const behind = (columns: string, from: string): string =>
   `SELECT * FROM (SELECT ${columns} FROM ${from}) AS rows WHERE at <= ? AND (at, number) < (?, ?) ORDER BY at DESC, number DESC LIMIT ?`;
 
@@ -53,7 +55,9 @@ const REQUESTS = [
 
 const HELD = "SELECT 1 FROM erasure_refs h WHERE h.kind = 'held' AND h.receipt =";
 
-/** The first later receipt with a reference of this one that was complete and kept nothing under a legal hold. */
+/**
+ * The first later receipt with a reference of this one that was complete and kept nothing under a legal hold.
+ */
 const REST = `SELECT e.receipt_id FROM erasure_refs mine
   JOIN erasure_refs other ON other.kid = mine.kid AND other.kind = mine.kind AND other.ref = mine.ref
   JOIN erasures e ON e.receipt_id = other.receipt
@@ -80,7 +84,10 @@ const endSchema = storedErasureSchema.pick({ doneAt: true });
 const doneAtOf = (refs: string | null): number | null =>
   tryOr(() => endSchema.parse(JSON.parse(refs ?? '')).doneAt ?? null, null);
 
-/** An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the rest is erased. */
+/**
+ * An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the
+ * rest is erased.
+ */
 function withEnd({ is_held: isHeld, rest_refs: restRefs, rest_at: restAt, ...row }: StoredRow): RegisterRow {
   if (row.kind !== 'erasure' || row.state !== 'done') return row;
   // A damaged receipt counts as done when it was requested, because its end cannot be read.

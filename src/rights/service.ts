@@ -23,7 +23,7 @@ import { leftRefsOf } from './erase/receipts-store.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
 import type { Reach } from './subject.ts';
 
-/** The privacy-rights API behind authentication: who may do what to whose data (contract section 6). */
+/** The privacy-rights API after authentication; it decides who may act on whose data (contract section 6). */
 
 export interface RightsApiDeps extends ContestDeps, DsarDeps {
   readonly eraser: EraseService;
@@ -37,7 +37,10 @@ export interface Eraser extends Actor {
 
 export type RightsApi = ReturnType<typeof createRightsApi>;
 
-/** @returns a keyed reference of the caller; `nobody` for a token that names an unknown tenant, so that nothing belongs to its bearer */
+/**
+ * @returns a keyed reference of the caller; `nobody` for a token that names an unknown tenant, so that
+ * nothing belongs to its bearer
+ */
 function refOf({ tenantOf }: RightsApiDeps, kid: string, claimant: Claimant): string {
   const tenant = tenantOf(kid);
   return tenant ? actorRef(tenant.rightsKey, claimant.issuer, claimant.sub) : 'nobody';
@@ -48,7 +51,10 @@ function principalOf({ tenantOf }: RightsApiDeps, kid: string, principalId: stri
   return tenant ? principalRef(tenant.principalKey, principalId) : null;
 }
 
-/** Finds the device that an erasure of the principal left: only receipts that left one make it look through the devices. */
+/**
+ * Finds the device that an erasure of the principal left. Devices are only searched if a receipt says that
+ * one was left.
+ */
 async function findLeftDevice({ database, tenantOf }: RightsApiDeps, kid: string, requestId: string) {
   const rightsKey = tenantOf(kid)?.rightsKey;
   if (rightsKey === undefined) return null;
@@ -65,18 +71,22 @@ async function targetOfRequest(deps: RightsApiDeps, kid: string, requestId: stri
   if (!decision) {
     const owner = await tenantOfDecision(database, requestId);
     if (owner !== null && owner !== kid) throw new Refusal('cross-tenant-denied');
-    // A contest outlives its decision in the retention.
+    // Retention keeps a contest longer than its decision.
     if (await isContested(database, kid, requestId)) return { ...NOTHING, requests: [requestId] };
     const leftDevice = await findLeftDevice(deps, kid, requestId);
     return leftDevice === null ? NOTHING : { ...NOTHING, durables: [leftDevice] };
   }
   const { durable, needsAttestation } = decision.verdict;
-  // A shared id may be other people's too: the request reaches only itself, and a caller who means the device names its visitorId.
+  // Others may share the id, so the request reaches only itself. A caller who means the device names its
+  // visitorId.
   const isRequestOnly = durable === null || needsAttestation;
   return { ...NOTHING, requests: [requestId], durables: isRequestOnly ? [] : [durable] };
 }
 
-/** Finds the person whom a dpo or an operator names. An unknown target matches no rows. @throws {Refusal} `cross-tenant-denied` */
+/**
+ * Finds the person whom a dpo or an operator names. An unknown target matches no rows.
+ * @throws {Refusal} `cross-tenant-denied`
+ */
 async function findTarget(deps: RightsApiDeps, kid: string, body: EraseTargetBody): Promise<ErasureTarget> {
   const { database } = deps;
   const { visitorId, requestId, durableId, principalId } = body;
@@ -96,7 +106,9 @@ async function findTarget(deps: RightsApiDeps, kid: string, body: EraseTargetBod
   return { durables: [], requests, principal: { ref: principal, id: principalId }, linksOf: principal };
 }
 
-/** @throws {Refusal} `subject-not-identified` when the token names no visitorId and its principal has no link */
+/**
+ * @throws {Refusal} `subject-not-identified` when the token names no visitorId and its principal has no link
+ */
 async function identify(deps: RightsApiDeps, claimant: Claimant): Promise<Reach> {
   const { database } = deps;
   const { tenant: kid, visitor: visitorId, principal: principalId } = claimant;

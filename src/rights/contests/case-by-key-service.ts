@@ -48,7 +48,7 @@ async function caseResponse(database: Database, contest: Contest) {
   };
 }
 
-/** Every key costs one look-up, whatever is wrong with it. @throws {Refusal} `no-such-case` */
+/** Every key costs one look-up, malformed or not. @throws {Refusal} `no-such-case` */
 async function openCase({ database, serverSecret, contestTexts, tenantOf }: CaseDeps, caseKey: string) {
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await findContest(database.read, contestTexts, { caseHash });
@@ -57,11 +57,11 @@ async function openCase({ database, serverSecret, contestTexts, tenantOf }: Case
   return contest;
 }
 
-/** The decision that is contested, and the network that its person files from. */
+/** The contested decision, and the network from which the person files. */
 type Visited = Readonly<Record<'kid' | 'requestId' | 'network', string>>;
 
 /**
- * A second contest of the request answers the first, without a key.
+ * A second contest of the request is answered with the first one, without a key.
  * @param filer whose browser files it, and from where
  * @throws {Refusal} `no-such-decision`, `too-many-cases`
  */
@@ -118,7 +118,10 @@ export function createCaseKey(random: Random): string {
 const canonicalKey = (text: string): string =>
   text.replace(/[-\s]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1');
 
-/** Hashes a case key as rows store it: anyone who has the key reads the case and answers (contract-2 section 15). Every text has a hash, so that a misspelt key costs the same look-up as a wrong one. */
+/**
+ * Hashes a case key as rows store it: anyone who has the key reads the case and answers (contract-2 section
+ * 15). Every text has a hash, so that a misspelt key costs the same look-up as a wrong one.
+ */
 export function hashCaseKey(serverSecret: Uint8Array, text: string): string {
   return hmacSha256Text(serverSecret, `gpd/case-key/v1|${canonicalKey(text)}`);
 }

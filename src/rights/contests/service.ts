@@ -49,7 +49,7 @@ export interface Reviewer extends Actor {
 /** The person who answers a reviewer's question. */
 export interface Replier {
   readonly kid: string;
-  /** Keyed reference, the one that filed the contest. */
+  /** The keyed reference that filed the contest. */
   readonly ref: string;
   readonly refusalIfMissing: NonNullable<Step['refusalIfMissing']>;
 }
@@ -67,7 +67,10 @@ type Filing = Pick<Contest, 'requestId' | 'statement'> & CaseParts;
 
 const MAX_CASES = 3;
 
-/** Three open cases a day and client network (contract-2 section 15). @throws {Refusal} `too-many-cases` */
+/**
+ * Allows three open cases per day and client network (contract-2 section 15).
+ * @throws {Refusal} `too-many-cases`
+ */
 async function refuseTooManyCases(tx: Tx, kid: string, caseNetwork: string, now: number): Promise<void> {
   const today = Math.floor(now / DAY) * DAY;
   if ((await countCases(tx, kid, caseNetwork, today)) < MAX_CASES) return;
@@ -165,7 +168,7 @@ export function createContestService(deps: ContestDeps) {
   };
 }
 
-/** A change of a contest: it locks the record, and takes its audit row and its notices with it. */
+/** Changes a contest under its lock, and writes the audit row and the notices in the same transaction. */
 
 export interface ContestDeps {
   readonly database: Database;
@@ -220,7 +223,7 @@ export interface Step {
   /** The refusal for a contest of another tenant; undefined: the refusals for staff. */
   readonly refusalIfMissing?: 'no-such-contest' | 'no-such-case';
   readonly change: (contest: Contest, now: number) => Contest;
-  /** It writes to the log, whose head is locked before any contest, as an erasure does. */
+  /** True if the change writes to the log, whose head must be locked before any contest, as erasures do. */
   readonly locksHead?: boolean;
   readonly after: (changed: Changed) => Promise<void>;
 }

@@ -27,7 +27,7 @@ import {
   readOverride,
 } from './store.ts';
 
-/** Gathers what is held about a subject. It reads what an erasure would delete, and nothing else. */
+/** Gathers the data stored about a subject: exactly the rows that an erasure would delete. */
 
 export type DsarDeps = Omit<ContestDeps, 'random'>;
 
@@ -59,7 +59,10 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/** Says which rules were decisive; where a review or an agent's signature decided, what the rules alone would have said. */
+/**
+ * Says which rules were decisive, or the result of the rules alone if a review or an agent's signature
+ * decided.
+ */
 function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
@@ -167,7 +170,7 @@ export async function readNotice(database: Reader, { kid, settings, purposes }: 
   return createNotice(settings, titles, await readRecipients(database, kid));
 }
 
-/** Null when nothing at all is held. Its reads hold no connection that checks and visits need. */
+/** Its reads use no connection that checks and visits need. @returns null if nothing is stored */
 export async function gatherDsar(deps: DsarDeps, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
@@ -200,7 +203,7 @@ export async function gatherDsar(deps: DsarDeps, reach: Reach) {
   };
 }
 
-/** Gathers for a person who looks. @throws {Refusal} `no-data` */
+/** Gathers the data for a person who looks at it. @throws {Refusal} `no-data` */
 export async function requireDsar(deps: DsarDeps, reach: Reach): Promise<Dsar> {
   const dsar = await gatherDsar(deps, reach);
   if (!dsar) throw new Refusal('no-data');
@@ -221,7 +224,7 @@ export async function exportDsar(deps: DsarDeps, reach: Reach, actor: Actor): Pr
   return dsar;
 }
 
-/** One JSON object, written while it is read. */
+/** Yields one JSON object while the data is read. */
 export async function* dsarJson(dsar: Dsar): AsyncGenerator<string> {
   const { subject, generatedAt, ...rest } = dsar.head;
   yield `{"subject":${JSON.stringify(subject)},"generatedAt":${JSON.stringify(generatedAt)},"decisions":[`;

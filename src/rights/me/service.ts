@@ -31,7 +31,10 @@ export type MeService = ReturnType<typeof createMeService>;
 
 type Opened = ReturnType<typeof openPresentedToken>;
 
-/** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
+/**
+ * All causes get the same refusal: malformed, expired, or of another session, origin or tenant.
+ * @throws {Refusal} 401
+ */
 function openPresentedToken(deps: MeDeps, presented: Presented) {
   const { serverSecret, tenantOf, clock } = deps;
   const subject = openPresented(serverSecret, clock(), presented);
@@ -48,8 +51,9 @@ const isShared = (decision: StoredDecision | null): boolean =>
   decision?.verdict.durable != null && decision.verdict.needsAttestation;
 
 /**
- * Erases the durable id behind the token; where the id may be other people's too, that request with what superseded it alone. Open
- * contests and an override stay. Again within the token's life: the same answer.
+ * Erases the device behind the token. If others may share its id, it erases only the request with the
+ * decisions that superseded it. Open contests and an override stay. A repeated call within the token's
+ * lifetime gets the same answer.
  */
 async function forgetDevice({ database, eraser, clock }: MeDeps, opened: Opened): Promise<Forgotten> {
   const { tenant, requestId } = opened;
@@ -79,7 +83,10 @@ async function isHeld({ database }: MeDeps, { tenant, requestId }: Opened): Prom
   return durable !== null && (await holdsOn(database.read, tenant.kid, [durable])).size > 0;
 }
 
-/** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
+/**
+ * The request with the decisions that superseded it, and the device unless its id is shared: a review of
+ * another person's decision, and its date, must not be shown.
+ */
 async function findReach({ database }: MeDeps, { tenant, requestId }: Opened): Promise<Reach> {
   const { kid } = tenant;
   const decision = await findDecision(database, kid, requestId);
@@ -115,7 +122,10 @@ async function viewSignals(deps: MeDeps, opened: Opened): Promise<TransparencyVi
   return transparencyView(summary, { handle, purposes, kAnonymityFloor });
 }
 
-/** Links the request behind the token with the session's principal. @throws {Refusal} 401, `claimed-by-another` */
+/**
+ * Links the request behind the token with the session's principal.
+ * @throws {Refusal} 401, `claimed-by-another`
+ */
 async function linkToPrincipal(
   { database, clock }: MeDeps,
   { tenant: { kid, rightsKey }, requestId }: Opened,
@@ -139,7 +149,10 @@ async function linkToPrincipal(
   return { principalId, requestId, linkedAt: isoTime(storedLink.linkedAt) };
 }
 
-/** A library or a school is one network: a person whom it stops can still object, and the number names the decision. */
+/**
+ * A library or a school is one network: a person whom the limit stops can still object by mail, with the
+ * number of the decision.
+ */
 const wayByMail = (contact: string, requestId: string): string =>
   contact === UNNAMED.contact
     ? `This site has not named a contact. Write to the site, and give the number ${requestId}.`
@@ -148,7 +161,7 @@ const wayByMail = (contact: string, requestId: string): string =>
 /** Each throws 401 for an invalid token. */
 export function createMeService(deps: MeDeps) {
   return {
-    /** The token alone, for what decides about the rest of the body after it. */
+    /** Checks only the token, for callers that then decide about the rest of the body. */
     check(presented: Presented) {
       const { tenant, requestId } = openPresentedToken(deps, presented);
       return { kid: tenant.kid, requestId };
@@ -158,7 +171,7 @@ export function createMeService(deps: MeDeps) {
     isHeld: async (presented: Presented) => isHeld(deps, openPresentedToken(deps, presented)),
     forget: async (presented: Presented) => forgetDevice(deps, openPresentedToken(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, openPresentedToken(deps, presented)),
-    /** Reads what an export has, without the audit row of one. */
+    /** Reads the same data as an export, without its audit row. */
     look: async (presented: Presented) =>
       requireDsar(deps, await findReach(deps, openPresentedToken(deps, presented))),
     view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),
