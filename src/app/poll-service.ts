@@ -9,9 +9,7 @@ import { opensSecret } from '../ops/escrow-files.ts';
 import type { TenantDirectory } from '../tenants/directory.ts';
 import { type DamagedTenant, readSnapshot, type SnapshotPage } from '../tenants/snapshot-store.ts';
 
-/**
- * Reads changes every second, so that a running server sees those of the CLI within 5 s (contract section 5).
- */
+/** Reads changes every second, so that a running server sees those of the CLI within 5 s (contract section 5). */
 const INTERVAL_MS = SECOND;
 /** The loaded state is stale after this time (contract section 5), whether reads failed or hang. */
 const STALE_MS = 5 * SECOND;
@@ -23,7 +21,7 @@ export interface PollOptions {
   readonly onRecovered?: () => void;
   /** Called for a tenant that was removed or is damaged, each time its rows change. */
   readonly onDamaged: (tenant: DamagedTenant) => void;
-  /** Milliseconds between two reads. */
+  /** Milliseconds between two polls. */
   readonly interval?: number | undefined;
 }
 
@@ -68,12 +66,22 @@ async function pollOnce(poll: Poll): Promise<void> {
   poll.readAt = startedAt;
 }
 
+function unreadable(cause: unknown): never {
+  throw new Unavailable('the database cannot be read', 1, { cause });
+}
+
 /** Loads all tenants once, then what changed. @throws {Error} when the first load fails */
 export async function startPolling(database: Database, directory: TenantDirectory, options: PollOptions) {
   const poll: Poll = { database, directory, options, revision: -1, readAt: 0, writable: true };
   await pollOnce(poll);
   const { interval: ms = INTERVAL_MS, onFault, onRecovered } = options;
-  const polling = every(() => pollOnce(poll), { ms, timer: setInterval, onFault, onRecovered });
+  const waiting: ((result: Promise<void>) => void)[] = [];
+  const pollForAll = (): Promise<void> => {
+    const result = pollOnce(poll);
+    for (const answer of waiting.splice(0)) answer(result);
+    return result;
+  };
+  const polling = every(pollForAll, { ms, timer: setInterval, onFault, onRecovered });
   return {
     /** Why this node is not ready: its tenants may be out of date, or the database is read-only. */
     notReadyReasons: (): string[] => [
@@ -81,14 +89,13 @@ export async function startPolling(database: Database, directory: TenantDirector
       ...(poll.writable ? [] : ['database: it takes no writes']),
     ],
     /**
-     * Reads all changes that were committed before this call: a caller may name something that this node does
-     * not know yet, or has just changed itself. Simultaneous callers share one read.
+     * Polls at once: a known caller named something that this node does not know yet, or this node changed something itself.
+     * Simultaneous callers share one poll, which begins after their calls.
      * @throws {Unavailable} when the database cannot be read
      */
-    refresh: () =>
-      polling.runNow().catch((cause: unknown) => {
-        throw new Unavailable('the database cannot be read', 1, { cause });
-      }),
+    refresh: () => polling.runNow().catch(unreadable),
+    /** Waits for the next poll without causing one, because strangers named something unknown. @throws {Unavailable} when the database cannot be read */
+    nextLook: () => new Promise<void>((answer) => waiting.push(answer)).catch(unreadable),
     stop: polling.stop,
   };
 }

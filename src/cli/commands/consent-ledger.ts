@@ -4,10 +4,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { verifyLog } from '../../consent/verify-service.ts';
 import type { Checkpoint } from '../../ledger/note.ts';
-import { createCheckpointBook } from '../../log/checkpoint-files.ts';
+import { createCheckpointBook, readKeptNotes } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { entryLines, readHead } from '../../log/entries-store.ts';
-import { readKeptNotes } from '../../log/kept-notes.ts';
 import { planContinuation } from '../../ops/checkpoints-service.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
