@@ -195,6 +195,21 @@ export function housekeepingContract(make: MakeDatabase): void {
       await house.stop();
     });
 
+    it('a daily job runs with the first round, and again after a day', async () => {
+      let runs = 0;
+      const run = async () => void (runs += 1);
+      const house = createHouse(db.database, NOW, { jobs: [{ name: 'daily', every: DAY, run }] });
+      for (const [after, expected] of [
+        [MINUTE, 1],
+        [HOUR, 1],
+        [DAY, 2],
+      ] as const) {
+        await house.round(after);
+        expect(runs).toBe(expected);
+      }
+      await house.stop();
+    });
+
     it('retention stops between two steps, and the next continues', async () => {
       const old = { kid: 'ccc', decided_at: NOW - 100 * DAY, class: 'human' };
       const row = { ...old, verdict: '{}', salt: 's', commitment: '00'.repeat(32) };
