@@ -140,8 +140,8 @@ export async function openServer(
   const saltOf = await followSalts(services, faults, stops);
   stops.push(logInvalidStates(log), logRefusals(log, monotonic));
   const day = { serverSecret, saltOf, clock };
-  const { refresh } = polling;
-  const findKey = createUnknownKeys({ findKnownKey: tenants.findApiKey, refresh, now: monotonic });
+  const { nextLook } = polling;
+  const findKey = createUnknownKeys({ findKnownKey: tenants.findApiKey, nextLook, now: monotonic });
   /** The address at which the server listens; its port is known once it does. */
   const address = { url: baseUrl(config) };
   return {
