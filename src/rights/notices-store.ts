@@ -9,11 +9,11 @@ import { UNFINISHED } from './erase/receipts-store.ts';
 import type { RightsParts } from './subject.ts';
 
 /**
- * Notices that become due with time, sent by housekeeping. Every node looks; one transaction marks the row and queues the notice, so
- * that each is sent once.
+ * Notices that become due with time, sent by housekeeping. Every node looks; one transaction marks the row
+ * and queues the notice, so that each is sent once.
  */
 
-/** A round of housekeeping has tried to finish the erasure by then. */
+/** After this time a round of housekeeping has tried to finish the erasure. */
 const LATE_MS = 2 * MINUTE;
 
 /** @param now time of a clock that never jumps: a notice cannot be taken back */
@@ -73,7 +73,7 @@ async function markDue(tx: Knex.Transaction, contestId: string, level: number): 
 async function readUnfinishedReceipts({ read }: Database, kid: string, before: number) {
   const unfinishedErasures = read('erasures')
     .where({ kid, noticed: false })
-    .whereIn('step', UNFINISHED)
+    .whereIn('state', UNFINISHED)
     .where('erased_at', '<=', before);
   return (await unfinishedErasures
     .orderBy(['erased_at', 'receipt_id'])
@@ -85,6 +85,6 @@ async function readUnfinishedReceipts({ read }: Database, kid: string, before: n
 async function markUnfinished(tx: Knex.Transaction, receiptId: string): Promise<boolean> {
   const unmarked = tx('erasures')
     .where({ receipt_id: receiptId, noticed: false })
-    .whereIn('step', UNFINISHED);
+    .whereIn('state', UNFINISHED);
   return ((await unmarked.update({ noticed: true })) as unknown as number) === 1;
 }

@@ -6,7 +6,7 @@ import { holdsOn } from '../../ingest/devices-store.ts';
 import { withClosing } from '../../lib/collections.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean-service.ts';
-import { KEEP_NOTHING } from '../../rights/erase/erase-service.ts';
+import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase-service.ts';
 import {
   type ErasureTarget,
   erasedNothing,
@@ -17,7 +17,6 @@ import {
   type ScopeCounts,
   scopeResults,
 } from '../../rights/erase/erasure-service.ts';
-import { planErasure } from '../../rights/erase/plan-service.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
 import { NotTheOwner } from '../../rights/erase/scrub-store.ts';
 import { isPrincipalKnown } from '../../rights/erase/shred-store.ts';
