@@ -33,25 +33,26 @@ export interface Unsealed {
   readonly kid: string;
   /** It came without `epk`. */
   readonly symmetric: boolean;
+  /** Null: opened by the symmetric key or by none. */
+  readonly generation: number | null;
   /** Null: no live key of the tenant opened it. */
-  readonly plaintext: Buffer | null;
+  readonly plaintext: Uint8Array | null;
 }
 
 export type Openers = Pick<Tenant, 'openers' | 'symmetricOpener'>;
 
-function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
-  if (bundle.epk === undefined) return keys.symmetricOpener?.(bundle) ?? null;
-  for (const open of keys.openers) {
-    const plaintext = open(bundle);
-    if (plaintext) return plaintext;
-  }
-  return null;
-}
-
 /** Opens with the live generations of the tenant that the bundle names, newest first; `keys` are undefined for no tenant. */
 export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unsealed {
   const { kid, epk } = bundle;
-  return { kid, symmetric: epk === undefined, plaintext: keys ? decrypt(bundle, keys) : null };
+  if (epk === undefined) {
+    const plaintext = keys?.symmetricOpener?.(bundle) ?? null;
+    return { kid, symmetric: true, generation: null, plaintext };
+  }
+  for (const { generation, open } of keys?.openers ?? []) {
+    const plaintext = open(bundle);
+    if (plaintext) return { kid, symmetric: false, generation, plaintext };
+  }
+  return { kid, symmetric: false, generation: null, plaintext: null };
 }
 
 /** An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). */
@@ -59,7 +60,7 @@ export const reasonForNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unkno
   symmetric ? 'unknown-key' : 'decrypt-failed';
 
 /** A plaintext that does not parse looks like a bad tag to anyone without the key. */
-function parsePlaintext(bytes: Buffer): Plaintext | null {
+function parsePlaintext(bytes: Uint8Array): Plaintext | null {
   return tryOr(() => plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes))).data, null) ?? null;
 }
 

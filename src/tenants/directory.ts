@@ -75,7 +75,7 @@ export function createDirectory(options: DirectoryOptions) {
     },
     knowsOrigin: (origin: string): boolean => origins.has(origin),
     /**
-     * Counts a bundle that another thread decrypted.
+     * Counts a bundle that was decrypted.
      * @returns false if the generation is no longer live, so that the bundle must be refused
      */
     noteOpened: (kid: string, generation: number): boolean => {
@@ -95,7 +95,7 @@ export function createDirectory(options: DirectoryOptions) {
      */
     apply(page: SnapshotPage, rightKey?: MasterKey): readonly DamagedTenant[] {
       if (page.kids === null) return [];
-      const deps = { masterKey: rightKey ?? masterKey, clock, random, onOpened };
+      const deps = { masterKey: rightKey ?? masterKey, clock, random };
       const applied = applyPage(tenants, page, deps, rightKey !== undefined);
       masterKey = deps.masterKey;
       tenants = applied.tenants;

@@ -34,10 +34,13 @@ describe('unseal and readPlaintext', () => {
 
   it('asks the newest generation first, and no further than needed', () => {
     const triedKeys: string[] = [];
-    const opener = (name: string, opens: boolean) => () => {
-      triedKeys.push(name);
-      return opens ? Buffer.from(text) : null;
-    };
+    const opener = (name: string, opens: boolean) => ({
+      generation: 1,
+      open() {
+        triedKeys.push(name);
+        return opens ? Buffer.from(text) : null;
+      },
+    });
     const openers = [opener('newest', false), opener('older', true), opener('oldest', true)];
     openBundle(seal(), lookup(createIngestTenant([], { openers })));
     expect(triedKeys).toEqual(['newest', 'older']);
