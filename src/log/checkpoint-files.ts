@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { serialise } from '../db/files.ts';
 import {
   appendLine,
   BrokenLog,
@@ -11,6 +10,7 @@ import {
   readFrom,
   readLines,
 } from '../db/line-log.ts';
+import { serialise } from '../db/lock-files.ts';
 import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
@@ -198,8 +198,9 @@ function notesIn(lines: readonly string[]): string[] {
 }
 
 /**
- * Checkpoints of the log with this key, from a file that somebody stored: signed notes, or lines of a checkpoints.log, whose
- * MACs cannot be checked without that installation's key. Notes of other keys are ignored.
+ * Checkpoints of the log with this key, from a file that somebody stored: signed notes, or lines of a
+ * checkpoints.log, whose MACs cannot be checked without that installation's key. Notes of other keys are
+ * ignored.
  */
 export function readKeptNotes(text: string, vkey: string): Checkpoint[] {
   const lines = text.split('\n');

@@ -7,20 +7,21 @@ import type { TenantLookup } from '../ports.ts';
 import type { FromWorker, ToWorker } from './worker.ts';
 
 /**
- * Opens bundles in a second thread if there is a second processor, else on the event loop. Measured on two processors with checks
- * of consent during a flood of bundles (ADR 0097): by `webcrypto.subtle` in libuv's pool an ingest takes 1.19 times the CPU, and
- * the P99 of the event loop's delay is 1.6 times as high; on the event loop the CPU is the same, and that delay twice as high.
+ * Opens bundles in a second thread if there is a second processor, else on the event loop. Measured on two
+ * processors, with checks of consent during a flood of bundles (ADR 0097): by `webcrypto.subtle` in libuv's pool
+ * an ingest takes 1.19 times the CPU, and the P99 of the event loop's delay is 1.6 times as high. On the event
+ * loop the CPU is the same, and that delay twice as high.
  */
 
-/** Null: the body is no SealedBundle. */
+/** Null if the body is not a SealedBundle. */
 type Answer = Unsealed | null;
 
 export interface Decryptor {
-  /** At once where this thread opens it. */
+  /** Not a promise if this thread opens the bundle. */
   readonly open: (body: Uint8Array) => Answer | Promise<Answer>;
-  /** Bodies that were sent before are opened with the keys of before. */
+  /** Bodies that were sent earlier are still opened with the earlier keys. */
   readonly setKeys: (changes: SealKeyChanges) => void;
-  /** Parts that work only slower, in words; empty when all is well. */
+  /** Parts that work more slowly than they should, in words; empty if all is well. */
   readonly degraded: () => readonly string[];
   readonly stop: () => Promise<void>;
 }
@@ -29,7 +30,10 @@ export interface DecryptorDeps {
   readonly tenants: TenantLookup;
   /** The keys of all tenants, for a thread that starts. */
   readonly allKeys: () => SealKeyChanges;
-  /** Counts the use of a generation. False: it is no longer live, whatever the thread knows. */
+  /**
+   * Counts the use of a generation.
+   * @returns false if it is no longer live, even if the thread does not know yet
+   */
   readonly noteOpened: (kid: string, generation: number) => boolean;
   readonly onFault: (error: unknown) => void;
 }
@@ -41,9 +45,15 @@ interface Waiting {
 
 /** The first answers of a crowd leave while the thread opens the rest. */
 const MAX_BATCH = 32;
-/** Nothing of a bundle outlives its message. With 2 MB an ingest costs 4 % more CPU, with 24 MB it costs no less. */
+/**
+ * No data of a bundle outlives its message, so little is enough: with 2 MB an ingest costs 4 % more CPU, with
+ * 24 MB as much.
+ */
 const RESOURCES = { maxYoungGenerationSizeMb: 8 };
-/** The first restart comes after this; each further one of a thread that did not become ready waits twice as long. */
+/**
+ * Wait before the first restart. Each further restart of a thread that did not become ready waits twice as
+ * long.
+ */
 const RESTART_MS = 1000;
 const MOST_RESTART_MS = 60_000;
 
@@ -68,8 +78,8 @@ const createLocalDecryptor = (deps: DecryptorDeps): Decryptor => ({
 });
 
 /**
- * One more thread. While it is not ready bundles are opened here: a bundle that it was given is never lost with it. A thread that ends is
- * started again.
+ * Starts a second thread, and starts it again when it ends. While it is not ready, this thread opens the
+ * bundles, also those that an ended thread has not answered.
  * @param entry the built `worker.js`
  */
 function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
@@ -81,7 +91,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
 
   function startThread(): Worker {
     const thread = new Worker(entry, { name: 'gpd-decrypt', env: {}, resourceLimits: RESOURCES });
-    // After the listeners: each of them would hold the process again.
+    // This comes after the listeners, because each of them would keep the process alive again.
     thread.on('message', take).on('error', deps.onFault).on('exit', end).unref();
     const first: ToWorker = { keys: deps.allKeys() };
     thread.postMessage(first);
@@ -104,7 +114,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
 
   function end(code: number): void {
     [isReady, hasEnded] = [false, true];
-    // One promise each: an item that throws fails its own caller alone.
+    // Each item has its own promise, so that an item that throws only fails its caller.
     for (const { body, resolve } of [...underWay.splice(0).flat(), ...waiting.splice(0)])
       resolve(new Promise((answer) => answer(openHere(body, deps))));
     if (stopping) return;
@@ -120,7 +130,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
     open(body) {
       if (!isReady) return openHere(body, deps);
       return new Promise((resolve) => {
-        // One turn of the event loop gathers what arrived with the same poll of the sockets.
+        // Bundles that arrived with one poll of the sockets are gathered in one turn of the event loop.
         if (waiting.push({ body, resolve }) === 1) setImmediate(send);
       });
     },
@@ -134,7 +144,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
   };
 }
 
-/** @param entry the built `worker.js`; null: everything is done on this thread */
+/** @param entry the built `worker.js`; null to open everything on this thread */
 export function chooseDecryptor(
   entry: URL | null,
   deps: DecryptorDeps,

@@ -7,7 +7,10 @@ import { type Openers, readEnvelope, type Unsealed, unseal } from '../open.ts';
 /** The thread that opens bundles: it holds keys and nothing else. */
 
 export type ToWorker = { readonly keys: SealKeyChanges } | { readonly bodies: readonly Uint8Array[] };
-/** An answer for each body, in their order; null: it is no SealedBundle. The first message is empty: the thread is ready. */
+/**
+ * An answer for each body, in their order; null: it is no SealedBundle. The first message is empty: the
+ * thread is ready.
+ */
 export type FromWorker = readonly (Unsealed | null)[];
 
 const createOpeners = ({ generations, symmetric }: SealKeys): Openers => ({
