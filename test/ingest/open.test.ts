@@ -8,10 +8,13 @@ it('a bundle is tried by the newest generation first, and by no more of them tha
   const random = seededRandom('test/ingest/open');
   const text = JSON.stringify(makePlaintext());
   const triedKeys: string[] = [];
-  const opener = (name: string, opens: boolean) => () => {
-    triedKeys.push(name);
-    return opens ? Buffer.from(text) : null;
-  };
+  const opener = (name: string, opens: boolean) => ({
+    generation: 1,
+    open() {
+      triedKeys.push(name);
+      return opens ? Buffer.from(text) : null;
+    },
+  });
   const openers = [opener('newest', false), opener('older', true), opener('oldest', true)];
   const tenant = createIngestTenant([], { openers });
   const bundle = sealTo('acme', createPair(random(32)).publicKey, Buffer.from(text), random);
