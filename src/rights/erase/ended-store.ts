@@ -38,7 +38,7 @@ import { erasuresOf, knownReceipts, receiptsSince } from './receipts-store.ts';
 /** The rows of a key, which a line ends: where they are, and what ends them. */
 interface KeyRows {
   readonly table: string;
-  /** The column that names the row beside the tenant; the line has it under the same name. */
+  /** The column that names the row of a tenant; the line has a field of that name. */
   readonly id: 'id' | 'generation';
   /** The column with the time of the end; null in a row of a key that is valid. */
   readonly endedAt: string;

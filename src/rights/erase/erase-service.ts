@@ -60,7 +60,7 @@ export interface EraseService {
    * @throws {Unavailable} nothing was deleted: too many wait for the tenant's log, or the database cannot be written now
    */
   erase(request: EraseRequest): Promise<ErasureReceipt>;
-  /** Reads a receipt; null: there is none. @throws {UnreadableErasure} its row is damaged */
+  /** Reads a receipt. @returns null for an unknown one @throws {UnreadableErasure} its row is damaged */
   status(receiptId: string): Promise<ErasureReceipt | null>;
   /** The receipts of a tenant, newest first. A damaged row is an id in `unreadable`, and no error. */
   list(

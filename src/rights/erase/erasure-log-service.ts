@@ -101,7 +101,7 @@ export const erasureLog = ({ dataDir, logKey: key }: Omit<ErasureLogAccess, 'dat
 
 const COUNT = 'erasures-count';
 
-/** Each node on one PostgreSQL has a log of its own, named by its first line. No node can tell of a file that is missing whole. */
+/** Each node on one PostgreSQL has its own log, named by its first line. No node notices a file that is missing whole. */
 async function nameOfCount({ kind }: Pick<Database, 'kind'>, log: LineLog): Promise<string> {
   if (kind === 'sqlite') return COUNT;
   for await (const { text } of readLines(log)) return `${COUNT} ${text.slice(-45, -29)}`;

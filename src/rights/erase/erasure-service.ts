@@ -184,7 +184,7 @@ export const heldRows = (scopes: readonly ScopeResult[]): number =>
 export const erasedNothing = (scopes: readonly ScopeResult[]): boolean =>
   heldRows(scopes) > 0 && scopes.every(({ scope, action }) => scope !== 'storage' || action === 'none');
 
-/** False if nothing was deleted and nothing held: a backup cannot bring back what no erasure took, and no line tells of it. */
+/** False if nothing was deleted and nothing held: a backup cannot bring back what no erasure took, and no line is needed. */
 export const needsLine = ({
   scopes,
   held: heldRefs = [],

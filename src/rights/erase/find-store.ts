@@ -24,7 +24,7 @@ export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
 /** Ids by which the rows of an erasure are found. */
 export interface Ids {
   readonly requests: string[];
-  /** The same requests, also where a large erasure leaves the rest of them to pages: what people wrote goes at once. */
+  /** The same requests, also where a large erasure leaves the rest of them to pages: what people wrote is deleted at once. */
   readonly contests: string[];
   readonly devices: string[];
   /** Devices with an override. */
