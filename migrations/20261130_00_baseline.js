@@ -134,16 +134,13 @@ async function createKeys(knex) {
 
 /** @param {Knex} knex */
 async function createLog(knex) {
-  // The row that appenders lock: size, roots of the right edge, the last entry, the last signed checkpoint, and until when hours are
-  // anchored: those rows are deleted by retention.
+  // The row that appenders lock: size, roots of the right edge, the last entry, and until when hours are anchored: those rows are
+  // deleted by retention.
   await knex.schema.createTable('ledger_heads', (t) => {
     t.text('kid').primary().references('kid').inTable('tenants').onDelete('CASCADE');
     texts(t, 'origin', 'vkey');
     counts(t, 'size');
     texts(t, 'frontier', 'head_hash');
-    optionalTexts(t, 'checkpoint');
-    counts(t, 'checkpoint_size');
-    moments(t, 'checkpoint_at');
     for (const mark of ['verdicts_sealed_to', 'audit_sealed_to'])
       t.bigInteger(mark).notNullable().defaultTo(0);
   });

@@ -66,12 +66,22 @@ async function look(poll: Poll): Promise<void> {
   poll.lookedAt = startedAt;
 }
 
+function unreadable(cause: unknown): never {
+  throw new Unavailable('the database cannot be read', 1, { cause });
+}
+
 /** Loads all tenants once, then what changed. @throws {Error} when the first load fails */
 export async function startPolling(database: Database, directory: TenantDirectory, options: PollOptions) {
   const poll: Poll = { database, directory, options, revision: -1, lookedAt: 0, writable: true };
   await look(poll);
   const { interval: ms = INTERVAL_MS, onFault, onRecovered } = options;
-  const looks = every(() => look(poll), { ms, timer: setInterval, onFault, onRecovered });
+  const waiting: ((result: Promise<void>) => void)[] = [];
+  const lookForAll = (): Promise<void> => {
+    const result = look(poll);
+    for (const answer of waiting.splice(0)) answer(result);
+    return result;
+  };
+  const looks = every(lookForAll, { ms, timer: setInterval, onFault, onRecovered });
   return {
     /** Why this node is not ready: its tenants may be out of date, or the database is read-only. */
     notReadyReasons: (): string[] => [
@@ -79,13 +89,12 @@ export async function startPolling(database: Database, directory: TenantDirector
       ...(poll.writable ? [] : ['database: it takes no writes']),
     ],
     /**
-     * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
-     * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
+     * Looks at once, for what a known caller names and this node does not know yet, and for what this node changed itself.
+     * Callers at one time share the look, which begins after their calls. @throws {Unavailable} when the database cannot be read
      */
-    refresh: () =>
-      looks.runNow().catch((cause: unknown) => {
-        throw new Unavailable('the database cannot be read', 1, { cause });
-      }),
+    refresh: () => looks.runNow().catch(unreadable),
+    /** Waits for the next look, and causes none: for what strangers name. @throws {Unavailable} when the database cannot be read */
+    nextLook: () => new Promise<void>((answer) => waiting.push(answer)).catch(unreadable),
     stop: looks.stop,
   };
 }

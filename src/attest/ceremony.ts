@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { IssueToken } from '../ingest/ingest.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, type Random, sha256Text } from '../lib/crypto.ts';
-import { Refusal, tryOr } from '../lib/errors.ts';
+import { tryOr } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
 
 /** Verifies a browser's answer with @simplewebauthn/server, which the first answer loads. Null: the answer proves nothing. */
@@ -128,11 +128,6 @@ export async function verifyUsed(
 export const isCloned = (stored: number, signed: number): boolean =>
   (stored > 0 || signed > 0) && signed <= stored;
 
-/**
- * A challenge is its own record: what it was made for is under its MAC, so that any node knows it again. That it is used once
- * is a nonce's claim, in the transaction that writes the decision.
- */
-
 const CHALLENGE_TTL_MS = 5 * MINUTE;
 const RANDOM_BYTES = 16;
 const TIME_BYTES = 6;
@@ -157,6 +152,7 @@ function macOf(key: Uint8Array, head: Uint8Array, { token, kid, ceremony, rpId }
   return hmacSha256(key, JSON.stringify(bound));
 }
 
+/** A challenge is its own record: what it was made for is under its MAC, so that any node knows it again. That it is used once is a nonce's claim, in the transaction that writes the decision. */
 export function createChallenge(key: Uint8Array, random: Random, now: number, binding: ChallengeBinding) {
   const head = Buffer.alloc(TIME_BYTES);
   head.writeUIntBE(now + CHALLENGE_TTL_MS, 0, TIME_BYTES);
@@ -175,15 +171,16 @@ export function readChallenge(key: Uint8Array, now: number, challenge: string, b
   return isLive ? { madeAt: expiresAt - CHALLENGE_TTL_MS, expiresAt } : null;
 }
 
-/** Makes the options for the browser (WebAuthn JSON): a discoverable credential, no attestation, user verification preferred. */
-
 const TIMEOUT_MS = 120_000;
 const ES256 = -7;
 const ED25519 = -8;
 const RS256 = -257;
 const ALGORITHMS = [ES256, ED25519, RS256];
 
-/** @param asked `userId` is random for each passkey: it identifies no person */
+/**
+ * The options for the browser (WebAuthn JSON): a discoverable credential, no attestation. `userId` is random for each passkey and identifies
+ * no person.
+ */
 export function publicKeyOf(
   ceremony: Ceremony,
   { rpId, challenge, userId }: Readonly<Record<'rpId' | 'challenge' | 'userId', string>>,
@@ -239,23 +236,6 @@ export class Failed extends Error {
   constructor(outcome: CeremonyOutcome) {
     super(outcome);
     this.outcome = outcome;
-  }
-}
-
-export interface FailedDeps {
-  readonly openToken: (presented: Presented) => OpenedToken | null;
-  /** Counts the outcome of a ceremony of this tenant. */
-  readonly onOutcome: (outcome: CeremonyOutcome, kid: string) => void;
-}
-
-/** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
-export async function telling<T>(deps: FailedDeps, presented: Presented, ceremony: Promise<T>): Promise<T> {
-  try {
-    return await ceremony;
-  } catch (error) {
-    if (!(error instanceof Failed)) throw error;
-    deps.onOutcome(error.outcome, deps.openToken(presented)?.kid ?? '');
-    throw new Refusal('attestation-failed');
   }
 }
 

@@ -30,10 +30,26 @@ export interface GrantClaim {
   readonly proof: ProofRef;
 }
 
-export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
+export interface Grants {
+  /** The grant that a bundle names. Null: the proof is not of the last event, or that is no grant. */
+  find(claim: GrantClaim): Promise<ConsentEvent | null>;
+  /**
+   * Marks who gave it. The verdict is recorded: it is answered whatever comes of this.
+   * @returns whether the person is to be asked again
+   */
+  note(claim: GrantClaim, grant: ConsentEvent, by: Judged): Promise<boolean>;
+  /** Resolves when nothing is being marked any more. */
+  idle(): Promise<void>;
+}
+
+interface Judged {
+  readonly class: VisitorClass;
+  readonly at: number;
+}
+
+export function createGrants({ reader, marker, tenantOf, onFault }: Deps): Grants {
   return {
-    /** Null: the proof is not of the last event, or that is no grant. */
-    async find({ kid, principalId, purpose, proof }: GrantClaim): Promise<ConsentEvent | null> {
+    async find({ kid, principalId, purpose, proof }) {
       try {
         const { refOf, stateMac: mac } = tenantOf(kid);
         const principal = refOf(principalId);
@@ -45,12 +61,7 @@ export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
         throw error;
       }
     },
-    /** The verdict is recorded: it is answered whatever comes of this. @returns whether the person is to be asked again */
-    async note(
-      { kid, principalId }: GrantClaim,
-      grant: ConsentEvent,
-      { class: by, at }: { readonly class: VisitorClass; readonly at: number },
-    ): Promise<boolean> {
+    async note({ kid, principalId }, grant, { class: by, at }) {
       if (by === 'unknown') return false;
       const tenant = tenantOf(kid);
       const principal = tenant.refOf(principalId);
@@ -62,10 +73,6 @@ export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
     idle: () => marker.idle(),
   };
 }
-
-export type Grants = ReturnType<typeof createGrants>;
-
-/** Says of a grant who gave it (contract-2 section 18, ADR 0052). Only ever of the grant that is still the last event. */
 
 const SALT_BYTES = 16;
 
@@ -200,7 +207,10 @@ export const listDoubts = (database: Database, kid: string, given: 'agent' | 'au
     .limit(limit)
     .select('purpose', 'seq', 'doubt_seq', 'at') as Promise<DoubtedGrant[]>;
 
-/** Marks of one tenant that wait share a transaction. */
+/**
+ * Says of a grant who gave it (contract-2 section 18, ADR 0052), and only of the grant that is still the last event. Marks of one tenant
+ * that wait share a transaction.
+ */
 export function createMarker(database: Database) {
   async function run(marks: readonly Mark[]): Promise<undefined[]> {
     const kid = marks[0]?.tenant.kid ?? '';

@@ -73,8 +73,6 @@ export function planWrite(command: WriteCommand, termsOf: (purpose: string) => P
   });
 }
 
-/** A write of consent as it is appended to a tenant's log, and its result. */
-
 export interface PlacedEntry {
   readonly purpose: string;
   readonly choice: ConsentChoice;

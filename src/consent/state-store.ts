@@ -126,7 +126,14 @@ async function readBatch(database: Database, queries: readonly StateQuery[]) {
  * One keyed read for all checks that wait: the state, the principal and the head of the log in one row. Always from the
  * database: a withdrawal that was answered is seen by the very next read on every node.
  */
-export function createConsentStateReader(database: Database) {
+export interface ConsentStateReader {
+  /** Concurrent reads share a statement. @throws {ConsentStateInvalid} where a row does not carry its MAC */
+  read(query: StateQuery): Promise<PrincipalState>;
+  /** One snapshot, for queries of one tenant. @throws {ConsentStateInvalid} */
+  readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]>;
+}
+
+export function createConsentStateReader(database: Database): ConsentStateReader {
   const group = createGroup<StateQuery, PrincipalState>({
     name: 'decide',
     run: (queries) => readBatch(database, queries),
@@ -135,10 +142,8 @@ export function createConsentStateReader(database: Database) {
     ...oneTenant(database.kind, ({ kid }: StateQuery) => kid),
   });
   return {
-    /** @throws {ConsentStateInvalid} where a row does not carry its MAC */
-    read: (query: StateQuery) => group.submit(query),
-    /** One snapshot, for queries of one tenant. */
-    async readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]> {
+    read: (query) => group.submit(query),
+    async readAll(queries) {
       const states = await readBatch(database, queries);
       return states.map((state) => {
         if (state instanceof ItemFault) throw state.reason;
@@ -147,8 +152,6 @@ export function createConsentStateReader(database: Database) {
     },
   };
 }
-
-export type ConsentStateReader = ReturnType<typeof createConsentStateReader>;
 
 export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
   (await read('consent_principals').where({ kid, principal }).first()) !== undefined;

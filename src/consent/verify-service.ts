@@ -4,18 +4,11 @@ import { frontierRoot } from '../ledger/merkle.ts';
 import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
 import { checkAnchoredHours } from '../log/anchor-check-store.ts';
 import type { CheckpointBook, KeptCheckpoint } from '../log/checkpoint-files.ts';
-import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
+import { type LogKeys, NotSigned, readSigned } from '../log/checkpoint-service.ts';
 import { listCheckpoints } from '../log/checkpoint-store.ts';
-import {
-  collectProblems,
-  createEntryCheck,
-  LogDamaged,
-  type LogProblem,
-  type MacedRow,
-  type Problems,
-  readHead,
-} from '../log/entries-store.ts';
+import { LogDamaged, type MacedRow, readHead } from '../log/entries-store.ts';
 import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
+import { collectProblems, createEntryCheck, type LogProblem, type Problems } from '../log/problems.ts';
 import { walkLog } from '../log/walk-service.ts';
 import {
   checkOpenings,
@@ -71,7 +64,6 @@ async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trust
   const stored = await listCheckpoints(database, kid);
   const head = await readHead(database, kid);
   if (!head) return { head, claims: [] };
-  if (head.checkpoint) stored.push(head.checkpoint);
   const claims: Claim[] = [];
   for (const { text, size } of stored) {
     const checkpoint = signedCheckpoint(text, trusted?.keys.signer.vkey ?? head.vkey);
@@ -85,11 +77,11 @@ async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trust
 }
 
 /** Would the next checkpoint be signed? */
-async function checkBase({ database, kid, problems }: PeopleCheck, { book, keys }: Trusted): Promise<void> {
+async function checkSigned({ database, kid, problems }: PeopleCheck, { book, keys }: Trusted): Promise<void> {
   try {
-    const base = await baseOf({ database, book }, kid, keys.signer);
-    if (base && base.head.size > 0 && !base.head.checkpoint)
-      problems.add('checkpoint-missing', 'the head of the log has no checkpoint');
+    const signed = await readSigned({ database, book }, kid, keys.signer);
+    if (signed && !signed.inDatabase)
+      problems.add('checkpoint-missing', 'the database has no checkpoint of the log');
   } catch (error) {
     if (!(error instanceof NotSigned)) throw error;
     const isReported = problems.found.some((problem) => problem.what === error.detail);
@@ -132,7 +124,7 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
   const check: PeopleCheck = { database, kid, wrapKey: trusted?.keys.principalWrap ?? null, problems };
   const { head, claims } = await claimsOf(check, trusted);
   if (!head) return null;
-  if (trusted) await checkBase(check, trusted);
+  if (trusted) await checkSigned(check, trusted);
   const fold = emptyFold();
   const checkEntry = createEntryCheck({
     macs: trusted?.keys.stateMac,

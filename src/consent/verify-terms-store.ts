@@ -2,8 +2,8 @@ import type { Database } from '../db/engine.ts';
 import { isTrue } from '../db/sql.ts';
 import { entryTime } from '../ledger/entries.ts';
 import { sha256 } from '../lib/crypto.ts';
-import type { Problems } from '../log/entries-store.ts';
 import type { Fold } from '../log/fold.ts';
+import type { Problems } from '../log/problems.ts';
 import type { DefinedPurpose } from '../tenants/purposes.ts';
 import { type ConsentPolicyRow, type PurposeRow, rowToPurpose } from '../tenants/tenant-store.ts';
 

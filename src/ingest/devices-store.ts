@@ -221,9 +221,7 @@ export async function isConfirmed({ read }: Database, kid: string, durable: stri
   return (await cellOf(read('overrides').where({ kid, durable }), 'kid')) !== undefined;
 }
 
-/** Legal holds (GDPR articles 17(3) and 18(2)) as deletions meet them: a held device keeps all of its rows. */
-
-/** The basis of each of these devices that is held. */
+/** The basis of each of these devices under a legal hold (GDPR articles 17(3) and 18(2)): a held device keeps all of its rows. */
 export async function holdsOn(
   db: Knex,
   kid: string,

@@ -149,16 +149,12 @@ export function parseVkey(text: string, type = ED25519): VerifierKey | null {
   return formatVkey(key) === text ? key : null;
 }
 
-/**
- * C2SP tlog-cosignature, `cosignature/v1`: at this time, the checkpoint was the longest of its log that the
- * witness knew.
- */
-
 const TIME_BYTES = 8;
 
 const signedText = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
 
 /**
+ * C2SP tlog-cosignature, `cosignature/v1`: at this time, the checkpoint was the longest of its log that the witness knew.
  * The latest cosignature of this witness, with its time in epoch seconds. Null: it did not cosign, or a line
  * in its name is invalid.
  */
@@ -176,7 +172,6 @@ export function cosignatureOf(note: SignedNote, key: VerifierKey) {
 }
 
 /** C2SP tlog-checkpoint: the signed head of a log. */
-
 export interface Checkpoint {
   /** The log's name: the first line, and the name of its key. */
   readonly origin: string;

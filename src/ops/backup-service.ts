@@ -5,20 +5,12 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { writeActForAll } from '../audit/audit-store.ts';
 import type { Config } from '../config.ts';
+import { copyInto, createSingleFile, quickCheck, usedBytes } from '../db/database-file.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
-import {
-  copyInto,
-  createSingleFile,
-  publishFile,
-  quickCheck,
-  removeAbandonedStaging,
-  removeStaging,
-  stagingFile,
-  temporaryFile,
-  usedBytes,
-} from '../db/files.ts';
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
 import { lastMigration, migrate } from '../db/migrate.ts';
+import { publishFile } from '../db/own-files.ts';
+import { removeAbandonedStaging, removeStaging, stagingFile, temporaryFile } from '../db/staging-files.ts';
 import { beginBackup, openBackup } from '../keys/backup-format.ts';
 import { type MasterKey, SERVER_SECRET } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';

@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import type { Database } from '../db/engine.ts';
-import { createFolder } from '../db/files.ts';
 import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
+import { createFolder } from '../db/own-files.ts';
 import {
   createMasterKey,
   type MasterKey,

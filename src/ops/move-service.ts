@@ -6,10 +6,12 @@ import { refuseForeignObjects } from '../db/foreign-objects.ts';
 import { dropMeta, listKids, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
 import { createMasterKey, SERVER_SECRET } from '../keys/master-key.ts';
-import { parseVkey, verifyCheckpoint } from '../ledger/note.ts';
+import { signedCheckpoint } from '../ledger/note.ts';
 import { withClosing } from '../lib/collections.ts';
 import { sha256Text } from '../lib/crypto.ts';
-import { collectProblems, readHead } from '../log/entries-store.ts';
+import { newestCheckpoint } from '../log/checkpoint-store.ts';
+import { readHead } from '../log/entries-store.ts';
+import { collectProblems } from '../log/problems.ts';
 import { walkLog } from '../log/walk-service.ts';
 import { TABLES } from '../rights/person-map.ts';
 import { notInitialised, readServerSecret, withExclusiveData } from '../tenants/installation-files.ts';
@@ -39,14 +41,13 @@ async function compareLogs(source: Database, target: Database) {
   const logs = [];
   for (const kid of await listKids(target)) {
     const [sourceHead, targetHead] = [await readHead(source, kid), await readHead(target, kid)];
-    const size = targetHead?.checkpoint?.size ?? 0;
+    const newest = await newestCheckpoint(target, kid);
+    const signed = targetHead && newest && signedCheckpoint(newest.text, targetHead.vkey);
+    const sizes = new Set([newest?.size ?? 0]);
     const problems = collectProblems();
     const walked =
-      targetHead &&
-      (await walkLog(target, kid, targetHead, { sizes: new Set([size]), problems, onPage: async () => {} }));
-    const key = targetHead && parseVkey(targetHead.vkey);
-    const signed = key && targetHead.checkpoint ? verifyCheckpoint(targetHead.checkpoint.text, key) : null;
-    const isSigned = signed?.ok && walked?.roots.get(size)?.equals(signed.checkpoint.root);
+      targetHead && (await walkLog(target, kid, targetHead, { sizes, problems, onPage: async () => {} }));
+    const isSigned = signed && walked?.roots.get(signed.size)?.equals(signed.root);
     if (!targetHead || !sourceHead?.root.equals(targetHead.root) || problems.found.length > 0 || !isSigned)
       throw new BackupFailed(
         `the log of ${kid} is damaged: see gpd consent verify ${kid}; nothing was moved`,

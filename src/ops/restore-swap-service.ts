@@ -3,12 +3,14 @@ import { existsSync, linkSync, lstatSync, renameSync, rmSync, statSync } from 'n
 import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
+import { createSingleFile } from '../db/database-file.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
-import { createSingleFile, removeAbandonedStaging, replaceFile, syncPath } from '../db/files.ts';
 import { refuseForeignObjects } from '../db/foreign-objects.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
+import { replaceFile, syncPath } from '../db/own-files.ts';
+import { removeAbandonedStaging } from '../db/staging-files.ts';
 import { createMasterKey, SERVER_SECRET, serverSecretContext } from '../keys/master-key.ts';
 import { withClosing } from '../lib/collections.ts';
 import { type CheckpointBook, checkpointFile, createCheckpointBook } from '../log/checkpoint-files.ts';

@@ -7,9 +7,9 @@ import { ROUTES } from '../schema/routes.ts';
 import type { CaseService } from './contests/case-by-key-service.ts';
 import { classText } from './dsar/dsar.ts';
 import type { SendExport } from './export-routes.ts';
-import type { Reach } from './link-store.ts';
 import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
+import type { Reach } from './subject.ts';
 
 /** Routes of the privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 → ownership 403 → state 409. */
 

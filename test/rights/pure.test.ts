@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { actorRef, rightsRef } from '../../src/audit/audit-store.ts';
 import { changeText, classText, createNotice } from '../../src/rights/dsar/dsar.ts';
 import { erasureState, scopeResults, withCopies } from '../../src/rights/erase/erasure-service.ts';
-import { reaches, reachOfRequests } from '../../src/rights/link-store.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
+import { reaches, reachOfRequests } from '../../src/rights/subject.ts';
 
 const key = Buffer.alloc(32, 7);
 

@@ -1,5 +1,5 @@
 import { keepNoncesFrom } from '../../db/clock-rule-store.ts';
-import { quickCheck } from '../../db/files.ts';
+import { quickCheck } from '../../db/database-file.ts';
 import { readForeignObjects } from '../../db/foreign-objects.ts';
 import { LAST_RETENTION, LAST_SWEEP, MOVED, MOVING, readMeta, readMetaNumber } from '../../db/meta-store.ts';
 import { isUnreleased } from '../../db/migrate.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
+import { pragma } from '../../db/database-file.ts';
 import type { Database } from '../../db/engine.ts';
-import { pragma } from '../../db/files.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';

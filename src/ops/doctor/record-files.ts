@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { replaceFile } from '../../db/files.ts';
+import { replaceFile } from '../../db/own-files.ts';
 import { tryOr } from '../../lib/errors.ts';
 import type { Report } from './doctor-service.ts';
 

@@ -105,13 +105,12 @@ export function createMeters() {
   };
 }
 
-/** Gauges of the database, read when somebody scrapes the metrics and at most every ten seconds. */
-
 const KEEP_MS = 10 * SECOND;
 /** Prometheus gives up a scrape after 10 s. */
 const LIMIT_MS = 5 * SECOND;
 
-export interface StockDeps {
+/** Gauges of the database, read when somebody scrapes the metrics and at most every ten seconds. */
+interface StockSource {
   readonly read: () => Promise<Stock>;
   readonly onFault: (error: unknown) => void;
   /** Milliseconds that no clock change touches. */
@@ -120,8 +119,8 @@ export interface StockDeps {
 }
 
 /** @returns a reader that gives null while the database cannot be read, reports each failure, and never reads twice at a time */
-function createReader(deps: StockDeps): () => Promise<Stock | null> {
-  const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = deps;
+function createReader(source: StockSource): () => Promise<Stock | null> {
+  const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = source;
   let stock: Promise<Stock | null> | null = null;
   let readAt = 0;
   let isReading = false;
@@ -184,8 +183,8 @@ const GAUGES: readonly (readonly [name: string, help: string, value: GaugeValue]
   ['gpd_oldest_seal_key_timestamp_seconds', SEAL_KEY, ({ oldestSealKeyAt }) => inSeconds(oldestSealKeyAt)],
 ];
 
-export function registerStock(registry: Registry, deps: StockDeps): void {
-  const readStock = createReader(deps);
+export function registerStock(registry: Registry, source: StockSource): void {
+  const readStock = createReader(source);
   for (const [name, help, value] of GAUGES) {
     new Gauge({
       name,

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
+import { databaseSize } from '../../db/database-file.ts';
 import type { Database } from '../../db/engine.ts';
-import { databaseSize } from '../../db/files.ts';
 import { LAST_SWEEP, readMetaNumber } from '../../db/meta-store.ts';
 import { cellOf, rowsOf } from '../../db/sql.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
@@ -16,7 +16,7 @@ const SQL = `SELECT (SELECT count(*) FROM tenants) AS tenants,
   (SELECT coalesce(sum(size), 0) FROM ledger_heads) AS entries,
   (SELECT count(*) FROM webhook_outbox WHERE state = 'waiting') AS waiting,
   (SELECT count(*) FROM webhook_outbox WHERE state = 'failed') AS failed,
-  (SELECT max(checkpoint_at) FROM ledger_heads WHERE checkpoint IS NOT NULL) AS checkpoint,
+  (SELECT max((SELECT c.at FROM checkpoints c WHERE c.kid = h.kid ORDER BY c.size DESC LIMIT 1)) FROM ledger_heads h) AS checkpoint,
   (SELECT min(coalesce(published_at, created_at)) FROM seal_keys WHERE state = 'published') AS seal_key`;
 
 type Row = Readonly<Record<'tenants' | 'entries' | 'waiting' | 'failed', number | string>> &

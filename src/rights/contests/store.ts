@@ -209,8 +209,6 @@ export async function countCases(tx: Knex.Transaction, kid: string, caseNetwork:
   return countOf(tx('contests').where({ kid, case_network: caseNetwork, status: 'open' }));
 }
 
-/** Pages of the review queue. */
-
 /** SQLite and PostgreSQL both read a row comparison off the index. */
 const AFTER_CURSOR = '(due_at, contest_id) > (?, ?)';
 

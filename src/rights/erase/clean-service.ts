@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { idsInFile, type SoughtIds } from '../../db/byte-scan.ts';
+import { releaseFreePages } from '../../db/database-file.ts';
 import type { Database } from '../../db/engine.ts';
-import { releaseFreePages } from '../../db/files.ts';
 import { readForeignObjects } from '../../db/foreign-objects.ts';
 import { createGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError } from '../../config.ts';
 import type { Database } from '../../db/engine.ts';
-import { readOwnFile } from '../../db/files.ts';
 import {
   appendLine,
   createLineCheck,
@@ -15,6 +14,7 @@ import {
   sealLine,
 } from '../../db/line-log.ts';
 import { dropMeta, readMeta, writeMeta } from '../../db/meta-store.ts';
+import { readOwnFile } from '../../db/own-files.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { hmacSha256 } from '../../lib/crypto.ts';
 import { tryOr } from '../../lib/errors.ts';

@@ -58,8 +58,6 @@ export function transparencyView(
   return { handle: facts.handle, signals, totalEntropyBits, purposes: [...facts.purposes], qualitativeOnly };
 }
 
-/** Contract 3.5: AES-256-GCM, base64url, under a key of the day, bound to one session and one origin. */
-
 export const TOKEN_TTL_MS = 5 * MINUTE;
 /** With a clock that was ahead when it was made. */
 export const MAX_LIFE_MS = TOKEN_TTL_MS + MINUTE;
@@ -92,7 +90,7 @@ function additionalData(binding: TokenBinding, day: number): Buffer {
   return sha256(JSON.stringify([sha256Text(binding.session), binding.origin, day]));
 }
 
-/** Plaintext: tenant, requestId, expiry, and the principal of a proven consent. It never carries a visitorId. */
+/** Contract 3.5: AES-256-GCM, base64url, under a key of the day, bound to one session and one origin. Plaintext: tenant, requestId, expiry, and the principal of a proven consent. It never carries a visitorId. */
 export function issueToken(
   serverSecret: Uint8Array,
   random: Random,

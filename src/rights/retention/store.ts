@@ -5,9 +5,10 @@ import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
 import { deleteVisitorIds, unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
-import type { EntryMacs } from '../../log/entries-store.ts';
 import { appendOne, LogDamaged, lockHead } from '../../log/entries-store.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
+import type { EntryMacs } from '../../log/problems.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import type { Expiry, TableName } from '../person-map.ts';
 import { type AgingTable, rowOf, tablesWhere } from '../person-map.ts';
 
@@ -231,3 +232,28 @@ export async function deleteExpired(
     await database.transaction((tx) => tx.raw('PRAGMA optimize'));
   return counts;
 }
+
+export interface RetentionOptions {
+  readonly dryRun?: boolean | undefined;
+  /** Asked between two steps; false stops the job. */
+  readonly shouldContinue?: (() => boolean) | undefined;
+  readonly macs?: EntryMacs | undefined;
+}
+
+/**
+ * For the hourly job, and for `gpd retention run`.
+ * @returns what was deleted, or with dryRun would be; null for a tenant that was removed
+ */
+export async function retainTenant(
+  database: Database,
+  kid: string,
+  now: number,
+  { dryRun = false, shouldContinue, macs }: RetentionOptions = {},
+) {
+  const tenant = await createTenantStore(database).get(kid);
+  if (!tenant) return null;
+  const rules = { kid, days: tenant.settings['retention.days'], now, macs };
+  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, shouldContinue);
+}
+
+export const RETENTION_JOB = 'retention';

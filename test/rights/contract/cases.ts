@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { createCaseService } from '../../../src/rights/contests/case-by-key-service.ts';
-import { reachOfRequests } from '../../../src/rights/link-store.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from '../../../src/rights/notices-store.ts';
+import { reachOfRequests } from '../../../src/rights/subject.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
 import { openHouse } from './contest-texts.ts';

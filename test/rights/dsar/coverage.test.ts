@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
 import { gatherDsar } from '../../../src/rights/dsar/service.ts';
-import { reachOfRequests } from '../../../src/rights/link-store.ts';
 import { tablesWhere } from '../../../src/rights/person-map.ts';
+import { reachOfRequests } from '../../../src/rights/subject.ts';
 import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';

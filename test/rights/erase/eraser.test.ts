@@ -258,7 +258,7 @@ describe('a restore', () => {
     const principal = principalRef(tenant.principalKey, 'paul');
     const body = { principalId: 'paul', purposes: ['device-identification'] };
     const grant = { action: 'grant', body, source: 'backend', caller: 'k', idempotencyKey: null } as const;
-    await createConsent(database, Date.now, randomBytes).service.write(tenant, grant);
+    await createConsent({ database, clock: Date.now, random: randomBytes }).service.write(tenant, grant);
     const link = { kid: KID, request_id: 'req_a', principal, linked_at: 1 };
     await database.transaction((tx) => tx('links').insert(link));
     const bringBack = await backUp(database, dataDir);
