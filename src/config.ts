@@ -49,8 +49,9 @@ export function parseDescriptor(path: string): number | null {
 }
 
 /**
- * Reads a descriptor without opening it by its name, which needs a right that only the process that passed it has. A descriptor may be
- * a pipe; a file that is named may not. @throws {NotRegularFile}
+ * Reads a descriptor without opening it by its name, which needs a right that only the process that passed it
+ * has. A descriptor may be a pipe; a file that is named may not.
+ * @throws {NotRegularFile}
  */
 export function readSecretFile(path: string): Buffer {
   const descriptor = parseDescriptor(path);

@@ -14,7 +14,10 @@ import type { Installation } from '../tenants/directory.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 
-/** `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open discovery. */
+/**
+ * `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open
+ * discovery.
+ */
 export type DirectorySource = 'pinned' | 'listed' | 'discovered';
 
 export interface AgentDirectory {

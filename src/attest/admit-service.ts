@@ -8,7 +8,7 @@ import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { type OpenedToken, type Presented, relyingPartyOf } from './ceremony.ts';
 
-/** Admits to a passkey ceremony: a browser needs a token for a visit with a shared id, and consent. */
+/** Admits a browser to a passkey ceremony: it needs a token for a visit with a shared id, and consent. */
 
 export interface AdmissionParts extends Pick<Installation, 'database' | 'tenantOf'> {
   readonly openToken: (presented: Presented) => OpenedToken | null;
@@ -33,7 +33,10 @@ interface Visit extends OpenedToken {
 
 export type Admitted = Awaited<ReturnType<typeof admit>>;
 
-/** Each source of GPC only ever takes away; one that came with the bundle was counted there. @throws {Refusal} 451 */
+/**
+ * Each GPC source only ever reduces permission; one in the bundle was applied at ingest.
+ * @throws {Refusal} 451
+ */
 export async function requireConsent(
   { check }: AdmissionParts,
   { kid, tenant, verdict, principalId }: Visit,
@@ -43,7 +46,7 @@ export async function requireConsent(
   const refused = new Refusal('consent-missing');
   if (!purposes.includes(DEVICE_ATTESTATION)) throw refused;
   if (gpcHeader && !gpc && tenant.gpcPolicy(DEVICE_ATTESTATION) !== 'ignore') throw refused;
-  // Under `ask` a purpose survives GPC by what the ledger proved alone.
+  // Under the policy `ask`, only a proof of the ledger lets a purpose survive GPC.
   const survived = (purpose: string): boolean => gpc && tenant.gpcPolicy(purpose) === 'ask';
   const proven = [NEEDED_PURPOSE, DEVICE_ATTESTATION].filter(
     (purpose) => tenant.needsProof || survived(purpose),

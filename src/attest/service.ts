@@ -70,16 +70,16 @@ export interface AttestParts
 const USER_ID_BYTES = 16;
 const SALT_BYTES = 16;
 
-/** Before it no durable id begins: those of signals are of 32 bytes. */
+/** The label keeps the id of a passkey apart from those of signals, which are MACs of 32-byte hashes. */
 const durableOf = ({ durableKey }: Tenant, credentialId: string): string =>
   hmacSha256Text(durableKey, `gpd/passkey/v1 ${credentialId}`);
 
 interface Proven {
   readonly durable: string;
   readonly credential: StoredPasskey;
-  /** Null: it is new. */
-  readonly before: number | null;
-  /** A review found that a person uses the device of the visit. */
+  /** The signature counter that is stored; null for a new passkey. */
+  readonly storedCounter: number | null;
+  /** True if a review found that a person uses the device of the visit. */
   readonly isVisitConfirmed: boolean;
 }
 
@@ -94,19 +94,19 @@ async function prove(deps: AttestParts, admitted: Admitted, presentation: Presen
   if (presentation.ceremony === 'create') {
     const credential = await verifyCreated(presentation.credential, expected);
     if (!credential) throw new Failed('signature');
-    return { durable, credential, before: null, isVisitConfirmed };
+    return { durable, credential, storedCounter: null, isVisitConfirmed };
   }
   const stored = await findCredential(deps.database, { kid, durable });
   if (!stored) throw new Failed('unknown');
   const counter = await verifyUsed(presentation.credential, stored.publicKey, expected);
   if (counter === null) throw new Failed('signature');
   if (isCloned(stored.counter, counter)) throw new Failed('cloned');
-  return { durable, credential: { ...stored, counter }, before: stored.counter, isVisitConfirmed };
+  return { durable, credential: { ...stored, counter }, storedCounter: stored.counter, isVisitConfirmed };
 }
 
 /**
- * Moves the verdict, with its class, score and rules, to the passkey's own device. A review of that device counts, and one of the
- * visit's device that was made since the visit.
+ * Moves the verdict, with its class, score and rules, to the device of the passkey. A review of that device
+ * counts, and a review of the visit's device since the visit.
  */
 function decideOn(
   { config: { epoch_days: epochDays }, random }: AttestParts,
@@ -149,7 +149,7 @@ async function recordProof(
   { proven, challenge, madeAt }: { proven: Proven; challenge: string; madeAt: number },
 ): Promise<RecordEntry> {
   const { kid, tenant } = admitted;
-  const { durable, credential, before: previousVerdict } = proven;
+  const { durable, credential, storedCounter } = proven;
   const now = deps.clock();
   const nonce = sha256(`gpd/attest ${challenge}`).subarray(0, 16).toString('base64url');
   const recorded = await deps.record(
@@ -161,10 +161,10 @@ async function recordProof(
     async (tx) => {
       const key = { kid, durable };
       const result =
-        previousVerdict === null
+        storedCounter === null
           ? await addCredential(tx, key, credential, now)
-          : await takeCredential(tx, key, { from: previousVerdict, to: credential.counter }, now);
-      if (!result) throw new Failed(previousVerdict === null ? 'unknown' : 'cloned');
+          : await takeCredential(tx, key, { from: storedCounter, to: credential.counter }, now);
+      if (!result) throw new Failed(storedCounter === null ? 'unknown' : 'cloned');
     },
   );
   if (recorded === 'gone') throw new Refusal('unauthenticated');
@@ -183,10 +183,10 @@ async function attest(deps: AttestParts, asker: PasskeyCaller, credentialJson: u
   const read = readChallenge(challengeKeyOf(deps), deps.clock(), challenge, binding);
   if (read === null) throw new Failed('challenge');
   const proven = await prove(deps, admitted, presentation);
-  // Once more: a signature takes its time, and what was withdrawn meanwhile is withdrawn.
+  // Checked again, because a signature takes time, and consent may have been withdrawn meanwhile.
   await requireConsent(deps, admitted, asker.gpc);
   const entry = await recordProof(deps, admitted, asker, { proven, challenge, madeAt: read.madeAt });
-  deps.onOutcome(proven.before === null ? 'created' : 'used', kid);
+  deps.onOutcome(proven.storedCounter === null ? 'created' : 'used', kid);
   const now = deps.clock();
   const response: IngestResponse = verdictResponse(entry.verdict, entry.identified?.visitorId ?? null);
   response.transparencyToken = deps.issueToken({ kid, requestId, session, origin, now, principalId });

@@ -45,7 +45,7 @@ export interface ConsentApiNeeds extends Pick<Installation, 'database' | 'clock'
   readonly onDoubtFault: (error: unknown) => void;
 }
 
-/** The consent half of a server, as its routes and its lane are handed it. */
+/** The parts of the consent API that a server's routes and its check need. */
 export function createConsentApi(needs: ConsentApiNeeds) {
   const { database, clock, tenants, findApiKey, limits, refresh, knowsOrigin } = needs;
   const { service, reader } = needs.consent;

@@ -103,7 +103,7 @@ const MIN_SEQ_WAIT_MS = 250;
 const MIN_SEQ_STEP_MS = 25;
 const HISTORY_PAGE = 50;
 
-/** @param subject of the principal, where the caller may know it */
+/** @param subject the principal's reference, if the caller may know it */
 function toAnswer(decision: ConsentDecision, subject?: string): DecisionAnswer {
   const { allowed, reason, proof, policyVersion, given } = decision;
   return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given, subject };
@@ -187,7 +187,10 @@ interface Choice extends Pick<WriteRequest, 'action' | 'body' | 'source'> {
   readonly idempotency: AppendRequest['idempotency'];
 }
 
-/** The terms are checked, and the append is asked for before anything is waited for: choices are appended in their order. */
+/**
+ * The caller has checked the terms. The append is submitted before any await, so that choices are appended in
+ * their order.
+ */
 function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   const { action, body, source, imported, idempotency } = choice;
   // The lifetime of a grant is one of the terms; a refusal needs no terms, and is always written.
@@ -214,7 +217,7 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
     isGrant: action === 'grant',
     imported,
     now,
-    // A webhook reports what happens, and this happened elsewhere.
+    // An imported record sends no webhook: it happened elsewhere, not now.
     notify: ({ purpose, choice, seq, hash }) =>
       imported ? [] : webhookRows(tenant, `consent.${choice}`, { principalId, purpose, seq, hash }),
     idempotency,
@@ -226,7 +229,7 @@ async function write(
   tenant: Tenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
-  // Keyed: a plain hash of a body that names somebody could be guessed.
+  // Keyed, because a plain hash of a body that names a person could be guessed.
   const canonicalRequest = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
   const bodyHash = hmacSha256(tenant.principalKey, canonicalRequest).toString('base64url');
   const idempotency = key === null ? null : { caller, key, bodyHash };
@@ -243,7 +246,7 @@ export interface ConsentRecord extends ImportedRecord {
   readonly principalId: string;
   readonly purpose: string;
   readonly action: WriteAction;
-  /** Undefined: the latest. */
+  /** Undefined for the latest. */
   readonly policyVersion: number | undefined;
 }
 
@@ -287,7 +290,7 @@ async function state({ reader, clock }: Deps, tenant: Tenant, principalId: strin
   const purposes = states.flatMap((known, i) => {
     const purpose = ids[i] ?? '';
     const { event } = known;
-    // Built in: nobody has to define it, and a person who agreed to it has to find it here.
+    // A built-in purpose need not be defined, but a person who agreed to it must find it here.
     if (!event && !defined.includes(purpose)) return [];
     const decision = toAnswer(decideConsent(purpose, known, tenant.rules, now));
     return [{ purpose, choice: event?.choice ?? null, at: iso(event?.at ?? null), ...decision }];

@@ -18,7 +18,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 
 export type SessionParts = Pick<Installation, 'database' | 'clock' | 'random'>;
 
-/** @param keyId the API key that opens it, and ends it */
+/** @param keyId the API key that opens the session; revoking the key ends it */
 export async function openSession(
   { database, clock, random }: SessionParts,
   tenant: Tenant,
@@ -53,7 +53,7 @@ export async function readSession(
 
 export interface StoredSession extends Omit<PrincipalSession, 'principalId'> {
   readonly hash: string;
-  /** The principalId under the tenant's key: an answer has to name it, the table must not. */
+  /** The principalId, encrypted with the tenant's key: answers contain it, but the table must not. */
   readonly wrappedPrincipalId: string;
   /** The API key that opened it. */
   readonly keyId: string;
@@ -67,7 +67,10 @@ export async function insertSession(database: Database, session: StoredSession, 
   });
 }
 
-/** Only while the key that opened it is there and not revoked, whatever this process knows of keys. */
+/**
+ * Finds a session only while the key that opened it exists and is not revoked; this reads the database, not
+ * the keys in memory.
+ */
 export async function findSession(database: Database, hash: string, now: number) {
   const [row]: readonly Columns<StoredSession>[] = await database
     .read('principal_sessions as s')
@@ -76,7 +79,7 @@ export async function findSession(database: Database, hash: string, now: number)
     })
     .where('s.hash', hash)
     .where('s.expires_at', '>', now)
-    // Opened while a clock was ahead: it would live for as long as that was.
+    // A session that was opened while a clock was ahead would live longer.
     .where('s.expires_at', '<=', now + SESSION_TTL_MS + MINUTE)
     .select('s.*');
   return row ? fromColumns<StoredSession>(row) : null;

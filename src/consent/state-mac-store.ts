@@ -9,7 +9,7 @@ import { createStateMac, isMacValid, type StateMac } from '../tenants/state-mac.
 import { type PrincipalColumns, type StateColumns, toPrincipalRow, toStateRow } from './state-store.ts';
 import type { TermsOf } from './terms-store.ts';
 
-/** The rows that carry MACs (ADR 0042), page by page: doctor looks through them. */
+/** Reads the rows that have MACs (ADR 0042) page by page, for `gpd doctor`. */
 
 const PAGE = 2000;
 

@@ -7,7 +7,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { listPolicies, type PurposeChange, publishPolicy, savePurposes } from './terms-store.ts';
 
-/** Purposes and policy versions of a tenant, by the consent API. */
+/** Defines purposes and publishes policy versions of a tenant, for the consent API. */
 
 interface Parts extends Pick<Installation, 'database' | 'clock'> {
   /** Reads what changed in the database before this call. */

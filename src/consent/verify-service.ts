@@ -20,11 +20,11 @@ import {
 } from './verify-people-store.ts';
 import { checkPolicies, checkPurposes } from './verify-terms-store.ts';
 
-/** `gpd consent verify`: the whole log recomputed from its entries, then every row about it compared with it. */
+/** `gpd consent verify` recomputes the whole log from its entries, then compares every row about it. */
 
 export interface LogCheck {
   readonly size: number;
-  /** base64, as a checkpoint says it. */
+  /** base64, as in a checkpoint. */
   readonly root: string;
   readonly ok: boolean;
   readonly problems: readonly LogProblem[];
@@ -39,7 +39,7 @@ export interface Trusted {
 }
 
 export interface VerifyOptions {
-  /** Undefined: the database is checked against itself only. */
+  /** Undefined to check the database only against itself. */
   readonly trusted: Trusted | undefined;
   /** No entry may be later than this. */
   readonly now: number;
@@ -58,7 +58,7 @@ async function readBook({ book, keys }: Trusted, problems: Problems): Promise<re
   }
 }
 
-/** All that was signed, read before the head: a server may append entries and sign them meanwhile. */
+/** Reads all signed checkpoints before the head, because a server may append and sign entries meanwhile. */
 async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trusted | undefined) {
   const trustedCheckpoints = trusted ? await readBook(trusted, problems) : [];
   const stored = await listCheckpoints(database, kid);
@@ -76,7 +76,7 @@ async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trust
   return { head, claims };
 }
 
-/** Would the next checkpoint be signed? */
+/** Reports why the next checkpoint would not be signed. */
 async function checkSigned({ database, kid, problems }: PeopleCheck, { book, keys }: Trusted): Promise<void> {
   try {
     const signed = await readSigned({ database, book }, kid, keys.signer);
@@ -160,7 +160,7 @@ function checkGenesis(fold: Fold, vkey: string, problems: Problems): void {
     problems.add('vkey-changed', 'the genesis entry names a different key from the log’s', 0);
 }
 
-/** Null: no such tenant. */
+/** @returns null for an unknown tenant */
 export async function verifyLog(
   database: Database,
   kid: string,
@@ -168,7 +168,7 @@ export async function verifyLog(
 ): Promise<LogCheck | null> {
   try {
     const checked = await checkLog(database, kid, options);
-    // A tenant that is being removed loses its head first, and then its rows.
+    // The removal of a tenant deletes the head first, and then the other rows.
     return checked && (checked.ok || (await readHead(database, kid))) ? checked : null;
   } catch (error) {
     if (!(error instanceof LogDamaged)) throw error;

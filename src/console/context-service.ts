@@ -26,7 +26,8 @@ export interface SignInLimits {
   readonly limiter: Limiter;
   /**
    * True if no node has seen this state before.
-   * @param until when the state expires: it has to be the same for each use, because uses are counted per expiry
+   * @param until when the state expires: it has to be the same for each use, because uses are counted per
+   * expiry
    */
   readonly isFirstUse: (state: string, until: number) => Promise<boolean>;
 }

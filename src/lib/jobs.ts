@@ -182,7 +182,10 @@ export interface EveryOptions {
 
 export type Every = ReturnType<typeof every>;
 
-/** The one polling loop: runs a task at each interval, never twice at once, and reports one failure until the task succeeds again. */
+/**
+ * The one polling loop: runs a task at each interval, never twice at once, and reports one failure until the
+ * task succeeds again.
+ */
 export function every(task: () => Promise<void>, { ms, timer, onFault, onRecovered }: EveryOptions) {
   let running = false;
   let failing = false;

@@ -78,7 +78,7 @@ async function requireExtended(
   throw new NotSigned('checkpoint-not-extended', detail);
 }
 
-/** The lines carry MACs of the installation: with the first of another one, all of them are. */
+/** Each line has a MAC of its installation, so a wrong first line may mean another installation's file. */
 export const explainBrokenBook = ({ message }: BrokenLog): string =>
   message.endsWith('line 1 was changed')
     ? `${message}, or this is another installation's log: put back the file, or the database and key, that belong together`
@@ -104,9 +104,9 @@ async function newestInDatabase(database: Database, kid: string, vkey: string): 
 }
 
 /**
- * Reads a log and what was signed of it, and requires that each extends the one before: the last line of this node's file, the
+ * Reads a log with its signed checkpoints, and requires that each extends the one before: the last line of this node's file, the
  * newest row, the head. The signer, verify and doctor use it.
- * @returns null: no such log; `newest` is what the next checkpoint has to extend
+ * @returns null if there is no such log; `newest` is the checkpoint that the next one has to extend
  * @throws {NotSigned}
  */
 export async function readSigned(
@@ -114,7 +114,7 @@ export async function readSigned(
   kid: string,
   { vkey, name }: NoteSigner,
 ) {
-  // In this order: another process may append and sign entries meanwhile.
+  // The order matters, because another process may append and sign entries meanwhile.
   const inFile = await lastInFile({ book }, vkey);
   const inDatabase = await newestInDatabase(database, kid, vkey);
   const head = await readHead(database, kid);
@@ -152,7 +152,7 @@ interface Limits {
   readonly maxAge: number;
 }
 
-/** A clock may be ahead of or behind the one that signed, so the distance counts. */
+/** This clock may be ahead of or behind the one that signed, so the distance counts. */
 const isRecent = ({ clock }: CheckpointDeps, { signedAt }: Signed, { maxAge }: Limits): boolean =>
   Math.abs(clock() - signedAt) < maxAge;
 
@@ -165,7 +165,7 @@ async function recentCheckpoint(deps: CheckpointDeps, kid: string, vkey: string,
   return head && stored?.text === inFile.text && inFile.size <= head.size ? inFile : null;
 }
 
-/** Several nodes under many writers overtake each other a few times in a row; the bound ends what no try could. */
+/** Nodes with many writers overtake each other a few times in a row; the bound ends an endless loop. */
 const TRIES = 20;
 /** Another process stored a checkpoint meanwhile; the next try uses that one. */
 const OVERTAKEN = Symbol('overtaken');

@@ -44,7 +44,10 @@ function validCosignatures(
   return witnesses.flatMap(({ key }) => (parsed && cosignatureOf(parsed, key)?.line) ?? []);
 }
 
-/** The newest checkpoint over at least this many entries that enough witnesses cosigned; null: none among those that are looked at. */
+/**
+ * The newest checkpoint over at least this many entries that enough witnesses cosigned; null if none of those
+ * looked at is.
+ */
 export async function lastWitnessed(
   { database, witnesses }: Pick<CheckpointDeps, 'database' | 'witnesses'>,
   kid: string,
@@ -58,7 +61,10 @@ export async function lastWitnessed(
   return null;
 }
 
-/** `gpd witness status` shows the newest checkpoint that each witness cosigned; null: none among those that are looked at. */
+/**
+ * `gpd witness status` shows the newest checkpoint that each witness cosigned; null if none of those looked
+ * at is.
+ */
 export async function lastCosigned(database: Database, witnesses: WitnessPolicy['witnesses'], kid: string) {
   const checkpoints = await listCosigned(database, kid, 0);
   return witnesses.map(({ key, url }) => {
@@ -89,7 +95,9 @@ class NotCosigned extends Error {
 
 interface CosignDeps extends CheckpointDeps {
   readonly witnesses: WitnessPolicy;
-  /** Called when a witness has a tree that this log does not extend: once per process, until it cosigns again. */
+  /**
+   * Called when a witness has a tree that this log does not extend: once per process, until it cosigns again.
+   */
   readonly onFork: (kid: string, data: object) => Promise<void>;
   readonly onAnswer: (result: 'cosigned' | CosignFailure) => void;
 }

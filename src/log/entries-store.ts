@@ -66,7 +66,7 @@ export async function lockHead(tx: Transaction, kid: string): Promise<Head> {
   return head;
 }
 
-/** Gives entries their gap-free places in order. Pure; the caller has locked the head. */
+/** Numbers the entries in order, without gaps. Pure; the caller has locked the head. */
 export function placeEntries(head: Head, entries: readonly Uint8Array[]) {
   const frontier = decodeFrontier(head.frontier);
   if (frontier?.size !== Number(head.size)) throw new LogDamaged('the head of a log was altered');

@@ -36,7 +36,8 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
       `ON CONFLICT (bucket, client, window_ends) DO UPDATE SET hits = rate_counters.hits + excluded.hits
        RETURNING bucket, client, window_ends, hits`,
     );
-  // A single statement is its own transaction on PostgreSQL: one round trip. The table is unlogged, so it waits for no disk.
+  // A single statement is its own transaction on PostgreSQL: one round trip. The table is unlogged, so it
+  // waits for no disk.
   const totals = await (database.kind === 'postgres' ? add(database.read) : database.plainTransaction(add));
   const remaining = new Map(totals.map((row) => [idOf(row, row.window_ends), row.hits]));
   // Each hit gets the count at its place in the batch, so that a burst over the limit loses only its excess.

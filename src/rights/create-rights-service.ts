@@ -30,7 +30,10 @@ export interface Rights {
 export interface RightsOptions {
   /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
   readonly onErasureFault: (error: unknown) => void;
-  /** Milliseconds that an answer waits for an erasure before it says `pending`; undefined: the server's own limit. */
+  /**
+   * Milliseconds that an answer waits for an erasure before it says `pending`; undefined: the server's own
+   * limit.
+   */
   readonly patienceMs?: number | undefined;
 }
 

@@ -9,11 +9,11 @@ import { UNFINISHED } from './erase/receipts-store.ts';
 import type { RightsParts } from './subject.ts';
 
 /**
- * Notices that become due with time, sent by housekeeping. Every node looks; one transaction marks the row and queues the notice, so
- * that each is sent once.
+ * Notices that become due with time, sent by housekeeping. Every node looks; one transaction marks the row
+ * and queues the notice, so that each is sent once.
  */
 
-/** A round of housekeeping has tried to finish the erasure by then. */
+/** After this time a round of housekeeping has tried to finish the erasure. */
 const LATE_MS = 2 * MINUTE;
 
 /** @param now time of a clock that never jumps: a notice cannot be taken back */

@@ -2,8 +2,8 @@ import type { Database } from '../db/engine.ts';
 import { isTrue, rowsOf } from '../db/sql.ts';
 
 /**
- * The register of people's requests, read a page at a time from the tables that store them anyway: contests, receipts of erasures, and the audit rows of
- * exports, which are written when an export begins.
+ * The register of people's requests, read a page at a time from the tables that store them anyway: contests,
+ * receipts of erasures, and the audit rows of exports, which are written when an export begins.
  */
 
 export interface RegisterRow {
@@ -23,7 +23,9 @@ export interface RegisterRow {
 /** The row after which the next page begins. */
 export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
-/** The rows of one table behind the cursor, newest first: an index leads there, and a page's worth of them is read. */
+/**
+ * The rows of one table after the cursor, newest first. An index finds them, and one page of them is read.
+ */
 const behind = (columns: string, from: string): string =>
   `SELECT * FROM (SELECT ${columns} FROM ${from}) AS rows WHERE at <= ? AND (at, number) < (?, ?) ORDER BY at DESC, number DESC LIMIT ?`;
 

@@ -23,7 +23,7 @@ import { leftRefsOf } from './erase/receipts-store.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
 import type { Reach, RightsParts } from './subject.ts';
 
-/** The privacy-rights API behind authentication: who may do what to whose data (contract section 6). */
+/** The privacy-rights API after authentication; it decides who may act on whose data (contract section 6). */
 
 export interface RightsApi {
   readonly contests: ContestService;
@@ -96,13 +96,14 @@ async function targetOfRequest(deps: Parts, kid: string, requestId: string): Pro
   if (!decision) {
     const owner = await tenantOfDecision(database, requestId);
     if (owner !== null && owner !== kid) throw new Refusal('cross-tenant-denied');
-    // A contest outlives its decision in the retention.
+    // Retention keeps a contest longer than its decision.
     if (await isContested(database, kid, requestId)) return { ...NOTHING, requests: [requestId] };
     const leftDevice = await findLeftDevice(deps, kid, requestId);
     return leftDevice === null ? NOTHING : { ...NOTHING, durables: [leftDevice] };
   }
   const { durable, needsAttestation } = decision.verdict;
-  // A shared id may be other people's too: the request reaches only itself, and a caller who means the device names its visitorId.
+  // Others may share the id, so the request reaches only itself. A caller who means the device names its
+  // visitorId.
   const isRequestOnly = durable === null || needsAttestation;
   return { ...NOTHING, requests: [requestId], durables: isRequestOnly ? [] : [durable] };
 }

@@ -8,9 +8,9 @@ export interface RightsParts extends Pick<Installation, 'database' | 'clock' | '
 }
 
 /**
- * The data that a subject may reach (contract 6.1). A visitorId reaches everything of its durable id; a link reaches only the
- * linked requests: clients assert signals and identical phones share a durable id, so that a link must not open another
- * person's trail.
+ * The data that a subject may reach (contract 6.1). A visitorId reaches everything of its durable id; a link
+ * reaches only the linked requests: clients assert signals and identical phones share a durable id, so that a
+ * link must not open another person's trail.
  */
 export interface Reach {
   readonly kid: string;

@@ -73,7 +73,10 @@ export async function listSealKeys(db: Knex, kid: string): Promise<readonly Gene
   return rows.map((row: SealKeyRow) => fromColumns<Generation>(row));
 }
 
-/** Reads the generations back: a destroyed key that stays decrypts what nobody may decrypt any more. @throws {WriteUndone} */
+/**
+ * Reads the generations back: a destroyed key that stays decrypts what nobody may decrypt any more.
+ * @throws {WriteUndone}
+ */
 async function requireStates(
   tx: Knex.Transaction,
   kid: string,

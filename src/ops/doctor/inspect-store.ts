@@ -30,7 +30,10 @@ const PAGE = 10_000;
 
 const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
 
-/** Parameters that decide whether PostgreSQL keeps acknowledged writes, and which parts of a statement it logs. */
+/**
+ * Parameters that decide whether PostgreSQL keeps acknowledged writes, and which parts of a statement it
+ * logs.
+ */
 const PARAMETERS = [
   'fsync',
   'full_page_writes',
@@ -94,7 +97,9 @@ export async function readPooling(database: Database) {
       pooled: pid?.['pid'] !== connection.processID,
       /** False: the pooler sends the statements of one transaction to different backends. */
       transactions: await keepsTransactions(database),
-      /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit. */
+      /**
+       * The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit.
+       */
       readLimit: String(limit?.['statement_timeout']),
     };
   } finally {
@@ -145,8 +150,8 @@ export async function lastBackupAt(database: Database): Promise<number | null> {
 }
 
 /**
- * Reads head and last entry of a log from one snapshot, and counts its entries; only the last page is really counted.
- * `gpd consent verify` reads the whole log.
+ * Reads head and last entry of a log from one snapshot, and counts its entries; only the last page is really
+ * counted. `gpd consent verify` reads the whole log.
  */
 export const readLog = (database: Pick<Database, 'snapshot'>, kid: string) =>
   database.snapshot(async (read) => {

@@ -70,7 +70,7 @@ async function openCase({ database, serverSecret, contestTexts, tenantOf }: Part
   return contest;
 }
 
-/** The decision that is contested, and the network that its person files from. */
+/** The contested decision, and the network from which the person files. */
 type Visited = Readonly<Record<'kid' | 'requestId' | 'network', string>>;
 
 async function file(
@@ -121,7 +121,10 @@ export function createCaseKey(random: Random): string {
 const canonicalKey = (text: string): string =>
   text.replace(/[-\s]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1');
 
-/** Hashes a case key as rows store it: anyone who has the key reads the case and answers (contract-2 section 15). Every text has a hash, so that a misspelt key costs the same look-up as a wrong one. */
+/**
+ * Hashes a case key as rows store it: anyone who has the key reads the case and answers (contract-2 section
+ * 15). Every text has a hash, so that a misspelt key costs the same look-up as a wrong one.
+ */
 export function hashCaseKey(serverSecret: Uint8Array, text: string): string {
   return hmacSha256Text(serverSecret, `gpd/case-key/v1|${canonicalKey(text)}`);
 }

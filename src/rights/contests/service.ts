@@ -91,7 +91,7 @@ export interface Reviewer extends Actor {
 /** The person who answers a reviewer's question. */
 export interface Replier {
   readonly kid: string;
-  /** Keyed reference, the one that filed the contest. */
+  /** The keyed reference that filed the contest. */
   readonly ref: string;
   readonly refusalIfMissing: NonNullable<Step['refusalIfMissing']>;
 }
@@ -108,7 +108,10 @@ type Filing = Pick<Contest, 'requestId' | 'statement'> & CaseParts;
 
 const MAX_CASES = 3;
 
-/** Three open cases a day and client network (contract-2 section 15). @throws {Refusal} `too-many-cases` */
+/**
+ * Allows three open cases per day and client network (contract-2 section 15).
+ * @throws {Refusal} `too-many-cases`
+ */
 async function refuseTooManyCases(tx: Tx, kid: string, caseNetwork: string, now: number): Promise<void> {
   const today = Math.floor(now / DAY) * DAY;
   if ((await countCases(tx, kid, caseNetwork, today)) < MAX_CASES) return;
@@ -237,7 +240,7 @@ export interface Step {
   /** The refusal for a contest of another tenant; undefined: the refusals for staff. */
   readonly refusalIfMissing?: 'no-such-contest' | 'no-such-case';
   readonly change: (contest: Contest, now: number) => Contest;
-  /** It writes to the log, whose head is locked before any contest, as an erasure does. */
+  /** True if the change writes to the log, whose head must be locked before any contest, as erasures do. */
   readonly locksHead?: boolean;
   readonly after: (changed: Changed) => Promise<void>;
 }

@@ -26,7 +26,7 @@ import {
   readOverride,
 } from './store.ts';
 
-/** Gathers what is held about a subject. It reads what an erasure would delete, and nothing else. */
+/** Gathers the data stored about a subject: exactly the rows that an erasure would delete. */
 
 type Parts = Omit<RightsParts, 'random'>;
 
@@ -58,7 +58,10 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/** Says which rules were decisive; where a review or an agent's signature decided, what the rules alone would have said. */
+/**
+ * Says which rules were decisive, or the result of the rules alone if a review or an agent's signature
+ * decided.
+ */
 function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
@@ -220,7 +223,7 @@ export async function exportDsar(deps: Parts, reach: Reach, actor: Actor): Promi
   return dsar;
 }
 
-/** One JSON object, written while it is read. */
+/** Yields one JSON object while the data is read. */
 export async function* dsarJson(dsar: Dsar): AsyncGenerator<string> {
   const { subject, generatedAt, ...rest } = dsar.head;
   yield `{"subject":${JSON.stringify(subject)},"generatedAt":${JSON.stringify(generatedAt)},"decisions":[`;

@@ -8,14 +8,14 @@ import { createKeyPair, newCertificate } from '../../http/certificates.ts';
 import { archiveSignerContext, type MasterKey } from '../../keys/master-key.ts';
 import type { Installation } from '../../tenants/directory.ts';
 
-/** Signs exports, so that the recipient knows that one came from this installation and was not changed. */
+/** Signs exports, so that recipients can check that an export came from this installation unchanged. */
 export type ArchiveSigner = Awaited<ReturnType<typeof openArchiveSigner>>;
 
 interface Parts extends Pick<Installation, 'database' | 'clock'> {
   readonly masterKey: MasterKey;
   /** The name in the certificate, for a person who reads it. */
   readonly host: string;
-  /** An identity is about to be made, which takes seconds. */
+  /** Called before an identity is created, which takes seconds. */
   readonly onMake?: () => void;
 }
 
@@ -90,7 +90,7 @@ export interface StoredSigner {
 
 const NAME = 'archive-signer';
 
-/** One row, so that nobody reads the key of one and the certificate of another. */
+/** Both are in one row, so that nobody reads the key of one signer and the certificate of another. */
 async function readSigner(rows: Knex.QueryBuilder): Promise<StoredSigner | null> {
   const value = await cellOf<string>(rows.where({ name: NAME }), 'value');
   return value === undefined ? null : (JSON.parse(value) as StoredSigner);
@@ -114,7 +114,7 @@ function saveArchiveSigner(database: Database, signer: StoredSigner, replaces: s
   });
 }
 
-/** @returns how many there were */
+/** @returns the number of rewrapped signers, 0 or 1 */
 export async function rewrapArchiveSigner(tx: Knex.Transaction, rewrap: (wrapped: string) => string) {
   const storedSigner = await readSigner(tx('meta').forUpdate());
   if (!storedSigner) return 0;

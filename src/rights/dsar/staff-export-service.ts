@@ -14,11 +14,14 @@ import type { Dsar } from './service.ts';
 
 export interface ExportsNeeds extends Pick<Installation, 'database' | 'tenantOf' | 'clock'> {
   readonly api: RightsApi;
-  /** The installation's own, made with the first export. */
+  /** The signer of the installation, created for the first export. */
   readonly signer: ArchiveDeps['signer'];
 }
 
-/** Archives that staff hand over; apart from the other services, because few processes ever write one. */
+/**
+ * Creates the archives that staff hand over. It is separate from the other services, because few processes
+ * ever write one.
+ */
 export function createExports({ database, tenantOf, api, signer, clock }: ExportsNeeds) {
   const policyOfTenant = (kid: string) => policyOf(tenantOf(kid)?.policy ?? null);
 
@@ -37,8 +40,9 @@ export function createExports({ database, tenantOf, api, signer, clock }: Export
 
   return {
     /**
-     * Finds the stored data of the named person: everything of the device behind a visitorId or a requestId, but only that request
-     * where the id needs attestation; the linked requests and the consent of a principal. Null when nothing is stored.
+     * Finds the stored data of the named person: everything of the device behind a visitorId or a requestId,
+     * but only that request where the id needs attestation; the linked requests and the consent of a
+     * principal. Null when nothing is stored.
      * @throws {Refusal} `cross-tenant-denied`
      */
     async find(kid: string, body: EraseTargetBody): Promise<Dsar | null> {

@@ -157,7 +157,10 @@ async function linkToPrincipal(
   return { principalId, requestId, linkedAt: isoTime(storedLink.linkedAt) };
 }
 
-/** A library or a school is one network: a person whom it stops can still object, and the number names the decision. */
+/**
+ * A library or a school is one network: a person whom the limit stops can still object by mail, with the
+ * number of the decision.
+ */
 const wayByMail = (contact: string, requestId: string): string =>
   contact === UNNAMED.contact
     ? `This site has not named a contact. Write to the site, and give the number ${requestId}.`
