@@ -126,7 +126,7 @@ export function subjectDataContract(make: MakeDatabase): void {
       const { database } = fixture;
       // Few values, which tell nobody apart.
       const allowedColumns = ['kid', 'class', 'status', 'outcome', 'resolved_role', 'proposed_outcome'];
-      allowedColumns.push('webhook', 'event', 'state', 'purpose', 'choice', 'scope', 'requested_by', 'step');
+      allowedColumns.push('webhook', 'event', 'state', 'purpose', 'choice', 'scope', 'requested_by');
       const sampled = async (tables: readonly string[]) =>
         rowsOf<{ name: string }>(
           await database.read.raw(
