@@ -3,8 +3,8 @@ import { driverError, errorCode, OutcomeUnknown, Unavailable } from '../lib/erro
 import { parseUrl } from '../lib/text.ts';
 
 /**
- * Tells which database failures are worth a retry, wraps knex clients so that every statement reports those as
- * Unavailable, and runs a transaction so that its error says whether anything was written.
+ * Tells which database failures are worth a retry, reports those as Unavailable, and runs a transaction so that
+ * its error says whether anything was written.
  */
 
 /** A read-only server: a standby after a failover, or a primary set to read-only. */
@@ -17,6 +17,10 @@ export const READ_ONLY = '25006';
 const TRANSIENT =
   /^(SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;
 
+/** The message of pg's pool, and of SQLite's in pool.ts; the second comes from a server that does not answer. */
+export const NO_CONNECTION = 'timeout exceeded when trying to connect';
+const GAVE_NONE = new RegExp(`${NO_CONNECTION}|due to connection timeout`);
+
 /** Messages of the pg driver that come without a code. */
 const LOST_CONNECTION =
   /Connection (terminated|ended)|Query read timeout|connection error and is not queryable|Client was closed/;
@@ -28,9 +32,7 @@ function isIoError(error: Error): boolean {
 /** The database is busy, full or unreachable. */
 function isTransient(error: Error): boolean {
   return (
-    TRANSIENT.test(errorCode(error)) ||
-    error.name === 'KnexTimeoutError' ||
-    LOST_CONNECTION.test(error.message)
+    TRANSIENT.test(errorCode(error)) || GAVE_NONE.test(error.message) || LOST_CONNECTION.test(error.message)
   );
 }
 
@@ -60,7 +62,7 @@ function causeOf(error: Error): string {
   const code = errorCode(error);
   const words = CAUSES.find(([pattern]) => pattern.test(code))?.[1];
   if (words !== undefined) return `${words} (${code})`;
-  return error.name === 'KnexTimeoutError' ? 'it gave no connection in time' : 'the connection was lost';
+  return GAVE_NONE.test(error.message) ? 'it gave no connection in time' : 'the connection was lost';
 }
 
 /** A database as it may be printed: without the user and the password. */
@@ -77,46 +79,12 @@ export function asUnavailable(thrown: unknown, place?: string): unknown {
   return new Unavailable(`${which} cannot be used now: ${causeOf(thrown)}`, 1, { cause: thrown });
 }
 
-export interface ClientInternals {
-  readonly config: Knex.Config;
-  query(connection: unknown, query: unknown): Promise<unknown>;
-  acquireConnection(): Promise<unknown>;
-}
-
-type ClientClass = new (config: Knex.Config) => ClientInternals;
-
-const placeOf = ({ config }: ClientInternals): string => {
-  const { connectionString, filename } = config.connection as Record<'connectionString' | 'filename', string>;
-  return locationName(connectionString ?? filename);
-};
-
 /** A wrong password, name or certificate: a retry would not help. */
-function nameDatabase(error: unknown, place: string): unknown {
-  if (error instanceof Error) error.message = `the database ${place} cannot be used: ${error.message}`;
-  return error;
-}
-
-/**
- * A knex client whose statements throw {@link Unavailable} for each error that {@link isTransient} accepts.
- */
-export function withAvailability<Class extends ClientClass>(Base: Class): Class {
-  const Plain: ClientClass = Base;
-  class Available extends Plain {
-    override query(connection: unknown, query: unknown): Promise<unknown> {
-      return super.query(connection, query).catch((error: unknown) => {
-        throw asUnavailable(error, placeOf(this));
-      });
-    }
-
-    override acquireConnection(): Promise<unknown> {
-      return super.acquireConnection().catch((error: unknown) => {
-        const place = placeOf(this);
-        const unavailable = asUnavailable(error, place);
-        throw unavailable instanceof Unavailable ? unavailable : nameDatabase(error, place);
-      });
-    }
-  }
-  return Available as Class;
+export function namedError(error: unknown, place: string): unknown {
+  const unavailable = asUnavailable(error, place);
+  if (unavailable === error && error instanceof Error)
+    error.message = `the database ${place} cannot be used: ${error.message}`;
+  return unavailable;
 }
 
 export interface DatabaseOptions {
@@ -132,20 +100,9 @@ export interface DatabaseOptions {
   readonly afterClose?: () => Promise<void>;
 }
 
-const nothing = (): void => {};
-/** Knex prints to stdout, which carries data, and it throws the same messages anyway. */
-export const SILENT: Knex.Logger = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 export const ACQUIRE_TIMEOUT_MS = 4000;
 /** An export waits until other exports have read their pages. */
-export const PATIENT = { acquireConnectionTimeout: 60_000 };
-
-export async function closingPool<T>(pool: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
-  try {
-    return await work(pool);
-  } finally {
-    await pool.destroy();
-  }
-}
+export const PATIENT_MS = 60_000;
 
 export interface TransactionOptions {
   /**
@@ -169,15 +126,15 @@ function isOutcomeUnknown(error: Error): boolean {
   return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
 }
 
-export type Work<T, Tx = Knex.Transaction> = (tx: Tx) => Promise<T>;
+export type Work<T> = (tx: Knex.Transaction) => Promise<T>;
 
 /**
  * Runs one transaction. Its error says whether nothing was written or the outcome is unknown.
  * @param transact begins the transaction with its options, runs the work and commits
  */
-export async function runTransaction<T, Tx>(
-  transact: (work: Work<T, Tx>) => Promise<T>,
-  work: Work<T, Tx>,
+export async function runTransaction<T>(
+  transact: (work: Work<T>) => Promise<T>,
+  work: Work<T>,
   watch: Pick<DatabaseOptions, 'onUnknownCommit' | 'onWrite'>,
   retries = 1,
 ): Promise<T> {
@@ -204,19 +161,3 @@ export async function runTransaction<T, Tx>(
     throw asUnavailable(caught);
   }
 }
-
-/** Knex passes the options to the pool's client, which reads them when it begins. */
-export const byKnex =
-  <T>(pool: Knex, options?: TransactionOptions) =>
-  (work: Work<T>): Promise<T> =>
-    pool.transaction(work, options as Knex.TransactionConfig);
-
-const refuse = (error: unknown): never => {
-  throw asUnavailable(error);
-};
-
-/** Reads one moment of the database: a `readOnly` transaction, which each client begins as a snapshot. */
-export const snapshotOn =
-  (read: Knex) =>
-  <T>(work: Work<T>): Promise<T> =>
-    read.transaction(work, { readOnly: true }).catch(refuse);

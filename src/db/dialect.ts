@@ -1,11 +1,8 @@
 import type { Knex } from 'knex';
 import { chunksOf, memoised } from '../lib/collections.ts';
-import { type PlainTransaction, runSqlite } from './sqlite-client.ts';
+import { askDirectly } from './builder.ts';
 
 /** Each difference between the SQL of SQLite and PostgreSQL is one method here. */
-
-/** A pool, or a transaction of either kind. */
-export type Executor = Knex | PlainTransaction;
 
 export type Bindings = (string | number | boolean | null)[];
 
@@ -21,20 +18,8 @@ export type ColumnTypes = Readonly<Record<string, 'text' | 'integer' | 'bigint'>
 export interface Dialect {
   /** SQLite's one writer has the whole file, and no row needs a lock. */
   readonly hasRowLocks: boolean;
-  /** One statement, with `?` for each binding. */
-  run(db: Executor, sql: string, bindings: Bindings): Promise<readonly unknown[]>;
-  /**
-   * Runs the query of a builder. SQLite keeps the statement prepared, which knex does not: `built` must have
-   * one of few shapes.
-   */
-  runBuilt(db: Knex, built: Knex.QueryBuilder): Promise<readonly unknown[]>;
   /** `head`, all rows, `tail`: one statement for as many rows as it takes. */
-  insertMany(
-    db: Executor,
-    head: string,
-    rows: readonly Bindings[],
-    tail: string,
-  ): Promise<readonly unknown[]>;
+  insertMany(db: Knex, head: string, rows: readonly Bindings[], tail: string): Promise<readonly unknown[]>;
   /**
    * The text after IN for a list of keys, with one binding: the text stays the same for any number of keys.
    */
@@ -59,14 +44,9 @@ const fromJson = memoised(
 
 const sqlite: Dialect = {
   hasRowLocks: false,
-  run: (db, sql, bindings) => ('run' in db ? db.run(sql, bindings) : runSqlite(db, sql, bindings)),
-  runBuilt(db, built) {
-    const { sql, bindings } = built.toSQL().toNative();
-    return runSqlite(db, sql, bindings);
-  },
   /** All rows are one parameter: binding each value costs the main thread more than parsing them costs SQLite. */
   insertMany: (db, head, rows, tail) =>
-    sqlite.run(db, `${head} ${fromJson(rows[0]?.length ?? 0)} ${tail}`, [JSON.stringify(rows)]),
+    askDirectly(db, `${head} ${fromJson(rows[0]?.length ?? 0)} ${tail}`, [JSON.stringify(rows)]),
   keys: (keys) => ({ sql: '(SELECT value FROM json_each(?))', bindings: [JSON.stringify(keys)] }),
   /** SQLite sees in a list how few they are, and does not read the whole index of the tenant. */
   fewKeys: (keys) => ({ sql: `(${placeholders(keys.length)})`, bindings: [...keys] }),
@@ -99,19 +79,12 @@ function postgresKeys(keys: readonly (string | number)[]): Bound {
 
 const postgres: Dialect = {
   hasRowLocks: true,
-  async run(db, sql, bindings) {
-    const { rows } = (await (db as Knex).raw(sql, bindings as Knex.Value[])) as {
-      readonly rows: readonly unknown[];
-    };
-    return rows;
-  },
-  runBuilt: async (_db, built) => (await built) as readonly unknown[],
   async insertMany(db, head, rows, tail) {
     const columns = rows[0]?.length ?? 0;
     const results: unknown[] = [];
     for (const chunk of chunksOf(rows, Math.floor(MAX_PARAMETERS / columns))) {
       const sql = `${head} VALUES ${valuesSql(`${columns}x${chunk.length}`)} ${tail}`;
-      results.push(...(await postgres.run(db, sql, chunk.flat())));
+      results.push(...(await askDirectly(db, sql, chunk.flat())));
     }
     return results;
   },
@@ -133,5 +106,5 @@ const postgres: Dialect = {
 };
 
 /** The dialect of a pool or of a transaction. */
-export const dialectOf = (db: Executor): Dialect =>
-  (db.client as { readonly dialect: string }).dialect === 'postgresql' ? postgres : sqlite;
+export const dialectOf = (db: Knex): Dialect =>
+  (db.client as Knex.Client).dialect === 'postgresql' ? postgres : sqlite;

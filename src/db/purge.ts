@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Database } from './engine.ts';
-import { cellOf, hasRowLocks, runStep, whereAmong } from './sql.ts';
+import { cellOf, hasRowLocks, whereAmong } from './sql.ts';
 
 /**
  * Deletes expired rows in small steps, each in its own transaction, so that other writers get their turn in
@@ -172,8 +172,8 @@ async function deleteDue(tx: Knex.Transaction, removal: Removal, found: readonly
   // it reads all due rows.
   const keys = tx.raw('json_each(?) AS found CROSS JOIN ??', [JSON.stringify(found), table]);
   const stillDue = due(tx).from(keys).whereRaw('?? = found.value', [name]).select(name);
-  const dueKeys = (await runStep<Readonly<Record<string, Key>>>(tx, stillDue)).map((row) => row[key] as Key);
-  if (dueKeys.length > 0) await runStep(tx, whereAmong(tx(table).where(within), tx, key, dueKeys).delete());
+  const dueKeys = ((await stillDue) as Readonly<Record<string, Key>>[]).map((row) => row[key] as Key);
+  if (dueKeys.length > 0) await whereAmong(tx(table).where(within), tx, key, dueKeys).delete();
   return dueKeys;
 }
 

@@ -1,10 +1,11 @@
 import type { Knex } from 'knex';
 import { pagesBy } from '../lib/collections.ts';
 import { WriteUndone } from '../lib/errors.ts';
-import { type Bindings, type ColumnTypes, dialectOf, type Executor } from './dialect.ts';
+import { askDirectly } from './builder.ts';
+import { type Bindings, type ColumnTypes, dialectOf } from './dialect.ts';
 
-/** A transaction that takes raw SQL; it may lack knex's builder. */
-export type Transaction = Knex.Transaction | Exclude<Executor, Knex>;
+/** A transaction, also one that takes raw SQL only. */
+export type Transaction = Knex.Transaction;
 
 export type { Bindings } from './dialect.ts';
 
@@ -92,10 +93,10 @@ export const pagesOf = <Row extends object>(query: Knex.QueryBuilder, key: reado
   pagesBy<Row>(size, (after) => pageBehind(query, key, size, after));
 
 /** True on PostgreSQL; SQLite's one writer locks the whole file. */
-export const hasRowLocks = (db: Executor): boolean => dialectOf(db).hasRowLocks;
+export const hasRowLocks = (db: Knex): boolean => dialectOf(db).hasRowLocks;
 
 /** The clause of a SELECT that locks what it finds, where rows have locks. */
-export const lockClause = (db: Executor, clause: string): string => (hasRowLocks(db) ? clause : '');
+export const lockClause = (db: Knex, clause: string): string => (hasRowLocks(db) ? clause : '');
 
 export function whereAmong(
   rows: Knex.QueryBuilder,
@@ -121,29 +122,22 @@ export function whereOneOf(
 }
 
 /** A statement with `?` for each binding. On SQLite it stays prepared: `sql` is one of few texts. */
-export const runSql = async <Found>(
-  db: Executor,
-  sql: string,
-  bindings: Bindings,
-): Promise<readonly Found[]> => (await dialectOf(db).run(db, sql, bindings)) as readonly Found[];
-
-/** Runs a query that each step of a long deletion builds alike: on SQLite it stays prepared. */
-export const runStep = async <Found>(tx: Knex, built: Knex.QueryBuilder): Promise<readonly Found[]> =>
-  (await dialectOf(tx).runBuilt(tx, built)) as readonly Found[];
+export const runSql = async <Found>(db: Knex, sql: string, bindings: Bindings): Promise<readonly Found[]> =>
+  (await askDirectly(db, sql, bindings)) as readonly Found[];
 
 /**
  * Inserts all rows, as one statement where the database takes so many; nothing for no rows.
  * @param head `INSERT INTO table (columns)`
  * @param tail what an existing row makes of it, and what is returned
  */
-export async function insertMany<Found>(tx: Executor, head: string, rows: readonly Bindings[], tail = '') {
+export async function insertMany<Found>(tx: Knex, head: string, rows: readonly Bindings[], tail = '') {
   if (rows.length === 0) return [];
   return (await dialectOf(tx).insertMany(tx, head, rows, tail)) as readonly Found[];
 }
 
 /** A SELECT or UPDATE that reads a common table `q(i, …columns)` of the rows that are asked about; `bindings` follow in `sql`. */
 export async function runAsked<Found>(
-  db: Executor,
+  db: Knex,
   {
     columns,
     rows,
@@ -160,7 +154,7 @@ export async function runAsked<Found>(
  * A LEFT JOIN of the table `q` of {@link runAsked} with the one row that a unique key finds; `condition` may
  * contain `?` and columns of `q`.
  */
-export const joinRow = (db: Executor, table: string, alias: string, condition: string): string =>
+export const joinRow = (db: Knex, table: string, alias: string, condition: string): string =>
   dialectOf(db).joinRow(table, alias, condition);
 
 type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };

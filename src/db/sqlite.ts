@@ -1,32 +1,23 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import knexModule, { type Knex } from 'knex';
+import type { Knex } from 'knex';
 import {
   ACQUIRE_TIMEOUT_MS,
-  byKnex,
-  closingPool,
   type DatabaseOptions,
-  PATIENT,
+  locationName,
+  PATIENT_MS,
   runTransaction,
-  SILENT,
-  snapshotOn,
   type TransactionOptions,
   type Work,
 } from './availability.ts';
-import {
-  BUSY_MS,
-  type Connection,
-  immediateSqliteClient,
-  type PlainTransaction,
-  runPlainTransaction,
-  runSqlite,
-} from './sqlite-client.ts';
+import { byKnex, createBuilder, inSession } from './builder.ts';
+import { createPool, type Pool } from './pool.ts';
+import { runSql } from './sql.ts';
+import { BUSY_MS, type Connection, connect, requireSqlite } from './sqlite-client.ts';
 
 /**
  * SQLite as a Database: one writer, a few readers, and a checkpointer that keeps the write-ahead log short.
  */
-
-const { knex } = knexModule;
 
 const PRAGMAS = [
   // The first, because the others may have to wait for a second process.
@@ -42,96 +33,100 @@ const PRAGMAS = [
   'PRAGMA temp_store=MEMORY',
 ];
 
-type AfterCreate = (connection: Connection, done: (error: Error | null, c: unknown) => void) => void;
-
-const configuring =
-  (pragmas: readonly string[]): AfterCreate =>
-  (connection, done) =>
-    connection.exec(pragmas.join(';'), (error) => done(error, connection));
-const configureSqlite = configuring(PRAGMAS);
 /** Set before a new file has its first page. On each connection it would be a write. */
-const configureNew = configuring(['PRAGMA auto_vacuum=INCREMENTAL', 'PRAGMA journal_mode=WAL']);
-/** The writer waits in {@link beginImmediate}; inside a transaction nothing is busy. */
-const configureWriter = configuring([...PRAGMAS, 'PRAGMA busy_timeout=0']);
+const NEW = ['PRAGMA auto_vacuum=INCREMENTAL', 'PRAGMA journal_mode=WAL', 'SELECT 1'];
+/** The writer waits in `beginImmediate`; inside a transaction nothing is busy. */
+const WRITER = [...PRAGMAS, 'PRAGMA busy_timeout=0'];
 
 /** Kept short, because the writer waits for this checkpoint. */
 const CHECKPOINT_BUSY_MS = 250;
 const VACUUM_BUSY_MS = 10_000;
 
-const oneConnection = (base: Knex.Config, afterCreate: AfterCreate): Knex =>
-  knex({ ...base, pool: { afterCreate, min: 1, max: 1 } });
+const readerOf = (pool: Pool<Connection>): Knex =>
+  createBuilder('sqlite', (...statement) => pool.use((connection) => connection.ask(...statement)));
 
 /** A separate connection, so that the writer and the readers are not blocked. */
-const withSqlite = <T>(
-  base: Knex.Config,
+async function withConnection<T>(
+  file: string,
   busyMs: number,
-  work: (connection: Knex) => Promise<T>,
-): Promise<T> =>
-  closingPool(oneConnection(base, configureSqlite), async (connection) => {
-    await connection.raw(`PRAGMA busy_timeout=${busyMs}`);
-    return work(connection);
-  });
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const connection = await connect(file, [...PRAGMAS, `PRAGMA busy_timeout=${busyMs}`]);
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}
 
 export async function openSqlite(options: DatabaseOptions) {
-  const base: Knex.Config = {
-    client: immediateSqliteClient(),
-    connection: { filename: options.location },
-    useNullAsDefault: true,
-    log: SILENT,
-    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-  };
-  if (!existsSync(options.location)) {
+  requireSqlite();
+  const file = options.location;
+  if (!existsSync(file)) {
     if (options.create !== true) throw new Error('no database yet: run `gpd init` first');
-    await closingPool(oneConnection(base, configureNew), (connection) => connection.raw('SELECT 1'));
+    await (await connect(file, NEW)).close();
   }
-  const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
-  const writer = knex({ ...base, pool: { ...pool, afterCreate: configureWriter, min: 1, max: 1 } });
-  const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
-  const longRead = knex({ ...base, ...PATIENT, pool: { afterCreate: configureSqlite, min: 0, max: 1 } });
-  const checkpointer = createCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
+  const reading = (): Promise<Connection> => connect(file, PRAGMAS);
+  const limits = { waitMs: ACQUIRE_TIMEOUT_MS, place: locationName(file) };
+  const writer = createPool(() => connect(file, WRITER), { ...limits, max: 1 });
+  const readers = createPool(reading, { ...limits, max: 4 });
+  const longReaders = createPool(reading, { ...limits, max: 1, waitMs: PATIENT_MS });
+  const checkpointer = createCheckpointer(reading);
   const quietTimer = createQuietTimer();
-  const transaction = async <T>(work: Work<T>, transactionOptions?: TransactionOptions): Promise<T> => {
-    const watched = quietTimer.watched(work, transactionOptions);
-    const result = await runTransaction(byKnex(writer, transactionOptions), watched, options);
+  async function transaction<T>(work: Work<T>, { repeatable = false }: TransactionOptions = {}): Promise<T> {
+    const begins = repeatable ? 'repeatable' : 'write';
+    const result = await runTransaction<T>(
+      (run) => writer.use((connection) => inSession('sqlite', connection.session(begins), run)),
+      quietTimer.watched(work, repeatable),
+      options,
+    );
     checkpointer.committed();
     return result;
-  };
-  const plainTransaction = async <T>(work: Work<T, PlainTransaction>): Promise<T> => {
-    quietTimer.wrote();
-    const direct = (run: typeof work): Promise<T> => runPlainTransaction(writer, run);
-    const result = await runTransaction(direct, work, options);
-    checkpointer.committed();
-    return result;
-  };
+  }
+  const onOwnConnection = <T>(work: (connection: Knex) => Promise<T>, busyMs = VACUUM_BUSY_MS): Promise<T> =>
+    withConnection(file, busyMs, ({ ask }) => work(createBuilder('sqlite', ask)));
   return {
     kind: 'sqlite' as const,
-    read,
-    longRead,
-    snapshot: snapshotOn(read),
+    read: readerOf(readers),
+    longRead: readerOf(longReaders),
+    snapshot: <T>(work: Work<T>) =>
+      readers.use((connection) => inSession('sqlite', connection.session('snapshot'), work)),
     transaction,
-    plainTransaction,
     quietMs: quietTimer.ms,
     copyLog: () => checkpointer.copyLog(),
     longTransaction: transaction,
-    file: options.location,
-    truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
-    onOwnConnection: <T>(work: (connection: Knex) => Promise<T>) => withSqlite(base, VACUUM_BUSY_MS, work),
+    migration: <T>(work: Work<T>): Promise<T> =>
+      withConnection(file, VACUUM_BUSY_MS, ({ driver }) =>
+        runTransaction((run) => byKnex('sqlite', driver, run), takingWriter(work), options),
+      ),
+    file,
+    backend: () => Promise.resolve(null),
+    truncateLog: () => onOwnConnection(truncateWal, CHECKPOINT_BUSY_MS),
+    onOwnConnection,
     vacuum: () =>
-      withSqlite(base, VACUUM_BUSY_MS, async (connection) => {
+      onOwnConnection(async (connection) => {
         await connection.raw('VACUUM');
       }),
     async close() {
       try {
         await checkpointer.close();
-        await longRead.destroy();
-        await read.destroy();
-        await writer.destroy();
+        await longReaders.close();
+        await readers.close();
+        await writer.close();
       } finally {
         await options.afterClose?.();
       }
     },
   };
 }
+
+/** Knex begins without a lock, so the first statement is a write: it changes nothing and takes SQLite's writer. */
+const takingWriter =
+  <T>(work: Work<T>): Work<T> =>
+  async (tx) => {
+    await tx.raw('PRAGMA user_version = 0');
+    return work(tx);
+  };
 
 /**
  * The time since the last write to a SQLite file, without long deletions: in this process, or in another one,
@@ -144,7 +139,7 @@ function createQuietTimer() {
     wroteAt = performance.now();
   }
   async function noticeOtherWrites(tx: Knex.Transaction): Promise<void> {
-    const [row] = (await runSqlite(tx, 'PRAGMA data_version', [])) as { data_version: number }[];
+    const [row] = await runSql<{ data_version: number }>(tx, 'PRAGMA data_version', []);
     if (dataVersion !== undefined && dataVersion !== row?.data_version) wrote();
     dataVersion = row?.data_version;
   }
@@ -152,8 +147,8 @@ function createQuietTimer() {
     ms: () => performance.now() - wroteAt,
     wrote,
     /** Only a repeatable deletion looks for other writers; anything else counts as a write. */
-    watched<T>(work: Work<T>, options: TransactionOptions | undefined): Work<T> {
-      if (options?.repeatable !== true) {
+    watched<T>(work: Work<T>, isRepeatable: boolean): Work<T> {
+      if (!isRepeatable) {
         wrote();
         return work;
       }
@@ -183,12 +178,12 @@ interface Progress {
 }
 
 /** PASSIVE copies while nobody waits; NOOP only returns how far the log is copied. */
-async function runCheckpoint(connection: Knex, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
-  const rows = (await runSqlite(connection, `PRAGMA wal_checkpoint(${mode})`, [])) as readonly Progress[];
-  return rows[0] ?? { log: 0, checkpointed: 0 };
+async function runCheckpoint({ ask }: Connection, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
+  const { rows } = await ask(`PRAGMA wal_checkpoint(${mode})`, [], 'few');
+  return (rows as readonly Progress[])[0] ?? { log: 0, checkpointed: 0 };
 }
 
-async function checkpointIfLong(connection: Knex): Promise<void> {
+async function checkpointIfLong(connection: Connection): Promise<void> {
   const { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
   if (log - checkpointed >= MIN_PAGES) await runCheckpoint(connection, 'PASSIVE');
 }
@@ -227,25 +222,32 @@ const LONG_PAGES = 1000;
 const WHOLE_TRIES = 8;
 
 /** Copies until nothing is left: the next write then starts at the top of the log. */
-async function copyWhole(connection: Knex): Promise<void> {
+async function copyWhole(connection: Connection): Promise<void> {
   let { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
   if (log < LONG_PAGES) return;
   for (let i = 0; i < WHOLE_TRIES && checkpointed < log; i += 1)
     ({ log, checkpointed } = await runCheckpoint(connection, 'PASSIVE'));
 }
 
-/** @param connect to the same file; called once there is something to do */
-export function createCheckpointer(connect: () => Knex) {
-  let connection: Knex | null = null;
+/** @param open connects to the same file; called once there is something to do */
+export function createCheckpointer(open: () => Promise<Connection>) {
+  let opening: Promise<Connection> | null = null;
   let commits = 0;
   let timer: NodeJS.Timeout | null = null;
   let running: Promise<void> | null = null;
 
+  function connected(): Promise<Connection> {
+    opening ??= open().catch((error: unknown) => {
+      opening = null;
+      throw error;
+    });
+    return opening;
+  }
+
   async function copySome(): Promise<void> {
     commits = 0;
-    connection ??= connect();
     try {
-      await checkpointIfLong(connection);
+      await checkpointIfLong(await connected());
     } catch {
       // Another process checkpoints, or the disk is full: the writer meets that too, and reports it.
     }
@@ -272,15 +274,16 @@ export function createCheckpointer(connect: () => Knex) {
      */
     async copyLog() {
       await running;
-      connection ??= connect();
       // The writer meets and reports the same error, see `copySome`.
-      await copyWhole(connection).catch(() => {});
+      await connected()
+        .then(copyWhole)
+        .catch(() => {});
     },
     async close() {
       commits = Number.NEGATIVE_INFINITY;
       if (timer) clearTimeout(timer);
       await running;
-      await connection?.destroy();
+      await (await opening)?.close();
     },
   };
 }

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Executor } from '../db/dialect.ts';
 import type { Database } from '../db/engine.ts';
 import { purge } from '../db/purge.ts';
 import {
@@ -23,7 +22,7 @@ import type { KnownDevice } from './verdict/identity.ts';
 const WEEK_DAYS = 7;
 const TOTALS_MS = 10 * SECOND;
 
-export type ReadTotal = (db: Executor, kid: string, day: number) => Promise<number>;
+export type ReadTotal = (db: Knex, kid: string, day: number) => Promise<number>;
 
 /**
  * A tenant's pairs of devices and networks of the week that ends with a day: one sum every ten seconds, for a share that moves slowly.
@@ -83,7 +82,7 @@ function toKnown({ seen, overridden, today, marked, week }: DeviceRow, pairs: nu
  * Reads the known facts of each queried device, in that order; `spread` counts this sighting already.
  * @param queries of one tenant
  */
-export async function lookUpDevices(db: Executor, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
+export async function lookUpDevices(db: Knex, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
   const [firstQuery] = queries;
   if (!firstQuery) return [];
   const { kid, day } = firstQuery;

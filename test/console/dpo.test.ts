@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
-import { execute } from '../support/database.ts';
+import { execute, insertBatches } from '../support/database.ts';
 import { headlessChrome } from '../support/samples.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, rows } from './support/data.ts';
@@ -239,7 +239,7 @@ describe('more holds than a page shows', () => {
     }));
     await change(site, async (tx) => {
       await tx('legal_holds').delete();
-      await tx.batchInsert('legal_holds', holds, 100);
+      await insertBatches(tx, 'legal_holds', holds);
     });
     const listedDevices: string[] = [];
     let path: string | undefined = '/console/holds';

@@ -28,6 +28,7 @@ import {
   type TestDatabase,
 } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
+import { noteStatements } from '../../support/database.ts';
 import { createEntry, createTestTenant, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
@@ -264,7 +265,7 @@ export function erasureContract(make: MakeDatabase): void {
       const looks: string[] = [];
       await within(async (tx) => {
         await lockHead(tx, kid);
-        tx.on('query', ({ sql }: { sql: string }) => {
+        noteStatements(tx, ({ sql }) => {
           if (/from [`"]decisions[`"]/.test(sql)) looks.push(sql);
         });
         await beginSteps(tx, { ...MINE, kid, keep: KEEP_NOTHING, requestRef: String }, 'era_quiet');
