@@ -1,4 +1,5 @@
 import knexModule, { type Knex } from 'knex';
+import { memoised } from '../lib/collections.ts';
 
 /**
  * Knex builds queries, and a connection of this folder runs them. A query of knex that is awaited asks its client for
@@ -62,26 +63,25 @@ async function runBuilt(client: Client, built: Built): Promise<unknown> {
   return last;
 }
 
-function clientOf(name: 'sqlite3' | 'pg'): Client {
-  const client = Object.create(knex({ client: name, useNullAsDefault: true }).client) as Client;
+const CLIENTS = { sqlite: 'sqlite3', postgres: 'pg' } as const;
+
+const clientOf = memoised((kind: keyof typeof CLIENTS): Client => {
+  const client = Object.create(knex({ client: CLIENTS[kind], useNullAsDefault: true }).client) as Client;
   client.runner = function (this: Client, built: Built) {
     return { run: () => runBuilt(this, built) };
   };
   return client;
-}
-
-const CLIENTS = { sqlite: clientOf('sqlite3'), postgres: clientOf('pg') };
+});
 
 /**
  * The function that stores call with a table. Of knex's members it has `raw`, `from`, `schema` and `client`.
  * @param ask runs what it builds: on the connection of a transaction, or on any of a pool
  */
-export function createBuilder(kind: 'sqlite' | 'postgres', ask: Ask): Knex.Transaction {
-  const client = Object.create(CLIENTS[kind]) as Client;
+export function createBuilder(kind: keyof typeof CLIENTS, ask: Ask): Knex.Transaction {
+  const client = Object.create(clientOf(kind)) as Client;
   client.ask = ask;
   const from = (table: string): Knex.QueryBuilder => client.queryBuilder().from(table);
-  const raw = (sql: string, bindings?: Knex.RawBinding): Knex.Raw =>
-    bindings === undefined ? client.raw(sql) : client.raw(sql, bindings);
+  const raw = (...sql: unknown[]): Knex.Raw => client.raw(...sql);
   const builder = Object.assign(from, { client, from, raw });
   Object.defineProperty(builder, 'schema', { get: () => client.schemaBuilder() });
   return builder as unknown as Knex.Transaction;
@@ -97,44 +97,13 @@ export async function askDirectly(
   return (await client.ask(client.positionBindings(sql) as string, bindings, 'few')).rows;
 }
 
-/** Runs one transaction: begins, works, commits, or takes back what the work did. */
-export interface Session {
-  readonly ask: Ask;
-  begin(): Promise<void>;
-  commit(): Promise<void>;
-  /** Never rejects. */
-  rollback(): Promise<void>;
-}
-
-export async function inSession<T>(
-  kind: 'sqlite' | 'postgres',
-  session: Session,
-  work: (tx: Knex.Transaction) => Promise<T>,
-): Promise<T> {
-  let hasEnded = false;
-  const ask: Ask = (sql, bindings, wants) =>
-    // The connection may already belong to another transaction.
-    hasEnded ? Promise.reject(new Error('the transaction has ended')) : session.ask(sql, bindings, wants);
-  await session.begin();
-  try {
-    const result = await work(createBuilder(kind, ask));
-    hasEnded = true;
-    await session.commit();
-    return result;
-  } catch (error) {
-    hasEnded = true;
-    await session.rollback();
-    throw error;
-  }
-}
-
 const nothing = (): void => {};
 /** Knex prints to stdout, which carries data, and it throws the same messages anyway. */
 const SILENT: Knex.Logger = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 
 /** A transaction by knex itself on this connection of a driver: its migrations need one. */
 export async function byKnex<T>(
-  kind: 'sqlite' | 'postgres',
+  kind: keyof typeof CLIENTS,
   connection: object,
   work: (tx: Knex.Transaction) => Promise<T>,
 ): Promise<T> {
@@ -144,9 +113,9 @@ export async function byKnex<T>(
     min: 0,
     max: 1,
   });
-  const client = kind === 'sqlite' ? 'sqlite3' : 'pg';
+  const options = { useNullAsDefault: true, log: SILENT, connectionPool };
   try {
-    return await knex({ client, useNullAsDefault: true, log: SILENT, connectionPool }).transaction(work);
+    return await knex({ client: CLIENTS[kind], ...options }).transaction(work);
   } finally {
     await connectionPool.destroy();
   }

@@ -1,14 +1,14 @@
 import type { Knex } from 'knex';
-import type { DatabaseOptions, TransactionOptions, Work } from './availability.ts';
 import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
+import type { DatabaseOptions, Kind, TransactionOptions, Work } from './transaction.ts';
 
 /**
  * Everything that gpd needs from a database. Only this folder knows a driver; all other code uses knex and
  * SQL that both databases take.
  */
 export interface Database {
-  readonly kind: 'sqlite' | 'postgres';
+  readonly kind: Kind;
   /** Reads; on SQLite a separate pool, so that a read never waits for a commit. */
   readonly read: Knex;
   /** Long reads of whole trails and logs, on a few separate connections so that those of `read` stay free. */

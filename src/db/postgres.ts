@@ -2,21 +2,22 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { errorCode } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
+import { asUnavailable, locationName, namedError, READ_ONLY } from './availability.ts';
+import { type Ask, byKnex } from './builder.ts';
 import {
   ACQUIRE_TIMEOUT_MS,
-  asUnavailable,
+  type Begins,
+  type Connection,
   type DatabaseOptions,
-  locationName,
-  namedError,
   PATIENT_MS,
-  READ_ONLY,
+  type Pool,
   RolledBack,
+  readerOn,
   runTransaction,
   type TransactionOptions,
+  transactOn,
   type Work,
-} from './availability.ts';
-import { type Ask, byKnex, createBuilder, inSession, type Session } from './builder.ts';
-import type { Pool } from './pool.ts';
+} from './transaction.ts';
 
 /** PostgreSQL as a Database: pools with time limits, TLS, and answers to servers that went away. */
 
@@ -58,7 +59,7 @@ const BY_INDEX =
  * With PgBouncer's transaction pooling, session settings are refused at the start or reach other clients, so each BEGIN
  * carries the statement timeout for its transaction. A limit of 0 is for schema changes.
  */
-function beginSql(begins: 'snapshot' | 'write' | 'repeatable', limitMs: number): string {
+function beginSql(begins: Begins, limitMs: number): string {
   const limit = `; SET LOCAL statement_timeout = ${limitMs}`;
   if (begins === 'snapshot') return `${SNAPSHOT}${limit}`;
   const write = `BEGIN${limit}${limitMs === 0 ? '' : BY_INDEX}`;
@@ -78,47 +79,36 @@ const IDLE_MS = 30_000;
 /** The driver stopped waiting, and closes the connection, because the answer would meet the next statement. */
 const HANGS = 'Query read timeout';
 
-type Connection = ReturnType<typeof connectionOf>;
+interface PostgresConnection extends Connection {
+  readonly client: pg.PoolClient;
+  giveBack(): void;
+}
 
-/** A connection while it is in use. */
-function connectionOf(client: pg.PoolClient, place: string, limitMs: number) {
+function connectionOf(client: pg.PoolClient, place: string, limitMs: number): PostgresConnection {
   let isUseless = false;
 
-  function query(text: string, values: readonly unknown[]): Promise<pg.QueryResult> {
-    return new Promise((resolve, reject) => {
+  const ask: Ask = (text, values) =>
+    new Promise((resolve, reject) => {
       client.query({ text, values: values as unknown[] }, (error, result) => {
-        if (!error) return resolve(result);
+        if (!error) return resolve({ rows: result.rows, count: result.rowCount ?? 0, raw: result });
         // The next connection may lead to the new primary.
         isUseless ||= error.message === HANGS || errorCode(error) === READ_ONLY;
-        reject(error);
+        reject(asUnavailable(error, place));
       });
     });
-  }
-
-  const ask: Ask = async (sql, bindings) => {
-    try {
-      const result = await query(sql, bindings);
-      return { rows: result.rows, count: result.rowCount ?? 0, raw: result };
-    } catch (error) {
-      throw asUnavailable(error, place);
-    }
-  };
 
   return {
     ask,
     client,
-    session: (begins: 'snapshot' | 'write' | 'repeatable'): Session => ({
-      ask,
-      /** In statement mode PgBouncer refuses it, and statements would commit one by one (pgbouncer.org/features.html). */
-      begin: async () => void (await ask(beginSql(begins, limitMs), [], 'few')),
-      async commit() {
-        const { raw } = await ask('COMMIT', [], 'few');
-        if ((raw as pg.QueryResult).command === 'ROLLBACK') throw new RolledBack();
-      },
-      async rollback() {
-        if (!isUseless) await ask('ROLLBACK', [], 'few').catch(() => {});
-      },
-    }),
+    /** In statement mode PgBouncer refuses it, and statements would commit one by one (pgbouncer.org/features.html). */
+    begin: async (begins) => void (await ask(beginSql(begins, limitMs), [], 'few')),
+    async commit() {
+      const { raw } = await ask('COMMIT', [], 'few');
+      if ((raw as pg.QueryResult).command === 'ROLLBACK') throw new RolledBack();
+    },
+    async rollback() {
+      if (!isUseless) await ask('ROLLBACK', [], 'few').catch(() => {});
+    },
     /** A connection inside of a transaction is nobody else's. */
     giveBack: () => client.release(isUseless || client.getTransactionStatus() !== 'I'),
   };
@@ -143,7 +133,7 @@ function createPostgresPool(
   driver: typeof pg,
   location: string,
   { max, limitMs, waitMs }: PoolOptions,
-): Pool<Connection> {
+): Pool<PostgresConnection> {
   const place = locationName(location);
   // A connection is usable after a timeout of the server, and useless after one of the client.
   const limits = limitMs === 0 ? {} : { query_timeout: limitMs + 1000 };
@@ -198,27 +188,16 @@ function createPostgresPool(
   };
 }
 
-const readerOf = (pool: Pool<Connection>): Knex =>
-  createBuilder('postgres', (...statement) => pool.use((connection) => connection.ask(...statement)));
-
 export async function openPostgres({ location, afterClose, ...watch }: DatabaseOptions) {
   const driver = await loadDriver();
   const limits = { limitMs: STATEMENT_MS, waitMs: ACQUIRE_TIMEOUT_MS };
   const pool = createPostgresPool(driver, location, { ...limits, max: 10 });
   const longReaders = createPostgresPool(driver, location, { ...limits, max: 2, waitMs: PATIENT_MS });
-  const transactionOn = <T>(
-    on: Pool<Connection>,
-    work: Work<T>,
-    options: TransactionOptions = {},
-  ): Promise<T> => {
-    const begins = options.repeatable === true ? 'repeatable' : 'write';
-    return runTransaction(
-      (run) => on.use((connection) => inSession('postgres', connection.session(begins), run)),
-      work,
-      watch,
-    );
+  const transactionOn = <T>(on: Pool, work: Work<T>, options?: TransactionOptions): Promise<T> => {
+    const transact = transactOn('postgres', on, options?.repeatable === true ? 'repeatable' : 'write');
+    return runTransaction(transact<T>, work, watch);
   };
-  async function withOwnPool<T>(work: (own: Pool<Connection>) => Promise<T>): Promise<T> {
+  async function withOwnPool<T>(work: (own: Pool<PostgresConnection>) => Promise<T>): Promise<T> {
     const own = createPostgresPool(driver, location, { ...limits, max: 1, limitMs: 0 });
     try {
       return await work(own);
@@ -228,10 +207,9 @@ export async function openPostgres({ location, afterClose, ...watch }: DatabaseO
   }
   return {
     kind: 'postgres' as const,
-    read: readerOf(pool),
-    longRead: readerOf(longReaders),
-    snapshot: <T>(work: Work<T>) =>
-      pool.use((connection) => inSession('postgres', connection.session('snapshot'), work)),
+    read: readerOn('postgres', pool),
+    longRead: readerOn('postgres', longReaders),
+    snapshot: transactOn('postgres', pool, 'snapshot'),
     transaction: <T>(work: Work<T>, options?: TransactionOptions) => transactionOn(pool, work, options),
     quietMs: () => Number.POSITIVE_INFINITY,
     copyLog: async () => {},
@@ -240,7 +218,8 @@ export async function openPostgres({ location, afterClose, ...watch }: DatabaseO
       withOwnPool((own) =>
         runTransaction<T>((run) => own.use(({ client }) => byKnex('postgres', client, run)), work, watch),
       ),
-    onOwnConnection: <T>(work: (connection: Knex) => Promise<T>) => withOwnPool((own) => work(readerOf(own))),
+    onOwnConnection: <T>(work: (connection: Knex) => Promise<T>) =>
+      withOwnPool((own) => work(readerOn('postgres', own))),
     file: null,
     backend: () =>
       pool.use(async ({ ask, client }) => {

@@ -26,27 +26,19 @@ interface Limits {
   readonly part: number;
 }
 
-/** Nobody waits for a deletion that runs as `shared` or `patient`. */
-const LIMITS = {
-  sqlite: {
-    /** About as long as a group commit. */
-    urgent: { stepMs: 10, minRows: 250, part: 1 },
-    /** Nobody else writes. A newcomer waits for one step at most, and the next step yields. */
-    patient: { stepMs: 20, minRows: 250, part: 1 },
-    /**
-     * Others write: a step is shorter than a commit. Together, steps still delete several times the rows that
-     * visits add in that time.
-     */
-    shared: { stepMs: 4, minRows: 50, part: 0.15 },
-  },
-  postgres: { stepMs: 15, minRows: 250, part: 1 },
-} satisfies Record<Database['kind'], Limits | Record<string, Limits>>;
+/** A step is about as long as a group commit. */
+const URGENT: Limits = { stepMs: 10, minRows: 250, part: 1 };
+/** Nobody waits for the deletion, and nobody else writes. A newcomer waits for one step at most, and the next step yields. */
+const PATIENT: Limits = { stepMs: 20, minRows: 250, part: 1 };
+/**
+ * Nobody waits, and others write: a step is shorter than a commit. Together, steps still delete several times the rows
+ * that visits add in that time. PostgreSQL has no single writer, and is always quiet.
+ */
+const SHARED: Limits = { stepMs: 4, minRows: 50, part: 0.15 };
 
 function limitsOf(database: Database, isPatient: boolean): Limits {
-  if (database.kind === 'postgres') return LIMITS.postgres;
-  const { urgent, patient, shared } = LIMITS.sqlite;
-  if (!isPatient) return urgent;
-  return database.quietMs() < QUIET_MS ? shared : patient;
+  if (!isPatient) return URGENT;
+  return database.quietMs() < QUIET_MS ? SHARED : PATIENT;
 }
 
 /** A deletion in steps starts again after a crash, or commits its completion last. */

@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Database, Statement } from 'sqlite3';
 import { driverError, errorCode } from '../lib/errors.ts';
-import { asUnavailable, locationName, namedError } from './availability.ts';
-import type { Answer, Ask, Session } from './builder.ts';
+import { asUnavailable, locationName, NO_CONNECTION, namedError } from './availability.ts';
+import type { Answer, Ask } from './builder.ts';
+import type { Begins, Pool } from './transaction.ts';
 
 /** Connections to a SQLite file by the package sqlite3: one statement at a time, and transactions that begin as writes. */
 
@@ -59,7 +60,7 @@ const openFile = (filename: string): Promise<Database> => {
 export const BUSY_MS = 5000;
 const ASK_AGAIN_MS = 1;
 
-export type Connection = Awaited<ReturnType<typeof connect>>;
+export type SqliteConnection = Awaited<ReturnType<typeof connect>>;
 
 /** @param pragmas run first */
 export async function connect(filename: string, pragmas: readonly string[]) {
@@ -138,18 +139,6 @@ export async function connect(filename: string, pragmas: readonly string[]) {
     }
   }
 
-  /** A transaction on this connection: a `snapshot` only reads, and sees one moment. */
-  const session = (begins: 'snapshot' | 'write' | 'repeatable'): Session => ({
-    ask,
-    begin: async () => {
-      if (begins === 'snapshot') await ask('BEGIN', [], 'few');
-      else await beginImmediate(begins === 'repeatable');
-    },
-    commit: async () => void (await ask('COMMIT', [], 'few')),
-    /** SQLite may have ended the failed transaction itself (sqlite.org/lang_transaction.html section 3). */
-    rollback: async () => void (await ask('ROLLBACK', [], 'few').catch(() => {})),
-  });
-
   async function close(): Promise<void> {
     // SQLite refuses to close a connection that has statements.
     for (const statement of prepared.values())
@@ -163,5 +152,87 @@ export async function connect(filename: string, pragmas: readonly string[]) {
     await close();
     throw namedError(error, place);
   }
-  return { ask, session, close, driver: database };
+  return {
+    ask,
+    async begin(begins: Begins) {
+      if (begins === 'snapshot') await ask('BEGIN', [], 'few');
+      else await beginImmediate(begins === 'repeatable');
+    },
+    commit: async () => void (await ask('COMMIT', [], 'few')),
+    /** SQLite may have ended the failed transaction itself (sqlite.org/lang_transaction.html section 3). */
+    rollback: async () => void (await ask('ROLLBACK', [], 'few').catch(() => {})),
+    close,
+    driver: database,
+  };
+}
+
+interface Waiting {
+  readonly resolve: (connection: SqliteConnection) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** Connections to one file, which never go away by themselves. */
+export function createPool(
+  file: string,
+  pragmas: readonly string[],
+  { max, waitMs }: { readonly max: number; readonly waitMs: number },
+): Pool<SqliteConnection> {
+  const free: SqliteConnection[] = [];
+  const waiting: Waiting[] = [];
+  let opened = 0;
+  let onLastBack: (() => void) | null = null;
+
+  function wait(): Promise<SqliteConnection> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(entry), 1);
+        reject(asUnavailable(new Error(NO_CONNECTION), locationName(file)));
+      }, waitMs);
+      const entry = { resolve, timer };
+      waiting.push(entry);
+    });
+  }
+
+  async function take(): Promise<SqliteConnection> {
+    const connection = free.pop();
+    if (connection !== undefined) return connection;
+    if (opened >= max) return wait();
+    opened += 1;
+    try {
+      return await connect(file, pragmas);
+    } catch (error) {
+      opened -= 1;
+      throw error;
+    }
+  }
+
+  function giveBack(connection: SqliteConnection): void {
+    const next = waiting.shift();
+    if (next === undefined) {
+      free.push(connection);
+      if (free.length === opened) onLastBack?.();
+      return;
+    }
+    clearTimeout(next.timer);
+    next.resolve(connection);
+  }
+
+  return {
+    async use(work) {
+      const connection = await take();
+      try {
+        return await work(connection);
+      } finally {
+        giveBack(connection);
+      }
+    },
+    async close() {
+      if (free.length < opened) {
+        await new Promise<void>((resolve) => {
+          onLastBack = resolve;
+        });
+      }
+      for (const connection of free.splice(0)) await connection.close();
+    },
+  };
 }

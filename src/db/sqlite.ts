@@ -1,19 +1,19 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
+import { byKnex, createBuilder } from './builder.ts';
+import { runSql } from './sql.ts';
+import { BUSY_MS, connect, createPool, requireSqlite, type SqliteConnection } from './sqlite-client.ts';
 import {
   ACQUIRE_TIMEOUT_MS,
   type DatabaseOptions,
-  locationName,
   PATIENT_MS,
+  readerOn,
   runTransaction,
   type TransactionOptions,
+  transactOn,
   type Work,
-} from './availability.ts';
-import { byKnex, createBuilder, inSession } from './builder.ts';
-import { createPool, type Pool } from './pool.ts';
-import { runSql } from './sql.ts';
-import { BUSY_MS, type Connection, connect, requireSqlite } from './sqlite-client.ts';
+} from './transaction.ts';
 
 /**
  * SQLite as a Database: one writer, a few readers, and a checkpointer that keeps the write-ahead log short.
@@ -42,14 +42,11 @@ const WRITER = [...PRAGMAS, 'PRAGMA busy_timeout=0'];
 const CHECKPOINT_BUSY_MS = 250;
 const VACUUM_BUSY_MS = 10_000;
 
-const readerOf = (pool: Pool<Connection>): Knex =>
-  createBuilder('sqlite', (...statement) => pool.use((connection) => connection.ask(...statement)));
-
 /** A separate connection, so that the writer and the readers are not blocked. */
 async function withConnection<T>(
   file: string,
   busyMs: number,
-  work: (connection: Connection) => Promise<T>,
+  work: (connection: SqliteConnection) => Promise<T>,
 ): Promise<T> {
   const connection = await connect(file, [...PRAGMAS, `PRAGMA busy_timeout=${busyMs}`]);
   try {
@@ -66,20 +63,14 @@ export async function openSqlite(options: DatabaseOptions) {
     if (options.create !== true) throw new Error('no database yet: run `gpd init` first');
     await (await connect(file, NEW)).close();
   }
-  const reading = (): Promise<Connection> => connect(file, PRAGMAS);
-  const limits = { waitMs: ACQUIRE_TIMEOUT_MS, place: locationName(file) };
-  const writer = createPool(() => connect(file, WRITER), { ...limits, max: 1 });
-  const readers = createPool(reading, { ...limits, max: 4 });
-  const longReaders = createPool(reading, { ...limits, max: 1, waitMs: PATIENT_MS });
-  const checkpointer = createCheckpointer(reading);
+  const writer = createPool(file, WRITER, { max: 1, waitMs: ACQUIRE_TIMEOUT_MS });
+  const readers = createPool(file, PRAGMAS, { max: 4, waitMs: ACQUIRE_TIMEOUT_MS });
+  const longReaders = createPool(file, PRAGMAS, { max: 1, waitMs: PATIENT_MS });
+  const checkpointer = createCheckpointer(() => connect(file, PRAGMAS));
   const quietTimer = createQuietTimer();
   async function transaction<T>(work: Work<T>, { repeatable = false }: TransactionOptions = {}): Promise<T> {
-    const begins = repeatable ? 'repeatable' : 'write';
-    const result = await runTransaction<T>(
-      (run) => writer.use((connection) => inSession('sqlite', connection.session(begins), run)),
-      quietTimer.watched(work, repeatable),
-      options,
-    );
+    const transact = transactOn('sqlite', writer, repeatable ? 'repeatable' : 'write');
+    const result = await runTransaction(transact<T>, quietTimer.watched(work, repeatable), options);
     checkpointer.committed();
     return result;
   }
@@ -87,10 +78,9 @@ export async function openSqlite(options: DatabaseOptions) {
     withConnection(file, busyMs, ({ ask }) => work(createBuilder('sqlite', ask)));
   return {
     kind: 'sqlite' as const,
-    read: readerOf(readers),
-    longRead: readerOf(longReaders),
-    snapshot: <T>(work: Work<T>) =>
-      readers.use((connection) => inSession('sqlite', connection.session('snapshot'), work)),
+    read: readerOn('sqlite', readers),
+    longRead: readerOn('sqlite', longReaders),
+    snapshot: transactOn('sqlite', readers, 'snapshot'),
     transaction,
     quietMs: quietTimer.ms,
     copyLog: () => checkpointer.copyLog(),
@@ -178,12 +168,12 @@ interface Progress {
 }
 
 /** PASSIVE copies while nobody waits; NOOP only returns how far the log is copied. */
-async function runCheckpoint({ ask }: Connection, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
+async function runCheckpoint({ ask }: SqliteConnection, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
   const { rows } = await ask(`PRAGMA wal_checkpoint(${mode})`, [], 'few');
   return (rows as readonly Progress[])[0] ?? { log: 0, checkpointed: 0 };
 }
 
-async function checkpointIfLong(connection: Connection): Promise<void> {
+async function checkpointIfLong(connection: SqliteConnection): Promise<void> {
   const { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
   if (log - checkpointed >= MIN_PAGES) await runCheckpoint(connection, 'PASSIVE');
 }
@@ -222,7 +212,7 @@ const LONG_PAGES = 1000;
 const WHOLE_TRIES = 8;
 
 /** Copies until nothing is left: the next write then starts at the top of the log. */
-async function copyWhole(connection: Connection): Promise<void> {
+async function copyWhole(connection: SqliteConnection): Promise<void> {
   let { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
   if (log < LONG_PAGES) return;
   for (let i = 0; i < WHOLE_TRIES && checkpointed < log; i += 1)
@@ -230,13 +220,13 @@ async function copyWhole(connection: Connection): Promise<void> {
 }
 
 /** @param open connects to the same file; called once there is something to do */
-export function createCheckpointer(open: () => Promise<Connection>) {
-  let opening: Promise<Connection> | null = null;
+export function createCheckpointer(open: () => Promise<SqliteConnection>) {
+  let opening: Promise<SqliteConnection> | null = null;
   let commits = 0;
   let timer: NodeJS.Timeout | null = null;
   let running: Promise<void> | null = null;
 
-  function connected(): Promise<Connection> {
+  function connected(): Promise<SqliteConnection> {
     opening ??= open().catch((error: unknown) => {
       opening = null;
       throw error;

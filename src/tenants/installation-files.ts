@@ -12,12 +12,13 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { type DatabaseOptions, locationName } from '../db/availability.ts';
+import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import { createEmptyFile, createFolder, lockFile, type Release, refuseLink } from '../db/files.ts';
 import { addMeta, MOVED, MOVING, ping, readMeta, tablesOfFile } from '../db/meta-store.ts';
 import { migrate, schemaState } from '../db/migrate.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
+import type { DatabaseOptions } from '../db/transaction.ts';
 import {
   createMasterKey,
   type MasterKey,
