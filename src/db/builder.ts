@@ -88,13 +88,14 @@ export function createBuilder(kind: keyof typeof CLIENTS, ask: Ask): Knex.Transa
 }
 
 /** Runs SQL with `?` for each binding, past knex, whose builder and formatter cost more than SQLite does. */
-export async function askDirectly(
+export function askDirectly<Found>(
   db: Knex,
   sql: string,
   bindings: readonly unknown[],
-): Promise<Answer['rows']> {
+): Promise<readonly Found[]> {
   const client = db.client as Client;
-  return (await client.ask(client.positionBindings(sql) as string, bindings, 'few')).rows;
+  const asked = client.ask(client.positionBindings(sql) as string, bindings, 'few');
+  return asked.then(({ rows }) => rows as readonly Found[]);
 }
 
 const nothing = (): void => {};

@@ -135,15 +135,13 @@ function createPostgresPool(
   { max, limitMs, waitMs }: PoolOptions,
 ): Pool<PostgresConnection> {
   const place = locationName(location);
-  // A connection is usable after a timeout of the server, and useless after one of the client.
-  const limits = limitMs === 0 ? {} : { query_timeout: limitMs + 1000 };
-  // Without PgBouncer the limit also applies to the session, so that a read outside a transaction has one.
-  const sessionLimit = limitMs === 0 ? {} : { statement_timeout: limitMs };
-  function createPool(settings: pg.PoolConfig): pg.Pool {
+  function createPool(sessionLimitMs: number): pg.Pool {
     const made = new driver.Pool({
       connectionString: withTls(location),
-      ...limits,
-      ...settings,
+      // Without PgBouncer the limit also applies to the session, so that a read outside a transaction has one.
+      ...(sessionLimitMs > 0 && { statement_timeout: sessionLimitMs }),
+      // A connection is usable after a timeout of the server, and useless after one of the client.
+      ...(limitMs > 0 && { query_timeout: limitMs + 1000 }),
       application_name: 'gpd',
       // `sendTogether` relies on it: its statements share a round trip.
       pipeline: true,
@@ -156,7 +154,7 @@ function createPostgresPool(
     made.on('connect', (client) => client.on('error', () => {}));
     return made;
   }
-  const first = createPool(sessionLimit);
+  const first = createPool(limitMs);
   let pool = first;
 
   async function take(): Promise<pg.PoolClient> {
@@ -164,7 +162,7 @@ function createPostgresPool(
       return await pool.connect();
     } catch (error) {
       if (!(error instanceof Error) || !REFUSED_PARAMETER.test(error.message)) throw error;
-      if (pool === first) pool = createPool({});
+      if (pool === first) pool = createPool(0);
       return pool.connect();
     }
   }

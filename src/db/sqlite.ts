@@ -74,8 +74,8 @@ export async function openSqlite(options: DatabaseOptions) {
     checkpointer.committed();
     return result;
   }
-  const onOwnConnection = <T>(work: (connection: Knex) => Promise<T>, busyMs = VACUUM_BUSY_MS): Promise<T> =>
-    withConnection(file, busyMs, ({ ask }) => work(createBuilder('sqlite', ask)));
+  const onOwnConnection = <T>(work: (connection: Knex) => Promise<T>): Promise<T> =>
+    withConnection(file, VACUUM_BUSY_MS, ({ ask }) => work(createBuilder('sqlite', ask)));
   return {
     kind: 'sqlite' as const,
     read: readerOn('sqlite', readers),
@@ -91,7 +91,7 @@ export async function openSqlite(options: DatabaseOptions) {
       ),
     file,
     backend: () => Promise.resolve(null),
-    truncateLog: () => onOwnConnection(truncateWal, CHECKPOINT_BUSY_MS),
+    truncateLog: () => withConnection(file, CHECKPOINT_BUSY_MS, truncateWal),
     onOwnConnection,
     vacuum: () =>
       onOwnConnection(async (connection) => {
@@ -163,47 +163,45 @@ const MIN_COMMITS = 8;
 const MIN_PAGES = 400;
 
 interface Progress {
+  readonly busy: number;
   readonly log: number;
   readonly checkpointed: number;
 }
 
-/** PASSIVE copies while nobody waits; NOOP only returns how far the log is copied. */
-async function runCheckpoint({ ask }: SqliteConnection, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
+/**
+ * PASSIVE copies while nobody waits; TRUNCATE then empties the log; NOOP only returns how far the log is copied. The `busy`
+ * column shows whether it could be done (sqlite.org/pragma.html#pragma_wal_checkpoint).
+ */
+async function runCheckpoint(
+  { ask }: SqliteConnection,
+  mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE',
+): Promise<Progress> {
   const { rows } = await ask(`PRAGMA wal_checkpoint(${mode})`, [], 'few');
-  return (rows as readonly Progress[])[0] ?? { log: 0, checkpointed: 0 };
+  return (rows as readonly Progress[])[0] ?? { busy: 1, log: 0, checkpointed: 0 };
 }
 
-async function checkpointIfLong(connection: SqliteConnection): Promise<void> {
-  const { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
-  if (log - checkpointed >= MIN_PAGES) await runCheckpoint(connection, 'PASSIVE');
+const ANOTHER_MS = 50;
+
+/** Copies the log without blocking the writer, until so few pages are left: seconds for a large file. */
+async function copyPages(connection: SqliteConnection, left: number, tries: number): Promise<void> {
+  for (let i = 0; i < tries; i += 1) {
+    const { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
+    if (log - checkpointed <= left) return;
+    const { busy } = await runCheckpoint(connection, 'PASSIVE');
+    // Another checkpoint is running.
+    if (busy !== 0) await sleep(ANOTHER_MS);
+  }
 }
 
 const TRUNCATE_TRIES = 8;
 /** The most pages that the last step may copy while the writer waits. */
 const MAX_LEFT_PAGES = 200;
 const PASSIVE_TRIES = 20;
-const ANOTHER_MS = 50;
 
-/** Copies the log without blocking the writer, until few pages are left: seconds for a large file. */
-async function copyMostOfLog(connection: Knex): Promise<void> {
-  for (let i = 0; i < PASSIVE_TRIES; i += 1) {
-    const [progress] = (await connection.raw('PRAGMA wal_checkpoint(NOOP)')) as Progress[];
-    if (!progress || progress.log - progress.checkpointed <= MAX_LEFT_PAGES) return;
-    const [rows] = (await connection.raw('PRAGMA wal_checkpoint(PASSIVE)')) as { busy: number }[];
-    // Another checkpoint is running.
-    if (rows?.busy !== 0) await sleep(ANOTHER_MS);
-  }
-}
-
-/**
- * The `busy` column shows whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint).
- */
-async function truncateWal(connection: Knex): Promise<boolean> {
-  await copyMostOfLog(connection);
-  for (let i = 0; i < TRUNCATE_TRIES; i += 1) {
-    const rows = (await connection.raw('PRAGMA wal_checkpoint(TRUNCATE)')) as { busy: number }[];
-    if (rows[0]?.busy === 0) return true;
-  }
+async function truncateWal(connection: SqliteConnection): Promise<boolean> {
+  await copyPages(connection, MAX_LEFT_PAGES, PASSIVE_TRIES);
+  for (let i = 0; i < TRUNCATE_TRIES; i += 1)
+    if ((await runCheckpoint(connection, 'TRUNCATE')).busy === 0) return true;
   return false;
 }
 
@@ -213,10 +211,8 @@ const WHOLE_TRIES = 8;
 
 /** Copies until nothing is left: the next write then starts at the top of the log. */
 async function copyWhole(connection: SqliteConnection): Promise<void> {
-  let { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
-  if (log < LONG_PAGES) return;
-  for (let i = 0; i < WHOLE_TRIES && checkpointed < log; i += 1)
-    ({ log, checkpointed } = await runCheckpoint(connection, 'PASSIVE'));
+  const { log } = await runCheckpoint(connection, 'NOOP');
+  if (log >= LONG_PAGES) await copyPages(connection, 0, WHOLE_TRIES);
 }
 
 /** @param open connects to the same file; called once there is something to do */
@@ -237,7 +233,7 @@ export function createCheckpointer(open: () => Promise<SqliteConnection>) {
   async function copySome(): Promise<void> {
     commits = 0;
     try {
-      await checkpointIfLong(await connected());
+      await copyPages(await connected(), MIN_PAGES, 1);
     } catch {
       // Another process checkpoints, or the disk is full: the writer meets that too, and reports it.
     }

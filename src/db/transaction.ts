@@ -19,7 +19,7 @@ export interface Connection {
   readonly ask: Ask;
   begin(begins: Begins): Promise<void>;
   commit(): Promise<void>;
-  /** Never rejects. */
+  /** Never rejects, and may come after a BEGIN that failed. */
   rollback(): Promise<void>;
 }
 
@@ -69,8 +69,8 @@ async function inTransaction<T>(
   const ask: Ask = (...statement) =>
     // The connection may already belong to another transaction.
     hasEnded ? Promise.reject(new Error('the transaction has ended')) : connection.ask(...statement);
-  await connection.begin(begins);
   try {
+    await connection.begin(begins);
     const result = await work(createBuilder(kind, ask));
     hasEnded = true;
     await connection.commit();
