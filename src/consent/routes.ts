@@ -48,7 +48,7 @@ import { issueReceipt } from './receipts-service.ts';
 import type { ConsentCheck } from './service.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
-/** POST /v1/consent/can-process: one keyed read between a request and its answer. */
+/** POST /v1/consent/can-process makes one keyed read between a request and its answer. */
 
 export interface ConsentLaneDeps extends AuthorizeDeps {
   readonly check: (kid: string, request: ConsentCheck, isSecret: boolean) => Promise<DecisionAnswer>;
@@ -59,7 +59,9 @@ const { path, method, request: bodySchema } = ROUTES.checkConsent;
 const METHOD = method.toUpperCase();
 const ALLOW = allowedMethods(path).join(', ');
 
-/** Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20). */
+/**
+ * Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20).
+ */
 const isSecret = (caller: Caller): boolean => caller.kind === 'key' && caller.key.scope === 'secret';
 
 async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
@@ -105,7 +107,7 @@ function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: Incom
     throw new Refusal('origin-not-allowed');
 }
 
-/** … and only for a browser principal whose secret it shows. */
+/** A publishable key writes only for a browser principal whose secret it sends. */
 function requireBrowserPrincipal(
   caller: Caller,
   { principalId, principalSecret }: Pick<ConsentWrite, 'principalId' | 'principalSecret'>,
@@ -120,13 +122,16 @@ function sourceOf(caller: Caller): WriteSource {
   return isBrowser(caller) ? 'browser' : 'backend';
 }
 
-/** A write as it came in. The three differ in their path alone. */
+/** A write as it came in. The three kinds differ only in their paths. */
 type WriteCall = Pick<
   Call<['session', 'secret'], never, never>,
   'caller' | 'client' | 'headers' | 'target' | 'https'
 >;
 
-/** Web Bot Auth on the request itself; a signature that does not verify changes nothing. Its nonce is good for this body alone. */
+/**
+ * Checks a Web Bot Auth signature of the request; an invalid one changes nothing. Its nonce is valid for this
+ * body only.
+ */
 async function grantSource(
   deps: ConsentRouteDeps,
   call: WriteCall,
@@ -134,19 +139,22 @@ async function grantSource(
 ): Promise<WriteSource> {
   const { caller, target, headers, https } = call;
   const { principalKey } = deps.tenantOf(caller.kid);
-  // Keyed, as it names somebody.
+  // Keyed, because the body names a person.
   const bundle = hmacSha256Text(principalKey, `grant ${JSON.stringify(body)}`);
   const agent = await deps.botAuth({ method: 'POST', target, headers, https, bundle }, deps.clock());
   return agent === null ? sourceOf(caller) : `agent:${agent}`;
 }
 
-/** A browser that sends Sec-GPC asserts it where the page's script says nothing; the script's own value wins. */
+/** The header Sec-GPC counts if the page's script sends no value. */
 function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentWrite): ConsentWrite {
   const byBrowser = sourceOf(caller) !== 'backend';
   return byBrowser && body.gpc === undefined && hasGpcHeader(headers) ? { ...body, gpc: true } : body;
 }
 
-/** Refusals are not counted, and saying no waits for no other visitor: it is never counted in what all of them share. */
+/**
+ * Refused requests are not counted. A denial is never counted in the limit that all visitors share, so it
+ * never waits for others.
+ */
 async function countBrowserWrite(
   { limits, service, tenantOf }: ConsentRouteDeps,
   action: WriteAction,
@@ -159,13 +167,16 @@ async function countBrowserWrite(
   if (action === 'grant') await charge(limits.key, caller.key.hash);
 }
 
-/** Owner of an Idempotency-Key. Every visitor has the key of the page: there it is the browser's principal, whose secret was shown. */
+/**
+ * The owner of an Idempotency-Key. All visitors share the page's API key, so there the owner is the browser's
+ * principal, who has proven its secret.
+ */
 function retryOwner(caller: Caller, principal: string): string {
   if (caller.kind === 'session') return `session ${principal}`;
   return caller.key.scope === 'publishable' ? `browser ${principal}` : caller.key.id;
 }
 
-/** 422 and 400 come before the question whose principal it is. */
+/** 422 and 400 come before the check whose principal it is. */
 async function write(
   deps: ConsentRouteDeps,
   action: WriteAction,
@@ -175,7 +186,7 @@ async function write(
   requireOrigin(deps, caller, headers);
   const body = await readBody();
   const idempotencyKey = readHeader(headers, 'idempotency-key', idempotencyKeySchema) ?? null;
-  // The person's own word over a signal: an administrator's key does not say it (contract-2 section 13).
+  // Only the person may overrule a signal, not an administrator's key (contract-2 section 13).
   if (body.overGpc === true && caller.kind === 'key' && caller.key.scope === 'operator')
     throw new Refusal('insufficient-scope');
   await deps.fresh.checkTerms(caller.kid, body);
@@ -199,7 +210,7 @@ const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.withdrawConsent, (call) => write(deps, 'withdraw', call)),
 ];
 
-/** Checks and reads, in a session of the principal's own or by a key. */
+/** Checks and reads, with a session of the principal or with a key. */
 const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.checkConsentBatch, async ({ caller, readBody }) => {
     const { checks } = await readBody();
@@ -228,7 +239,7 @@ const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   }),
 ];
 
-/** Purposes and policy versions: any key reads them, an operator's writes them. */
+/** Purposes and policy versions: every key may read them, an operator's key may write them. */
 const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.listPurposes, ({ caller }) => purposesOf(deps, caller.kid)),
   json(ROUTES.savePurposes, async ({ caller, readBody }) => {
@@ -254,7 +265,7 @@ const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   }),
 ];
 
-/** All but the check, which the lane serves. */
+/** All routes except the check, which is served before Express. */
 export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   ...writeRoutes(deps),
   ...readRoutes(deps),
@@ -284,7 +295,7 @@ export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] 
     }),
     sending(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
       const { version } = await manifest();
-      // Other bytes would fail the page's integrity check: better a plain 404.
+      // Other bytes would fail the page's integrity check, so the answer is a plain 404.
       if (params.version !== version) throw new Refusal('not-found');
       sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
     }),
@@ -293,7 +304,7 @@ export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] 
       async ({ params: { version: requestedVersion, language } }, response) => {
         const { version, languages } = await manifest();
         if (language === null || !languages.includes(language)) throw new Refusal('not-found');
-        // A script of another version still finds words, and falls back to its own English for what they lack.
+        // A script of another version also gets these words, and shows English where they lack one.
         const cache = requestedVersion === version ? FOREVER : FIVE_MINUTES;
         sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
       },

@@ -11,7 +11,7 @@ export interface DecisionDeps {
   readonly origin: () => string;
 }
 
-/** Contract 3.6. Another tenant's decision looks like none. */
+/** Contract 3.6. Another tenant's decision looks as if it did not exist. */
 export function decisionRoutes({ findDecision, origin }: DecisionDeps): readonly ServedRoute[] {
   return [
     json(ROUTES.getDecision, async ({ caller, params: { requestId } }) => {

@@ -32,15 +32,18 @@ import type { TenantLookup } from './ports.ts';
 import { createSessions, type Sessions, sessionCookie, type Updates } from './session.ts';
 import { createRecorder } from './store.ts';
 
-/** POST /_fp/i/v1: size, rate, media type, body, concurrency limit, envelope (contract 3.1), then ingest and its cookie. */
+/**
+ * POST /_fp/i/v1: size, rate, media type, body, concurrency limit, envelope (contract 3.1), then ingest and
+ * its cookie.
+ */
 
 export interface IngestRouteDeps {
-  /** Null: the body is no SealedBundle. */
+  /** Null if the body is not a SealedBundle. */
   readonly open: (body: Uint8Array) => Unsealed | null | Promise<Unsealed | null>;
   readonly ingest: (unsealed: Unsealed, input: IngestInput) => Promise<IngestAnswer>;
   readonly limiter: Limiter;
   readonly admission: ConcurrencyLimit;
-  /** The public address is https, whatever a proxy says of this request. */
+  /** True if the public address is https, even if a proxy says otherwise about this request. */
   readonly isPublicHttps: boolean;
   readonly knowsOrigin: KnowsOrigin;
   /** True when pages of an origin may read the answers of a kid's tenant. */
@@ -90,7 +93,7 @@ function rateLimited(seconds: number): HotReply {
   return jsonReply(429, body, { 'retry-after': String(seconds), connection: 'close' });
 }
 
-/** A separate function: the body can be collected once it is parsed, and not only when the answer is ready. */
+/** A separate function, so that the body can be garbage-collected once it is parsed. */
 async function readBundle(
   request: HotRequest,
   { admission, open }: IngestRouteDeps,
@@ -102,7 +105,7 @@ async function readBundle(
   return opened instanceof Promise ? admission.admit(opened) : opened;
 }
 
-/** From here on the kid is known: another tenant's page may not read its answer, and the answer sets the cookie. */
+/** The kid is known now: another tenant's page must not read the answer, and the answer sets the cookie. */
 async function answerBundle(deps: IngestRouteDeps, request: HotRequest, bundle: Unsealed): Promise<HotReply> {
   const { requestId } = request;
   const { kid } = bundle;
@@ -130,7 +133,8 @@ async function answerBundle(deps: IngestRouteDeps, request: HotRequest, bundle: 
     return withCookie(jsonReply(status, response));
   } catch (error) {
     if (error instanceof Unavailable) return withCookie(unavailableReply(error));
-    // A later bundle without the session of the first: a page may read why, and its browser keeps the session that it has.
+    // The bundle lacks the session of the request that it names. The page may read the reason, and the
+    // browser keeps its session.
     if (error instanceof Refusal) return errorReply(error.code, cors);
     deps.onFault(requestId, error);
     const { status, response } = refusal('unknown', requestId);
@@ -143,7 +147,7 @@ function unavailableReply(error: Unavailable, extraHeaders: Readonly<Record<stri
   return errorReply(code, { ...headers, ...extraHeaders }, details);
 }
 
-/** Counters that several nodes share may be out of reach; the body was not read then. */
+/** The counters that nodes share may be unreachable; then the body was not read. */
 function refuseUnread(error: unknown): HotReply {
   if (error instanceof Unavailable) return unavailableReply(error, { connection: 'close' });
   throw error;

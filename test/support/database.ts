@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { Knex } from 'knex';
 import sqlite3 from 'sqlite3';
 import { loadConfig } from '../../src/config.ts';
-import { stateMacs } from '../../src/consent/state-mac-service.ts';
+import { stateMacs } from '../../src/consent/state-mac-store.ts';
 import { toPrincipalRow, toStateRow } from '../../src/consent/state-store.ts';
 import { macTerms } from '../../src/consent/terms-store.ts';
 import type { Ask } from '../../src/db/builder.ts';
