@@ -119,7 +119,7 @@ async function claimBatch(database: Database, claims: readonly SignatureClaim[])
     ({ nonce, bundle, expiresAt }): Bindings => [nonce, bundle, expiresAt],
   );
   rows.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
-  return database.plainTransaction(async (tx) => {
+  return database.transaction(async (tx) => {
     const stored = await insertMany<{ nonce: string; bundle: string }>(
       tx,
       'INSERT INTO agent_nonces (nonce, bundle, expires_at)',

@@ -52,7 +52,7 @@ type Outcomes = Map<AppendRequest, Answer | ItemFault>;
 export function createConsentAppender(database: Database): ConsentAppender {
   const group = createGroup<AppendRequest, Answer>({
     name: 'consent',
-    run: (batch) => database.plainTransaction((tx) => appendAll(tx, batch)),
+    run: (batch) => database.transaction((tx) => appendAll(tx, batch)),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     ...oneTenant(database.kind, ({ kid }: AppendRequest) => kid),

@@ -214,7 +214,7 @@ export const listDoubts = (database: Database, kid: string, given: 'agent' | 'au
 export function createMarker(database: Database) {
   async function run(marks: readonly Mark[]): Promise<undefined[]> {
     const kid = marks[0]?.tenant.kid ?? '';
-    await database.plainTransaction(async (tx) => {
+    await database.transaction(async (tx) => {
       const head = await tryLockHead(tx, kid);
       if (head instanceof Error) return;
       for (const mark of marks) if (mark.tenant.since === Number(head.since)) await markWithin(tx, mark);

@@ -1,4 +1,4 @@
-import type { Executor } from '../db/dialect.ts';
+import type { Knex } from 'knex';
 import { type Bindings, joinRow, runAsked } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/entries.ts';
 import type { AppendRequest } from './plan-write.ts';
@@ -35,7 +35,7 @@ const keyOf = (principal: string, purpose: string): string => `${principal}|${pu
 const COLUMNS = { principal: 'text', purpose: 'text' } as const;
 
 const choicesSql = (
-  db: Executor,
+  db: Knex,
 ): string => `SELECT p.principal AS principal, q.purpose AS purpose, p.erased_at AS erased_at,
     s.choice AS choice, o.at AS at, o.detail AS detail,
     (SELECT MAX(e.erased_at) FROM erasure_refs r JOIN erasures e ON e.receipt_id = r.receipt
@@ -67,7 +67,7 @@ function timeOf(at: unknown, detail: unknown): number {
 
 /** Reads the last choices that the imported records among these requests are compared with. */
 export async function loadLastChoices(
-  db: Executor,
+  db: Knex,
   kid: string,
   requests: readonly Compared[],
 ): Promise<LastChoices> {
@@ -115,7 +115,7 @@ export function refuseRecord(
  * @returns the requests that remain, in their order
  */
 export async function refuseRecords<Request extends Compared>(
-  db: Executor,
+  db: Knex,
   kid: string,
   requests: readonly Request[],
   outcomes: Map<Request, unknown>,

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Executor } from '../db/dialect.ts';
 import type { Database } from '../db/engine.ts';
 import { purge } from '../db/purge.ts';
 import {
@@ -26,7 +25,7 @@ import type { KnownDevice } from './verdict/identity.ts';
 const WEEK_DAYS = 7;
 const TOTALS_MS = 10 * SECOND;
 
-export type ReadTotal = (db: Executor, kid: string, day: number) => Promise<number>;
+export type ReadTotal = (db: Knex, kid: string, day: number) => Promise<number>;
 
 /**
  * Reads a tenant's number of (device, network) pairs in the week that ends with a day. The sum is read every
@@ -87,7 +86,7 @@ function toKnown({ seen, overridden, today, marked, week }: DeviceRow, pairs: nu
  * Reads the known facts of each queried device, in that order; `spread` counts this sighting already.
  * @param queries of one tenant
  */
-export async function lookUpDevices(db: Executor, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
+export async function lookUpDevices(db: Knex, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
   const [firstQuery] = queries;
   if (!firstQuery) return [];
   const { kid, day } = firstQuery;

@@ -38,7 +38,7 @@ export function createRecorder(database: Database, monotonic: () => number) {
   const readTotal = createTotals(monotonic);
   const group = createGroup<Sighting, Recorded>({
     name: 'record',
-    run: (sightings) => database.plainTransaction((tx) => recordAll(tx, readTotal, sightings)),
+    run: (sightings) => database.transaction((tx) => recordAll(tx, readTotal, sightings)),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     ...oneTenant(database.kind, ({ claim }: Sighting) => claim.kid),
@@ -55,7 +55,7 @@ export type RecordAlone = (sighting: Sighting, also: (tx: Transaction) => Promis
 export function createRecordAlone(database: Database, monotonic: () => number): RecordAlone {
   const readTotal = createTotals(monotonic);
   return (sighting, also) =>
-    database.plainTransaction(async (tx) => {
+    database.transaction(async (tx) => {
       const [recorded] = (await recordAll(tx, readTotal, [sighting])) as [Recorded];
       if (typeof recorded !== 'string') await also(tx);
       return recorded;

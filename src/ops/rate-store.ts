@@ -1,4 +1,4 @@
-import type { Executor } from '../db/dialect.ts';
+import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { createGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
@@ -28,7 +28,7 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
     const { bucket, client, windowEnds, hits } = counts.get(id) as Required<Hit>;
     return [bucket, client, windowEnds, hits];
   });
-  const add = (db: Executor) =>
+  const add = (db: Knex) =>
     insertMany<HitRow>(
       db,
       'INSERT INTO rate_counters (bucket, client, window_ends, hits)',
@@ -38,7 +38,7 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
     );
   // A single statement is its own transaction on PostgreSQL: one round trip. The table is unlogged, so it
   // waits for no disk.
-  const totals = await (database.kind === 'postgres' ? add(database.read) : database.plainTransaction(add));
+  const totals = await (database.kind === 'postgres' ? add(database.read) : database.transaction(add));
   const remaining = new Map(totals.map((row) => [idOf(row, row.window_ends), row.hits]));
   // Each hit gets the count at its place in the batch, so that a burst over the limit loses only its excess.
   const lastFirst = batch.toReversed().map((hit) => {

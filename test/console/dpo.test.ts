@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
+import { insertBatches } from '../support/database.ts';
 import { headlessChrome } from '../support/samples.ts';
 import { started } from '../support/started.ts';
 import { signIn, startConsole } from './support/console.ts';
@@ -227,7 +228,7 @@ describe('more holds than a page shows', () => {
     }));
     await change(site, async (tx) => {
       await tx('legal_holds').delete();
-      await tx.batchInsert('legal_holds', holds, 100);
+      await insertBatches(tx, 'legal_holds', holds);
     });
     const listedDevices: string[] = [];
     let path: string | undefined = '/console/holds';

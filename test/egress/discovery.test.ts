@@ -13,6 +13,7 @@ import {
 } from '../agents/support/agent.ts';
 import { createSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';
+import { noteStatements } from '../support/database.ts';
 import { NOW } from '../support/make.ts';
 import { started } from '../support/started.ts';
 import { jwks, startDirectory } from './support/server.ts';
@@ -59,7 +60,7 @@ function ask({ findKey }: Agents, url = server.url): Promise<string | null> {
 /** Until the background has looked so often, and a few times more: what it asks for comes a little later. */
 async function rounds(count: number): Promise<void> {
   let looked = 0;
-  file.database.read.on('query', () => {
+  noteStatements(file.database.read, () => {
     looked += 1;
   });
   await vi.waitFor(() => expect(looked).toBeGreaterThan(count * 5), PATIENCE);

@@ -71,40 +71,22 @@ export async function isEncrypted(database: Database): Promise<boolean | null> {
   return row?.local === true ? null : (row?.ssl ?? null);
 }
 
-interface RawConnection {
-  readonly processID: number;
-  query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
-}
-
-interface RawClient {
-  acquireConnection(): Promise<RawConnection>;
-  releaseConnection(connection: RawConnection): Promise<void>;
-}
-
 const keepsTransactions = (database: Database): Promise<boolean> =>
   database.transaction((tx) => tx.raw('SELECT 1').then(() => true)).catch(() => false);
 
 /** Finds out whether a pooler is between this process and PostgreSQL. @returns null on SQLite */
 export async function readPooling(database: Database) {
-  if (database.kind === 'sqlite') return null;
-  const client = database.read.client as RawClient;
-  const connection = await client.acquireConnection();
-  try {
-    const [pid] = (await connection.query('SELECT pg_backend_pid() AS pid')).rows;
-    const [limit] = (await connection.query('SHOW statement_timeout')).rows;
-    return {
-      /** A pooler invents the process id that it reports at the start, so the backend has another one. */
-      pooled: pid?.['pid'] !== connection.processID,
-      /** False: the pooler sends the statements of one transaction to different backends. */
-      transactions: await keepsTransactions(database),
-      /**
-       * The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit.
-       */
-      readLimit: String(limit?.['statement_timeout']),
-    };
-  } finally {
-    await client.releaseConnection(connection);
-  }
+  const backend = await database.backend();
+  if (backend === null) return null;
+  const [limit] = rowsOf<{ statement_timeout: string }>(await database.read.raw('SHOW statement_timeout'));
+  return {
+    /** A pooler invents the process id that it reports at the start, so the backend has another one. */
+    pooled: backend.pid !== backend.reported,
+    /** False: the pooler sends the statements of one transaction to different backends. */
+    transactions: await keepsTransactions(database),
+    /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit. */
+    readLimit: String(limit?.statement_timeout),
+  };
 }
 
 export async function overdueContests(database: Database, now: number): Promise<number> {

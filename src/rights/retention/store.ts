@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
-import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
+import { countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
 import { deleteVisitorIds, unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
@@ -158,7 +158,7 @@ async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly
 async function deleteDependents(tx: Knex.Transaction, table: AgingTable, kid: string, keys: readonly Key[]) {
   if (table === 'sightings') return removeIdsOf(tx, kid, keys);
   for (const dependent of table === 'decisions' ? WITH_DECISIONS : [])
-    await runStep(tx, whereAmong(tx(dependent).where({ kid }), tx, 'request_id', keys).delete());
+    await whereAmong(tx(dependent).where({ kid }), tx, 'request_id', keys).delete();
   return 0;
 }
 

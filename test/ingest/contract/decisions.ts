@@ -7,6 +7,7 @@ import {
   withLater,
 } from '../../../src/ingest/decisions-store.ts';
 import type { MakeDatabase } from '../../db/contract/database.ts';
+import { noteStatements } from '../../support/database.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
 import { twoNodes } from '../../support/started.ts';
@@ -25,7 +26,7 @@ export function decisionContract(make: MakeDatabase): void {
         await createRecorder(db.database).record({ ...createEntry({ kid, id: `${n}` }), ...after });
       }
       let queries = 0;
-      other.read.on('query', () => {
+      noteStatements(other.read, () => {
         queries += 1;
       });
       const from = (first: number, last: number) =>

@@ -141,13 +141,13 @@ export function recorderContract(make: MakeDatabase): void {
       let rounds = 0;
       const twice: Database = {
         ...db.database,
-        async plainTransaction(work) {
-          const rolledBack = db.database.plainTransaction(async (tx) => {
+        async transaction(work) {
+          const rolledBack = db.database.transaction(async (tx) => {
             await work(tx);
             throw new Error('rolled back');
           });
           await expect(rolledBack).rejects.toThrow('rolled back');
-          return db.database.plainTransaction(work);
+          return db.database.transaction(work);
         },
       };
       await ensureTenant(db.database, 'anew');

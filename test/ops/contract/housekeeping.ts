@@ -9,6 +9,7 @@ import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
 import { retainTenant } from '../../../src/rights/retention/store.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { insertBatches } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
 import { addDecision, addRetiringKey, countOf, createHouse, privateKeyOf } from './house.ts';
 
@@ -215,7 +216,7 @@ export function housekeepingContract(make: MakeDatabase): void {
       const old = { kid: 'ccc', decided_at: NOW - 100 * DAY, class: 'human' };
       const row = { ...old, verdict: '{}', salt: 's', commitment: '00'.repeat(32) };
       const rows = Array.from({ length: 600 }, (_, n) => ({ ...row, request_id: `req_many-${n}` }));
-      await db.database.transaction((tx) => tx.batchInsert('decisions', rows, 100));
+      await db.database.transaction((tx) => insertBatches(tx, 'decisions', rows));
       const looks = [true, true, false];
       const shouldContinue = (): boolean => looks.shift() ?? false;
       const first = await retainTenant(db.database, 'ccc', NOW, { shouldContinue });

@@ -4,6 +4,7 @@ import { createCaseService } from '../../../src/rights/contests/case-by-key-serv
 import { notifyDueContests, notifyUnfinishedErasures } from '../../../src/rights/notices-store.ts';
 import { reachOfRequests } from '../../../src/rights/subject.ts';
 import type { MakeDatabase } from '../../db/contract/database.ts';
+import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
 import { started } from '../../support/started.ts';
 import { openHouse } from './contest-texts.ts';
@@ -67,13 +68,12 @@ export function casesContract(make: MakeDatabase): void {
       const { caseKey = '' } = await fileCase('a');
       await db.database.transaction((tx) => tx('contests').where({ kid: 'case-keys' }).delete());
       const queries: string[] = [];
-      const note = ({ sql }: { readonly sql: string }): number => queries.push(sql);
-      db.database.read.on('query', note);
+      const end = noteStatements(db.database.read, ({ sql }) => queries.push(sql));
       const unknownKeys = [caseKey, `${caseKey.slice(0, -1)}Z`, '', 'not a key', 'ü'.repeat(3000)];
       for (const key of unknownKeys)
         for (const act of [() => cases.view(key), () => cases.answer(key, 'answer')])
           await expect(act()).rejects.toMatchObject({ code: 'no-such-case' });
-      db.database.read.removeListener('query', note);
+      end();
       expect(queries).toHaveLength(2 * unknownKeys.length);
       expect(new Set(queries).size).toBe(1);
       expect(queries[0]).toContain('case_hash');

@@ -22,6 +22,7 @@ import { linkRequest } from '../../../src/rights/link-store.ts';
 import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
+import { noteStatements } from '../../support/database.ts';
 import { createEntry, createTestTenant, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
 import { twoNodes } from '../../support/started.ts';
@@ -255,7 +256,7 @@ export function erasureContract(make: MakeDatabase): void {
       const looks: string[] = [];
       await within(async (tx) => {
         await lockHead(tx, kid);
-        tx.on('query', ({ sql }: { sql: string }) => {
+        noteStatements(tx, ({ sql }) => {
           if (/from [`"]decisions[`"]/.test(sql)) looks.push(sql);
         });
         const target = { ...MINE, kid, keep: KEEP_NOTHING, requestRef: String };

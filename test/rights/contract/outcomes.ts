@@ -127,12 +127,7 @@ export function outcomesContract(make: MakeDatabase): void {
       const { decide, report, file, rule, counts } = await house('meets');
       await decide('x');
       await file('x');
-      const within: Database['transaction'] = (work) => other.transaction(work);
-      const plainTransaction = within as Database['plainTransaction'];
-      const ruling = await holdHot({ ...other, plainTransaction }, (holding) => {
-        const transaction: Database['transaction'] = (work) => holding.plainTransaction(work as never);
-        return rule('x', 'overturned', { ...other, transaction });
-      });
+      const ruling = await holdHot(other, (holding) => rule('x', 'overturned', holding));
       const reported = report('x', 'fraud');
       await othersWait(db.database);
       await ruling.commit();

@@ -6,6 +6,7 @@ import { insertErasure } from '../../../src/rights/erase/receipts-store.ts';
 import { readRegister, wholeRegister } from '../../../src/rights/register-service.ts';
 import type { RegisterCursor } from '../../../src/rights/register-store.ts';
 import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
+import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
 import { started } from '../../support/started.ts';
 
@@ -75,12 +76,13 @@ export function registerContract(make: MakeDatabase): void {
     };
     // Guards against: one scan of all receipts for each held one, on the connections of checks.
     const statements: string[] = [];
-    const note = ({ sql }: { readonly sql: string }) => statements.push(sql);
     const stateOf = async (id: string) => {
       statements.length = 0;
-      for (const reads of [database.read, database.longRead]) reads.on('query', note);
+      const ends = [database.read, database.longRead].map((reads) =>
+        noteStatements(reads, ({ sql }) => statements.push(sql)),
+      );
       const { requests } = await readRegister(database, tenant, null, 50);
-      for (const reads of [database.read, database.longRead]) reads.off('query', note);
+      for (const end of ends) end();
       expect(statements).toHaveLength(1);
       const { state, doneAt } = requests.find(({ number }) => number === id) ?? {};
       return { state, doneAt };

@@ -1,13 +1,11 @@
-import type { EventEmitter } from 'node:events';
-import type { Knex } from 'knex';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
-import { type Bindings, hasRowLocks, insertMany, rowsOf } from '../../../src/db/sql.ts';
-import { onConnection } from '../../../src/db/sqlite-client.ts';
+import { type Bindings, insertMany, rowsOf } from '../../../src/db/sql.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
+import { type NotedStatement, noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
 import { twoNodes } from '../../support/started.ts';
 
@@ -20,27 +18,6 @@ const WIDE = /^SCAN|Seq Scan|decided_at_index|\(kid=\? AND (decided_at|status)[<
 /** The line below a scan of one of them that reads all of a tenant. */
 const OF_TENANT = /Index Cond: \(kid = '[^']*'::text\)$/;
 const FILLED = /\b(decisions|sightings|visitor_index|links)\b/;
-
-interface Statement {
-  readonly sql: string;
-  readonly bindings: readonly unknown[];
-}
-
-/**
- * A transaction that bypasses knex fires no query event, so SQLite itself reports each statement with its
- * values.
- */
-async function watchStatements(tx: Knex.Transaction, ran: Statement[]): Promise<void> {
-  if (hasRowLocks(tx)) {
-    tx.on('query', (query: Statement) => ran.push(query));
-    return;
-  }
-  await onConnection(tx, async (connection) => {
-    const events = connection as unknown as EventEmitter;
-    if (events.listenerCount('trace') > 0) return;
-    events.on('trace', (sql: string) => ran.push({ sql, bindings: [] }));
-  });
-}
 
 /** A step of retention must not read and lock again the rows that an earlier step has passed. */
 export function retentionStepsContract(make: MakeDatabase): void {
@@ -92,12 +69,12 @@ export function retentionStepsContract(make: MakeDatabase): void {
     it('finds the rows of a step by their keys', async () => {
       const kid = await addTenant(db.database, 'by-key');
       await addAll(kid, 600);
-      const ran: Statement[] = [];
+      const ran: NotedStatement[] = [];
       const watched: Database = {
         ...db.database,
         transaction: (work) =>
           db.database.transaction(async (tx) => {
-            await watchStatements(tx, ran);
+            noteStatements(tx, (statement) => ran.push(statement));
             return work(tx);
           }),
       };

@@ -15,6 +15,7 @@ import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
+import { noteStatements } from '../../support/database.ts';
 import { initGpd } from '../../support/server.ts';
 import { eraserOn, open, REAPPLY, record, requestOf, tombstonesOf } from '../support/eraser.ts';
 
@@ -114,7 +115,7 @@ describe('an erasure', () => {
       ...database,
       transaction: (work) =>
         database.transaction((tx) => {
-          tx.on('query', (query: (typeof ran)[number]) => ran.push(query));
+          noteStatements(tx, (query) => ran.push(query));
           return work(tx);
         }),
     };

@@ -11,6 +11,7 @@ import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
+import { insertBatches } from '../../support/database.ts';
 import { createGenerationRow, createNewTenant, NOW } from '../../support/make.ts';
 import { twoNodes } from '../../support/started.ts';
 
@@ -125,9 +126,9 @@ export function snapshotContract(make: MakeDatabase): void {
       await db.database.transaction(async (tx) => {
         const bumped = await bump(tx, 'tenants');
         const rows = kids.map((kid) => ({ kid, created_at: NOW, revision: bumped, settings: '{}' }));
-        await tx.batchInsert('tenants', rows, 100);
+        await insertBatches(tx, 'tenants', rows);
         const secrets = kids.map((kid) => ({ kid, purpose: 'root', wrapped: `root of ${kid}` }));
-        await tx.batchInsert('tenant_secrets', secrets, 100);
+        await insertBatches(tx, 'tenant_secrets', secrets);
       });
       const page = await readSnapshot(other, revision);
       expect(page.changed.map(({ kid }) => kid).sort()).toEqual(kids);
