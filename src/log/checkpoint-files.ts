@@ -38,10 +38,7 @@ const lineSchema = z.object({
   /** Names the log: a tenant that is made again has a different key. */
   vkey: z.string(),
   note: z.string(),
-  /**
-   * Set when entries were lost and the operator continued without them: lines above may belong to a longer
-   * log.
-   */
+  /** Set when the operator accepted a loss of entries: lines above may belong to a longer log. */
   lost: z.literal(true).optional(),
 });
 type Line = z.infer<typeof lineSchema>;
@@ -198,8 +195,9 @@ function notesIn(lines: readonly string[]): string[] {
 }
 
 /**
- * Checkpoints of the log with this key, from a file that somebody stored: signed notes, or lines of a checkpoints.log, whose
- * MACs cannot be checked without that installation's key. Notes of other keys are ignored.
+ * Checkpoints of the log with this key, from a file that somebody stored: signed notes, or lines of a
+ * checkpoints.log, whose MACs cannot be checked without that installation's key. Notes of other keys are
+ * ignored.
  */
 export function readKeptNotes(text: string, vkey: string): Checkpoint[] {
   const lines = text.split('\n');

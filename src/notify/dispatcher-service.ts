@@ -16,10 +16,7 @@ import {
   takeDue,
 } from './outbox-store.ts';
 
-/**
- * Delivers waiting events of the outbox, with back-off and on any number of nodes; a slow target delays no
- * other.
- */
+/** Delivers waiting events of the outbox, with back-off, on any number of nodes. No target delays another. */
 
 /**
  * Pauses before the 2nd, 3rd … attempt. After the last one the event has failed and waits for `gpd webhooks

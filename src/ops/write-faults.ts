@@ -50,10 +50,7 @@ export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
       faultAt = monotonic();
       count(event);
     },
-    /**
-     * Logs the first 503 after a fault. A small write may succeed on a full disk, hence at most one line a
-     * minute.
-     */
+    /** Logs the first 503 after a fault, at most once a minute: a small write may succeed on a full disk. */
     onUnavailable: (requestId: string): void => {
       if (!current || isLogged || monotonic() - loggedAt < MINUTE) return;
       isLogged = true;

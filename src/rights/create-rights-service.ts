@@ -10,10 +10,7 @@ import { linkedPrincipal } from './link-store.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from './notices-store.ts';
 import { createRightsApi } from './service.ts';
 
-/**
- * Connects the rights room: contests, erasures, exports and /me, for the server, the console and the
- * commands.
- */
+/** Connects contests, erasures, exports and /me, for the server, the console and the commands. */
 
 export interface RightsNeeds {
   readonly config: Config;
@@ -24,10 +21,7 @@ export interface RightsNeeds {
   readonly random: Random;
   /** Gets the error that delayed an erasure after its rows were deleted; the job finishes it. */
   readonly onErasureFault: (error: unknown) => void;
-  /**
-   * Milliseconds that an answer waits for an erasure before it says `pending`; undefined: the server's own
-   * limit.
-   */
+  /** Milliseconds that an answer waits for an erasure before it says `pending`; the server has a default. */
   readonly patienceMs?: number | undefined;
 }
 

@@ -42,10 +42,7 @@ interface Waiting {
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
 }
 
-/**
- * Small messages keep the thread's turns short. A second message is under way while the thread works on the
- * first.
- */
+/** Small messages keep the thread's turns short. A second one is under way while it works on the first. */
 const MAX_BATCH = 32;
 const MAX_BATCHES_UNDER_WAY = 2;
 /**
@@ -116,10 +113,7 @@ function keepChanges(keys: Map<string, KeyMaterial>, changes: KeyChanges): void 
   }
 }
 
-/**
- * Wait before the first restart. Each further restart of a thread that did not become ready waits twice as
- * long.
- */
+/** Wait before the first restart; it doubles with each thread that did not become ready. */
 const RESTART_MS = 1000;
 const MOST_RESTART_MS = 60_000;
 
