@@ -62,6 +62,20 @@ export function readSecretFile(path: string): Buffer {
   return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
 }
 
+/**
+ * The secret of the console's OIDC client; null if none is configured. The server reads it before it starts, so that a wrong path stops the start instead of failing a sign-in.
+ * @throws {ConfigError}
+ */
+export function readClientSecret(config: Config): string | null {
+  const file = config.console_client_secret_file;
+  if (file === null) return null;
+  try {
+    return readSecretFile(file).toString('utf8').trim();
+  } catch {
+    throw new ConfigError(`GPD_CONSOLE_CLIENT_SECRET_FILE: cannot read ${file}`);
+  }
+}
+
 function refuseUnknownSettings(
   names: readonly string[],
   knownNames: readonly string[],

@@ -65,16 +65,11 @@ const sitesOf = ({ database, tenants }: Services): Sites => ({
 
 /** Distinguishes identical devices by a passkey. */
 function createAttest({ services, monotonic, log, metrics, markerFor }: OpenServer, lanes: Lanes) {
-  const { config, database, serverSecret, clock, random, tenants } = services;
+  const { database, serverSecret, clock } = services;
   const service = createAttestService({
-    database,
-    serverSecret,
-    clock,
-    random,
-    tenantOf: tenants.find,
+    ...services,
     check: lanes.consent.check,
     issueToken: lanes.issueToken,
-    epochDays: config.epoch_days,
     openToken: (presented) => openPresented(serverSecret, clock(), presented),
     onOutcome(outcome, tenant) {
       metrics?.countAttestation(outcome);
@@ -171,19 +166,9 @@ function mountConsole(
   { services, settings, limiters, views, onFault, logFault }: OpenServer,
   origin: () => string,
 ) {
-  const { config, database, clock, random, serverSecret, tenants, book, log, rights } = services;
   return createConsole({
-    config,
+    ...services,
     clientSecret: settings.clientSecret,
-    database,
-    clock,
-    random,
-    tenantOf: tenants.find,
-    book,
-    log,
-    serverSecret,
-    masterKey: tenants.masterKey,
-    rights,
     signInLimits: limiters.signIn,
     views,
     origin,

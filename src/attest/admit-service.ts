@@ -1,22 +1,18 @@
 import type { ConsentCheck } from '../consent/service.ts';
-import type { Database } from '../db/engine.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';
-import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { Installation } from '../tenants/directory.ts';
 import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { type FailedDeps, type OpenedToken, type Presented, relyingPartyOf } from './ceremony.ts';
+import { type OpenedToken, type Presented, relyingPartyOf } from './ceremony.ts';
 
 /** Admits a browser to a passkey ceremony: it needs a token for a visit with a shared id, and consent. */
 
-export interface AdmitDeps extends FailedDeps {
-  readonly database: Database;
-  readonly serverSecret: Uint8Array;
-  readonly clock: Clock;
-  readonly tenantOf: (kid: string) => Tenant | undefined;
-  /** Reads the database, so that a withdrawal counts at once. */
+export interface AdmissionParts extends Pick<Installation, 'database' | 'tenantOf'> {
+  readonly openToken: (presented: Presented) => OpenedToken | null;
+  /** From the database: a withdrawal counts at once. */
   readonly check: (kid: string, check: ConsentCheck) => Promise<{ readonly allowed: boolean }>;
 }
 
@@ -42,7 +38,7 @@ export type Admitted = Awaited<ReturnType<typeof admit>>;
  * @throws {Refusal} 451
  */
 export async function requireConsent(
-  { check }: AdmitDeps,
+  { check }: AdmissionParts,
   { kid, tenant, verdict, principalId }: Visit,
   gpcHeader: boolean,
 ): Promise<void> {
@@ -61,21 +57,21 @@ export async function requireConsent(
   if (!decisions.every(({ allowed }) => allowed)) throw refused;
 }
 
-/** Finds the visit of a token from a page of the tenant, and requires consent. @throws {Refusal} */
-async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
-  const tenant = opened ? deps.tenantOf(opened.kid) : undefined;
+/** The visit that a token stands for, from a page of the tenant; and consent. @throws {Refusal} */
+async function visitOf(parts: AdmissionParts, opened: OpenedToken | null, origin: string, gpc: boolean) {
+  const tenant = opened ? parts.tenantOf(opened.kid) : undefined;
   if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');
-  const decision = await findDecision(deps.database, opened.kid, opened.requestId);
+  const decision = await findDecision(parts.database, opened.kid, opened.requestId);
   if (!decision) throw new Refusal('no-retained-data');
   const visit = { ...opened, tenant, verdict: decision.verdict };
-  await requireConsent(deps, visit, gpc);
+  await requireConsent(parts, visit, gpc);
   return visit;
 }
 
 /** Admits a browser to a passkey ceremony. */
-export async function admit(deps: AdmitDeps, { presented, gpc }: PasskeyCaller) {
+export async function admit(parts: AdmissionParts, { presented, gpc }: PasskeyCaller) {
   const { origin = '', token } = presented;
-  const visit = await visitOf(deps, deps.openToken(presented), origin, gpc);
+  const visit = await visitOf(parts, parts.openToken(presented), origin, gpc);
   if (!visit.verdict.needsAttestation) throw new Refusal('no-retained-data');
   const rpId = relyingPartyOf(origin, visit.tenant.settings['attest.rpId']);
   if (rpId === null) throw new Refusal('attestation-failed');

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { IssueToken } from '../ingest/ingest.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, type Random, sha256Text } from '../lib/crypto.ts';
-import { Refusal, tryOr } from '../lib/errors.ts';
+import { tryOr } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
 
 /**
@@ -251,23 +251,6 @@ export class Failed extends Error {
   constructor(outcome: CeremonyOutcome) {
     super(outcome);
     this.outcome = outcome;
-  }
-}
-
-export interface FailedDeps {
-  readonly openToken: (presented: Presented) => OpenedToken | null;
-  /** Counts the outcome of a ceremony of this tenant. */
-  readonly onOutcome: (outcome: CeremonyOutcome, kid: string) => void;
-}
-
-/** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
-export async function telling<T>(deps: FailedDeps, presented: Presented, ceremony: Promise<T>): Promise<T> {
-  try {
-    return await ceremony;
-  } catch (error) {
-    if (!(error instanceof Failed)) throw error;
-    deps.onOutcome(error.outcome, deps.openToken(presented)?.kid ?? '');
-    throw new Refusal('attestation-failed');
   }
 }
 

@@ -11,22 +11,30 @@ import {
 } from '../ingest/verdict/identity.ts';
 import { isReconciled, reconcile } from '../ingest/verdict/verdict.ts';
 import { DAY } from '../lib/clock.ts';
-import { hmacSha256Text, type Random, sha256 } from '../lib/crypto.ts';
+import { hmacSha256Text, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { IngestResponse } from '../schema/responses.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { type AdmitDeps, type Admitted, admit, type PasskeyCaller, requireConsent } from './admit-service.ts';
+import {
+  type AdmissionParts,
+  type Admitted,
+  admit,
+  type PasskeyCaller,
+  requireConsent,
+} from './admit-service.ts';
 import {
   type Ceremony,
+  type CeremonyOutcome,
   challengeKeyOf,
   createChallenge,
   Failed,
   isCloned,
   type Presentation,
+  type Presented,
   publicKeyOf,
   readChallenge,
   readCredential,
-  telling,
   verifyCreated,
   verifyUsed,
 } from './ceremony.ts';
@@ -34,14 +42,30 @@ import { addCredential, findCredential, type StoredPasskey, takeCredential } fro
 
 /** Distinguishes identical devices by a passkey (contract-2 section 16). */
 
-export interface AttestDeps extends AdmitDeps {
-  readonly record: RecordAlone;
-  readonly issueToken: IssueToken;
-  readonly epochDays: number;
-  readonly random: Random;
+/**
+ * A ceremony has two acts. Both throw these: `unauthenticated` for a token that does not hold, `consent-missing`, `no-retained-data` where
+ * nothing has to be distinguished, and `attestation-failed` for every failed ceremony alike.
+ */
+export interface AttestService {
+  /** Offers a challenge to a browser whose id others share. */
+  options(asker: PasskeyCaller, ceremony: Ceremony): Promise<AttestOptions>;
+  /** Moves the visit to the device of the passkey that answers the challenge. */
+  verify(asker: PasskeyCaller, credential: unknown): Promise<IngestResponse>;
 }
 
-export type AttestService = ReturnType<typeof createAttestService>;
+interface AttestOptions {
+  readonly ceremony: Ceremony;
+  readonly publicKey: ReturnType<typeof publicKeyOf>;
+}
+
+export interface AttestParts
+  extends AdmissionParts,
+    Pick<Installation, 'config' | 'clock' | 'random' | 'serverSecret'> {
+  readonly record: RecordAlone;
+  readonly issueToken: IssueToken;
+  /** Counts the outcome of a ceremony of this tenant. */
+  readonly onOutcome: (outcome: CeremonyOutcome, kid: string) => void;
+}
 
 const USER_ID_BYTES = 16;
 const SALT_BYTES = 16;
@@ -60,7 +84,7 @@ interface Proven {
 }
 
 /** @throws {Failed} */
-async function prove(deps: AttestDeps, admitted: Admitted, presentation: Presentation): Promise<Proven> {
+async function prove(deps: AttestParts, admitted: Admitted, presentation: Presentation): Promise<Proven> {
   const { kid, tenant, origin, rpId, verdict } = admitted;
   const { challenge } = presentation;
   const expected = { challenge, origin, rpId };
@@ -85,7 +109,7 @@ async function prove(deps: AttestDeps, admitted: Admitted, presentation: Present
  * counts, and a review of the visit's device since the visit.
  */
 function decideOn(
-  { epochDays, random }: AttestDeps,
+  { config: { epoch_days: epochDays }, random }: AttestParts,
   { tenant, verdict }: Admitted,
   { requestId, network }: PasskeyCaller,
   proven: Proven,
@@ -119,7 +143,7 @@ function decideOn(
 
 /** Challenge, credential and decision are claimed and written together. @throws {Failed} */
 async function recordProof(
-  deps: AttestDeps,
+  deps: AttestParts,
   admitted: Admitted,
   asker: PasskeyCaller,
   { proven, challenge, madeAt }: { proven: Proven; challenge: string; madeAt: number },
@@ -148,7 +172,7 @@ async function recordProof(
   return recorded;
 }
 
-async function attest(deps: AttestDeps, asker: PasskeyCaller, credentialJson: unknown) {
+async function attest(deps: AttestParts, asker: PasskeyCaller, credentialJson: unknown) {
   const admitted = await admit(deps, asker);
   const { kid, token, rpId, session, origin, principalId } = admitted;
   const { requestId } = asker;
@@ -169,23 +193,27 @@ async function attest(deps: AttestDeps, asker: PasskeyCaller, credentialJson: un
   return response;
 }
 
-/** Each throws a Refusal: 401 for the token, 451 for the consent, 404 if the id is not shared. */
-export function createAttestService(deps: AttestDeps) {
+/** A client learns neither how a ceremony failed nor what is known of the passkey: metrics and the log do. */
+async function answerAlike<T>(deps: AttestParts, presented: Presented, ceremony: Promise<T>): Promise<T> {
+  try {
+    return await ceremony;
+  } catch (error) {
+    if (!(error instanceof Failed)) throw error;
+    deps.onOutcome(error.outcome, deps.openToken(presented)?.kid ?? '');
+    throw new Refusal('attestation-failed');
+  }
+}
+
+export function createAttestService(deps: AttestParts): AttestService {
   return {
-    async options(asker: PasskeyCaller, ceremony: Ceremony) {
+    async options(asker, ceremony) {
       const { token, kid, rpId } = await admit(deps, asker);
       const { random, clock } = deps;
-      const challenge = createChallenge(challengeKeyOf(deps), random, clock(), {
-        token,
-        kid,
-        ceremony,
-        rpId,
-      });
+      const binding = { token, kid, ceremony, rpId };
+      const challenge = createChallenge(challengeKeyOf(deps), random, clock(), binding);
       const userId = random(USER_ID_BYTES).toString('base64url');
       return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }) };
     },
-    /** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
-    verify: (asker: PasskeyCaller, credential: unknown): Promise<IngestResponse> =>
-      telling(deps, asker.presented, attest(deps, asker, credential)),
+    verify: (asker, credential) => answerAlike(deps, asker.presented, attest(deps, asker, credential)),
   };
 }

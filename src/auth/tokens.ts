@@ -263,7 +263,7 @@ export function readClaimant(claims: Claims, rules: OidcRules): Claimant {
   };
 }
 
-export interface BearerDeps {
+interface BearerDeps {
   readonly rules: OidcRules;
   /**
    * Finds the key that a header names. An unknown kid makes it fetch the provider's keys again,

@@ -29,6 +29,17 @@ import { type PrincipalColumns, parseExcept, toPrincipalRow } from './state-stor
  * statement is of one tenant.
  */
 
+export interface ConsentAppender {
+  /**
+   * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and state commit
+   * together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`. Requests share a commit,
+   * and no failure: what is wrong with one principal or tenant is theirs alone.
+   * @throws {Unavailable} when nothing was written; {@link TenantGone}
+   */
+  append(request: AppendRequest): Promise<Answer>;
+  idle(): Promise<void>;
+}
+
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
 
@@ -38,7 +49,7 @@ type Answer = Appended | 'conflict' | 'erased' | 'outdated';
 type Outcomes = Map<AppendRequest, Answer | ItemFault>;
 
 /** A node drains its queue under the lock, inserts once, commits, then answers. */
-export function createConsentAppender(database: Database) {
+export function createConsentAppender(database: Database): ConsentAppender {
   const group = createGroup<AppendRequest, Answer>({
     name: 'consent',
     run: (batch) => database.plainTransaction((tx) => appendAll(tx, batch)),
@@ -47,19 +58,10 @@ export function createConsentAppender(database: Database) {
     ...oneTenant(database.kind, ({ kid }: AppendRequest) => kid),
   });
   return {
-    /**
-     * Appends to the tenant's log without gaps, and answers after the commit. A known Idempotency-Key gets
-     * the earlier answer, `conflict` for another body, or `erased`. Requests share a commit but no failure: a
-     * fault of one principal or tenant affects no other.
-     * @throws {Unavailable} when nothing was written
-     * @throws {TenantGone}
-     */
-    append: (request: AppendRequest): Promise<Answer> => group.submit(request),
+    append: (request) => group.submit(request),
     idle: () => group.idle(),
   };
 }
-
-export type ConsentAppender = ReturnType<typeof createConsentAppender>;
 
 /** A batch is of one tenant on PostgreSQL; on SQLite tenants share the commit. */
 async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | ItemFault)[]> {

@@ -30,10 +30,26 @@ export interface GrantClaim {
   readonly proof: ProofRef;
 }
 
-export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
+export interface Grants {
+  /** The grant that a bundle names. Null: the proof is not of the last event, or that is no grant. */
+  find(claim: GrantClaim): Promise<ConsentEvent | null>;
+  /**
+   * Marks who gave it. The verdict is recorded: it is answered whatever comes of this.
+   * @returns whether the person is to be asked again
+   */
+  note(claim: GrantClaim, grant: ConsentEvent, by: Judged): Promise<boolean>;
+  /** Resolves when nothing is being marked any more. */
+  idle(): Promise<void>;
+}
+
+interface Judged {
+  readonly class: VisitorClass;
+  readonly at: number;
+}
+
+export function createGrants({ reader, marker, tenantOf, onFault }: Deps): Grants {
   return {
-    /** @returns null if the proof is not of the last event, or that event is not a grant */
-    async find({ kid, principalId, purpose, proof }: GrantClaim): Promise<ConsentEvent | null> {
+    async find({ kid, principalId, purpose, proof }) {
       try {
         const { refOf, stateMac: mac } = tenantOf(kid);
         const principal = refOf(principalId);
@@ -45,15 +61,7 @@ export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
         throw error;
       }
     },
-    /**
-     * The verdict is already recorded, so it is answered even if this fails.
-     * @returns true if the person has to be asked again
-     */
-    async note(
-      { kid, principalId }: GrantClaim,
-      grant: ConsentEvent,
-      { class: by, at }: { readonly class: VisitorClass; readonly at: number },
-    ): Promise<boolean> {
+    async note({ kid, principalId }, grant, { class: by, at }) {
       if (by === 'unknown') return false;
       const tenant = tenantOf(kid);
       const principal = tenant.refOf(principalId);
@@ -65,8 +73,6 @@ export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
     idle: () => marker.idle(),
   };
 }
-
-export type Grants = ReturnType<typeof createGrants>;
 
 const SALT_BYTES = 16;
 

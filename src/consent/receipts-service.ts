@@ -1,9 +1,10 @@
 import { CompactSign, importJWK } from 'jose';
 import type { Database } from '../db/engine.ts';
-import { type Clock, isoTime } from '../lib/clock.ts';
+import { isoTime } from '../lib/clock.ts';
 import { readEntries } from '../log/entries-store.ts';
 import { parseStored } from '../log/fold.ts';
 import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Purpose } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
@@ -16,12 +17,11 @@ import { findOpening } from './terms-store.ts';
  * principal
  */
 export async function issueReceipt(
-  deps: { readonly database: Database; readonly clock: Clock },
+  { database, clock }: Pick<Installation, 'database' | 'clock'>,
   tenant: Tenant,
   seq: number,
   reader: { readonly principal: string; readonly principalId: string } | null,
 ): Promise<IssuedReceipt | 'not-yours' | null> {
-  const { database, clock } = deps;
   const opening = await findOpening(database, tenant.kid, seq);
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || entry?.seq !== seq) return null;

@@ -9,21 +9,18 @@ import { lockTenant } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import { sessionContext } from '../keys/master-key.ts';
-import { type Clock, isoTime, MINUTE } from '../lib/clock.ts';
-import type { Random } from '../lib/crypto.ts';
+import { isoTime, MINUTE } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 
 /** Sessions of principals: a person, verified by the tenant's backend (contract section 7). */
 
-export interface SessionDeps {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly random: Random;
-}
+export type SessionParts = Pick<Installation, 'database' | 'clock' | 'random'>;
 
 /** @param keyId the API key that opens the session; revoking the key ends it */
 export async function openSession(
-  { database, clock, random }: SessionDeps,
+  { database, clock, random }: SessionParts,
   tenant: Tenant,
   principalId: string,
   keyId: string,
@@ -39,7 +36,7 @@ export async function openSession(
 }
 
 export async function readSession(
-  { database, clock }: Omit<SessionDeps, 'random'>,
+  { database, clock }: Omit<SessionParts, 'random'>,
   tenantOf: (kid: string) => Tenant | undefined,
   token: string,
 ): Promise<PrincipalSession | null> {
@@ -95,3 +92,7 @@ export async function purgeExpired(database: Database, now: number): Promise<voi
     await purge(database, table, key, (rows) => rows.where('expires_at', '<', now));
   }
 }
+
+export const consentJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
+  { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
+];

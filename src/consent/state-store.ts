@@ -129,7 +129,14 @@ async function readBatch(database: Database, queries: readonly StateQuery[]) {
  * Makes one keyed read for all waiting checks: the state, the principal and the head of the log in one row.
  * It always reads the database, so that the next read on every node sees an answered withdrawal.
  */
-export function createConsentStateReader(database: Database) {
+export interface ConsentStateReader {
+  /** Concurrent reads share a statement. @throws {ConsentStateInvalid} where a row does not carry its MAC */
+  read(query: StateQuery): Promise<PrincipalState>;
+  /** One snapshot, for queries of one tenant. @throws {ConsentStateInvalid} */
+  readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]>;
+}
+
+export function createConsentStateReader(database: Database): ConsentStateReader {
   const group = createGroup<StateQuery, PrincipalState>({
     name: 'decide',
     run: (queries) => readBatch(database, queries),
@@ -138,10 +145,8 @@ export function createConsentStateReader(database: Database) {
     ...oneTenant(database.kind, ({ kid }: StateQuery) => kid),
   });
   return {
-    /** @throws {ConsentStateInvalid} if a row lacks its MAC */
-    read: (query: StateQuery) => group.submit(query),
-    /** Reads all queries, which are of one tenant, from one snapshot. */
-    async readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]> {
+    read: (query) => group.submit(query),
+    async readAll(queries) {
       const states = await readBatch(database, queries);
       return states.map((state) => {
         if (state instanceof ItemFault) throw state.reason;
@@ -150,8 +155,6 @@ export function createConsentStateReader(database: Database) {
     },
   };
 }
-
-export type ConsentStateReader = ReturnType<typeof createConsentStateReader>;
 
 export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
   (await read('consent_principals').where({ kid, principal }).first()) !== undefined;

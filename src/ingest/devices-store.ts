@@ -204,6 +204,16 @@ export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows:
   return deletedDays.length;
 }
 
+/** Deletes these rows of `visitor_index` by the key of the table: to delete by the device alone SQLite reads all rows of the tenant. */
+export async function deleteVisitorIds(
+  tx: Knex.Transaction,
+  kid: string,
+  rows: Knex.QueryBuilder,
+): Promise<number> {
+  const ids = (await rows.pluck('visitor_id')) as string[];
+  return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
+}
+
 /** True when a review found that a person uses the device. */
 export async function isConfirmed({ read }: Database, kid: string, durable: string): Promise<boolean> {
   return (await cellOf(read('overrides').where({ kid, durable }), 'kid')) !== undefined;

@@ -1,20 +1,25 @@
-import { FORGOTTEN } from '../db/clock-rule-store.ts';
+import { FORGOTTEN, keepNoncesFrom } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/engine.ts';
 import { createGroup, oneTenant } from '../db/group-commit.ts';
 import { REMOVING } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/entries.ts';
+import { MINUTE, SECOND } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
 import { enqueue } from '../notify/outbox-store.ts';
+import type { Installation } from '../tenants/directory.ts';
+import { purgeNonces } from './decisions-store.ts';
 import {
   addCounts,
   countNetworks,
   createTotals,
   lookUpDevices,
   pairOf,
+  purgeNetworks,
   type ReadTotal,
 } from './devices-store.ts';
 import type { NonceClaim, RecordEntry, Recorded, Recorder, Sighting } from './ports.ts';
-import { writeSummaries } from './summary-store.ts';
+import { purgeSummaries, writeSummaries } from './summary-store.ts';
 import type { KnownDevice } from './verdict/identity.ts';
 
 /**
@@ -280,3 +285,17 @@ const outboxEntries = ({ kid, verdict, webhooks }: RecordEntry) =>
     ciphertext: null,
     at: verdict.decidedAt,
   }));
+
+/** Deletes what visits leave for a limited time: nonces, summaries of signals, and networks. */
+export const ingestJobs = ({
+  database,
+  config,
+}: Pick<Installation, 'database' | 'config'>): readonly Job[] => [
+  {
+    name: 'purge-nonces',
+    every: MINUTE,
+    run: ({ until }) => purgeNonces(database, keepNoncesFrom(until, config.max_clock_skew * SECOND)),
+  },
+  { name: 'purge-summaries', every: MINUTE, run: ({ until }) => purgeSummaries(database, until) },
+  { name: 'purge-networks', every: MINUTE, run: ({ until }) => purgeNetworks(database, until) },
+];

@@ -27,7 +27,7 @@ export interface WitnessPolicy {
 export interface CheckpointDeps {
   readonly database: Database;
   readonly book: CheckpointBook;
-  readonly keysOf: (kid: string) => LogKeys | undefined;
+  readonly tenantOf: (kid: string) => LogKeys | undefined;
   readonly clock: Clock;
   /** GPD_WITNESSES; missing where no witnesses are configured. */
   readonly witnesses?: WitnessPolicy;
@@ -202,7 +202,7 @@ export async function currentCheckpoint(
   maxAge = CHECKPOINT_EVERY_MS,
 ): Promise<Signed | null> {
   for (let tries = 0; tries < TRIES; tries += 1) {
-    const keys = deps.keysOf(kid);
+    const keys = deps.tenantOf(kid);
     if (!keys) return null;
     const signed = await tryToSign(deps, kid, keys, { atLeast, maxAge });
     if (signed !== OVERTAKEN) return signed;

@@ -16,6 +16,9 @@ import { createHashReader } from './entries-store.ts';
 
 /** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds cosigned ones. */
 
+/** `gpd doctor` reports the failures of this job. */
+export const COSIGN_JOB = 'cosign-checkpoints';
+
 /** @throws {ConfigError} */
 export function readPolicy({ witnesses: texts, witness_policy }: Config): WitnessPolicy {
   const witnesses = texts.map((text) => {
@@ -87,7 +90,7 @@ class NotCosigned extends Error {
   }
 }
 
-export interface CosignDeps extends CheckpointDeps {
+interface CosignDeps extends CheckpointDeps {
   readonly witnesses: WitnessPolicy;
   /**
    * Called when a witness has a tree that this log does not extend: once per process, until it cosigns again.

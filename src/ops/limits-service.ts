@@ -5,7 +5,7 @@ import type { Limiter } from '../http/request.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import { hmacSha256, sha256Text } from '../lib/crypto.ts';
 import type { RateSpec } from '../schema/settings.ts';
-import type { DaySalts } from './day-salt-service.ts';
+import type { DaySalts } from './day-salt-store.ts';
 import { createSharedCounter } from './rate-store.ts';
 
 /** The rate limits of all routes, and the daily hashes of client addresses that they count by. */

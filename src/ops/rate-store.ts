@@ -4,6 +4,9 @@ import { createGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
 import type { SharedCounter } from '../http/limiter.ts';
+import { MINUTE } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
 
 /** Counts requests for rate limits in the table `rate_counters`, which all nodes share. */
 
@@ -64,3 +67,7 @@ export function purgeCounters(database: Database, now: number, windowMs: number)
     rows.where('window_ends', '<', now - windowMs),
   );
 }
+
+export const rateJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
+  { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
+];

@@ -21,12 +21,7 @@ const PARTS = ['writes'];
 /** Without a fault for this long, the next write that succeeds ends the degraded state. */
 const RECOVERED_AFTER_MS = 2 * SECOND;
 
-export interface WriteWatchDeps {
-  readonly log: Pick<Logger, 'error' | 'info'>;
-  readonly monotonic: () => number;
-}
-
-export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
+export function createWriteWatch(log: Pick<Logger, 'error' | 'info'>, monotonic: () => number) {
   let current: { readonly event: WriteFault; readonly code: string } | null = null;
   let isLogged = false;
   let faultAt = Number.NEGATIVE_INFINITY;

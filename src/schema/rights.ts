@@ -212,8 +212,6 @@ export const storedErasureSchema = z.object({
   keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
   /** Keyed references of devices whose rows a legal hold kept. */
   held: z.array(z.string()).optional(),
-  /** When the erasure was complete. */
-  doneAt: z.int().optional(),
 });
 
 export const forgottenSchema = z.object({

@@ -9,9 +9,8 @@ import { appendRemoval, erasureLogAccess } from '../../rights/erase/erasure-log-
 import { tablesWhere } from '../../rights/person-map.ts';
 import { countProtected, removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, noSuchTenant } from '../command-service.ts';
-import { confirm, type DestructiveFlags, type Flags } from '../input-service.ts';
-import { alignColumns, EXIT, failed, io, print, say } from '../io-service.ts';
+import { type CommandContext, type Flags, noSuchTenant } from '../command-service.ts';
+import { alignColumns, confirm, type DestructiveFlags, EXIT, failed, io, print, say } from '../io-service.ts';
 import { expectNoFile } from '../new-files.ts';
 
 /** Tables whose rows --export writes, one NDJSON file per table. Keys, and counters that mean nothing elsewhere, are left out. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Config, ConfigError, parseDescriptor, readSecretFile } from '../../config.ts';
-import { stateMacs } from '../../consent/state-mac-service.ts';
+import { stateMacs } from '../../consent/state-mac-store.ts';
 import { listPolicies, type TermsOf } from '../../consent/terms-store.ts';
 import { latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/engine.ts';

@@ -114,7 +114,7 @@ export async function overdueContests(database: Database, now: number): Promise<
 export async function incompleteErasures(database: Database, now: number): Promise<number> {
   const unfinished = database
     .read('erasures')
-    .whereIn('step', UNFINISHED)
+    .whereIn('state', UNFINISHED)
     .where('erased_at', '<', now - 5 * MINUTE);
   return countOf(unfinished);
 }
@@ -126,7 +126,7 @@ async function timeIn(rows: Knex.QueryBuilder, column: string): Promise<number |
 
 /** @returns when the oldest erasure was that waits for `gpd erase scrub`, or null */
 export const unscrubbedSince = ({ read }: Database): Promise<number | null> =>
-  timeIn(read('erasures').where({ step: 'scrub' }).orderBy('erased_at'), 'erased_at');
+  timeIn(read('erasures').where({ state: 'done', files_clean_at: null }).orderBy('erased_at'), 'erased_at');
 
 /** @returns the number of expired nonces, at most a page */
 export async function expiredNonces({ read }: Database, before: number): Promise<number> {

@@ -112,7 +112,7 @@ const KEEP_MS = 10 * SECOND;
 const LIMIT_MS = 5 * SECOND;
 
 /** Gauges of the database, read when somebody scrapes the metrics and at most every ten seconds. */
-export interface StockDeps {
+interface StockSource {
   readonly read: () => Promise<Stock>;
   readonly onFault: (error: unknown) => void;
   /** Milliseconds that no clock change affects. */
@@ -120,12 +120,9 @@ export interface StockDeps {
   readonly limitMs?: number;
 }
 
-/**
- * @returns a reader that gives null while the database cannot be read, reports each failure, and never reads
- * twice at a time
- */
-function createReader(deps: StockDeps): () => Promise<Stock | null> {
-  const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = deps;
+/** @returns a reader that gives null while the database cannot be read, reports each failure, and never reads twice at a time */
+function createReader(source: StockSource): () => Promise<Stock | null> {
+  const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = source;
   let stock: Promise<Stock | null> | null = null;
   let readAt = 0;
   let isReading = false;
@@ -188,8 +185,8 @@ const GAUGES: readonly (readonly [name: string, help: string, value: GaugeValue]
   ['gpd_oldest_seal_key_timestamp_seconds', SEAL_KEY, ({ oldestSealKeyAt }) => inSeconds(oldestSealKeyAt)],
 ];
 
-export function registerStock(registry: Registry, deps: StockDeps): void {
-  const readStock = createReader(deps);
+export function registerStock(registry: Registry, source: StockSource): void {
+  const readStock = createReader(source);
   for (const [name, help, value] of GAUGES) {
     new Gauge({
       name,

@@ -13,8 +13,7 @@ import { listWebhooks } from '../../notify/webhooks-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
-import type { ContestDeps } from '../contests/service.ts';
-import type { Reach } from '../subject.ts';
+import type { Reach, RightsParts } from '../subject.ts';
 import { changeText, classText, createNotice, quotedClass } from './dsar.ts';
 import {
   countDecisions,
@@ -29,7 +28,7 @@ import {
 
 /** Gathers the data stored about a subject: exactly the rows that an erasure would delete. */
 
-export type DsarDeps = Omit<ContestDeps, 'random'>;
+type Parts = Omit<RightsParts, 'random'>;
 
 export type DsarDecision = ReturnType<typeof describeDecision>;
 export type Dsar = NonNullable<Awaited<ReturnType<typeof gatherDsar>>>;
@@ -135,7 +134,7 @@ async function readConsent(database: Reader, { kid, principal, principalId }: Re
 }
 
 /** Data other than decisions; null when there are no decisions either. */
-async function readHeld(database: Reader, { contestTexts }: DsarDeps, reach: Reach) {
+async function readHeld(database: Reader, { contestTexts }: Parts, reach: Reach) {
   const { kid, durable, principal } = reach;
   const heldReach = { durable, linked: [...reach.linked] };
   const device = durable === null ? null : await readDevice(database, kid, durable);
@@ -167,8 +166,8 @@ export async function readNotice(database: Reader, { kid, settings, purposes }: 
   return createNotice(settings, titles, await readRecipients(database, kid));
 }
 
-/** Its reads use no connection that checks and visits need. @returns null if nothing is stored */
-export async function gatherDsar(deps: DsarDeps, reach: Reach) {
+/** Null when nothing at all is held. Its reads hold no connection that checks and visits need. */
+export async function gatherDsar(deps: Parts, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
   const database: Reader = { read: deps.database.longRead };
@@ -200,15 +199,15 @@ export async function gatherDsar(deps: DsarDeps, reach: Reach) {
   };
 }
 
-/** Gathers the data for a person who looks at it. @throws {Refusal} `no-data` */
-export async function requireDsar(deps: DsarDeps, reach: Reach): Promise<Dsar> {
+/** Gathers for a person who looks. @throws {Refusal} `no-data` */
+export async function requireDsar(deps: Parts, reach: Reach): Promise<Dsar> {
   const dsar = await gatherDsar(deps, reach);
   if (!dsar) throw new Refusal('no-data');
   return dsar;
 }
 
 /** Exports for the person, and writes the audit row. @throws {Refusal} `no-data` */
-export async function exportDsar(deps: DsarDeps, reach: Reach, actor: Actor): Promise<Dsar> {
+export async function exportDsar(deps: Parts, reach: Reach, actor: Actor): Promise<Dsar> {
   const dsar = await requireDsar(deps, reach);
   await recordAudit(deps.database, {
     kid: reach.kid,

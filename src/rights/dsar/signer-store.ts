@@ -6,15 +6,13 @@ import { writeMeta } from '../../db/meta-store.ts';
 import { cellOf } from '../../db/sql.ts';
 import { createKeyPair, newCertificate } from '../../http/certificates.ts';
 import { archiveSignerContext, type MasterKey } from '../../keys/master-key.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Installation } from '../../tenants/directory.ts';
 
 /** Signs exports, so that recipients can check that an export came from this installation unchanged. */
 export type ArchiveSigner = Awaited<ReturnType<typeof openArchiveSigner>>;
 
-export interface SignerDeps {
-  readonly database: Database;
+interface Parts extends Pick<Installation, 'database' | 'clock'> {
   readonly masterKey: MasterKey;
-  readonly clock: Clock;
   /** The name in the certificate, for a person who reads it. */
   readonly host: string;
   /** Called before an identity is created, which takes seconds. */
@@ -23,7 +21,7 @@ export interface SignerDeps {
 
 const LIFE_DAYS = 3650;
 
-function createIdentity({ host, masterKey, onMake }: SignerDeps, now: number): StoredSigner {
+function createIdentity({ host, masterKey, onMake }: Parts, now: number): StoredSigner {
   onMake?.();
   const pair = createKeyPair();
   const certificate = newCertificate(pair.publicKey, `gpd exports, ${host}`.slice(0, 64), now, LIFE_DAYS);
@@ -63,13 +61,13 @@ function signDetached(content: Uint8Array, certificate: string, key: string, now
 }
 
 /** The identity of this installation, created for the first export and again after it has expired. */
-export async function openArchiveSigner(deps: SignerDeps) {
-  const { database, masterKey, clock } = deps;
+export async function openArchiveSigner(parts: Parts) {
+  const { database, masterKey, clock } = parts;
   const storedSigner = await readArchiveSigner(database);
   const isValid = storedSigner !== null && !isExpired(storedSigner.certificate, clock());
   const { certificate, wrappedKey } = isValid
     ? storedSigner
-    : await saveArchiveSigner(database, createIdentity(deps, clock()), storedSigner?.certificate ?? null);
+    : await saveArchiveSigner(database, createIdentity(parts, clock()), storedSigner?.certificate ?? null);
   const key = masterKey.unwrap(wrappedKey, archiveSignerContext).toString();
   const { fingerprint256, validTo } = new X509Certificate(certificate);
   return {

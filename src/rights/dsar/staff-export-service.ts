@@ -1,11 +1,9 @@
 import type { Writable } from 'node:stream';
 import { recordAudit } from '../../audit/audit-store.ts';
-import type { Database } from '../../db/engine.ts';
 import { policyOf } from '../../ingest/verdict/classify.ts';
 import type { Actor } from '../../lib/act.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
-import type { Tenant } from '../../tenants/tenant.ts';
+import type { Installation } from '../../tenants/directory.ts';
 import { VERSION } from '../../version.ts';
 import type { ErasureTarget } from '../erase/erasure-service.ts';
 import type { RightsApi } from '../service.ts';
@@ -14,10 +12,7 @@ import type { Dsar } from './service.ts';
 
 /** The audited path of staff to somebody's data (contract 6.5), for the command line and the console. */
 
-export interface ExportsNeeds {
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => Tenant | undefined;
-  readonly clock: Clock;
+export interface ExportsNeeds extends Pick<Installation, 'database' | 'tenantOf' | 'clock'> {
   readonly api: RightsApi;
   /** The signer of the installation, created for the first export. */
   readonly signer: ArchiveDeps['signer'];

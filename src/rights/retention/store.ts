@@ -2,12 +2,13 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
 import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
-import { unlessHeld } from '../../ingest/devices-store.ts';
+import { deleteVisitorIds, unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import { appendOne, LogDamaged, lockHead } from '../../log/entries-store.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
 import type { EntryMacs } from '../../log/problems.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import type { Expiry, TableName } from '../person-map.ts';
 import { type AgingTable, rowOf, tablesWhere } from '../person-map.ts';
 
@@ -150,10 +151,7 @@ async function appendRetained(
 /** Visitor ids of devices that are no longer known; those of ended epochs expire. */
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly Key[]): Promise<number> {
   const rows = whereAmong(tx('visitor_index').where({ kid }), tx, 'durable', durables);
-  const unheldRows = unlessHeld(rows, 'visitor_index');
-  // The table's key finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
-  const ids = (await unheldRows.pluck('visitor_id')) as string[];
-  return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
+  return deleteVisitorIds(tx, kid, unlessHeld(rows, 'visitor_index'));
 }
 
 /** Deletes the rows that depend on rows that are due. @returns the number of visitor ids among them */
@@ -241,3 +239,28 @@ export async function deleteExpired(
     await database.transaction((tx) => tx.raw('PRAGMA optimize'));
   return counts;
 }
+
+export interface RetentionOptions {
+  readonly dryRun?: boolean | undefined;
+  /** Asked between two steps; false stops the job. */
+  readonly shouldContinue?: (() => boolean) | undefined;
+  readonly macs?: EntryMacs | undefined;
+}
+
+/**
+ * For the hourly job, and for `gpd retention run`.
+ * @returns what was deleted, or with dryRun would be; null for a tenant that was removed
+ */
+export async function retainTenant(
+  database: Database,
+  kid: string,
+  now: number,
+  { dryRun = false, shouldContinue, macs }: RetentionOptions = {},
+) {
+  const tenant = await createTenantStore(database).get(kid);
+  if (!tenant) return null;
+  const rules = { kid, days: tenant.settings['retention.days'], now, macs };
+  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, shouldContinue);
+}
+
+export const RETENTION_JOB = 'retention';

@@ -61,7 +61,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       };
       const deps = async () => {
         const keys = await keysOf();
-        return { database, book, keysOf: () => keys, clock: () => now };
+        return { database, book, tenantOf: () => keys, clock: () => now };
       };
       return {
         file: checkpointFile(dataDir),

@@ -120,7 +120,7 @@ export function ledgerContract(make: MakeDatabase): void {
         return createLogService({
           database,
           book,
-          keysOf: () => ({ signer, stateMac: MACS }),
+          tenantOf: () => ({ signer, stateMac: MACS }),
           clock: () => now,
         });
       };
