@@ -64,7 +64,9 @@ const sqlite: Dialect = {
     const { sql, bindings } = built.toSQL().toNative();
     return runSqlite(db, sql, bindings);
   },
-  /** All rows are one parameter: binding each value costs the main thread more than parsing them costs SQLite. */
+  /**
+   * All rows are one parameter: binding each value costs the main thread more than parsing them costs SQLite.
+   */
   insertMany: (db, head, rows, tail) =>
     sqlite.run(db, `${head} ${fromJson(rows[0]?.length ?? 0)} ${tail}`, [JSON.stringify(rows)]),
   keys: (keys) => ({ sql: '(SELECT value FROM json_each(?))', bindings: [JSON.stringify(keys)] }),
@@ -117,7 +119,9 @@ const postgres: Dialect = {
   },
   keys: postgresKeys,
   fewKeys: postgresKeys,
-  /** A VALUES list, of which the planner knows how short it is. PostgreSQL takes the types from its first row. */
+  /**
+   * A VALUES list, of which the planner knows how short it is. PostgreSQL takes the types from its first row.
+   */
   asked(columns, rows) {
     const types = ['integer', ...Object.values(columns)];
     const first = `(${types.map((type) => `CAST(? AS ${type})`).join(', ')})`;
@@ -127,7 +131,10 @@ const postgres: Dialect = {
       bindings: rows.flatMap((row, i): Bindings => [i, ...row]),
     };
   },
-  /** It has no statistics of columns that name a person, and in a plain join would compare each row of the tenant. */
+  /**
+   * It has no statistics of columns that name a person, and in a plain join would compare each row of the
+   * tenant.
+   */
   joinRow: (table, alias, condition) =>
     `LEFT JOIN LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} LIMIT 1) ${alias} ON true`,
 };

@@ -141,7 +141,10 @@ export async function insertMany<Found>(tx: Executor, head: string, rows: readon
   return (await dialectOf(tx).insertMany(tx, head, rows, tail)) as readonly Found[];
 }
 
-/** A SELECT or UPDATE that reads a common table `q(i, …columns)` of the rows that are asked about; `bindings` follow in `sql`. */
+/**
+ * A SELECT or UPDATE that reads a common table `q(i, …columns)` of the rows that are asked about; `bindings`
+ * follow in `sql`.
+ */
 export async function runAsked<Found>(
   db: Executor,
   {
@@ -166,10 +169,12 @@ export const joinRow = (db: Executor, table: string, alias: string, condition: s
 type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 
 /**
- * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one round trip, so a
- * tenant's log is locked for less time (a third more grants a second); on SQLite the event loop is woken less often.
- * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would commit alone. After a
- * deadlock PostgreSQL refuses the others with another code, and only the first is worth a retry.
+ * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one
+ * round trip, so a tenant's log is locked for less time (a third more grants a second); on SQLite the event
+ * loop is woken less often.
+ * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would
+ * commit alone. After a deadlock PostgreSQL refuses the others with another code, and only the first is worth
+ * a retry.
  */
 export async function sendTogether<T extends readonly unknown[]>(...queries: Queries<T>): Promise<T> {
   // `async` makes a query that throws before it asks anything wait for the others, too.

@@ -64,14 +64,15 @@ interface SqliteInternals extends ClientInternals {
 type ClientClass = new (config: Knex.Config) => SqliteInternals;
 
 /**
- * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write next to
- * a second process fails at once with SQLITE_BUSY, whatever busy_timeout says (sqlite.org/lang_transaction.html).
+ * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into
+ * a write next to a second process fails at once with SQLITE_BUSY, whatever busy_timeout says
+ * (sqlite.org/lang_transaction.html).
  *
- * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that bypass knex
- * would commit one by one. A BEGIN that rejects ends the transaction before its work.
+ * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that
+ * bypass knex would commit one by one. A BEGIN that rejects ends the transaction before its work.
  *
- * A COMMIT that failed can leave the transaction open (sqlite.org/lang_transaction.html section 3), and knex gives the
- * connection back as it is: every BEGIN after it would fail.
+ * A COMMIT that failed can leave the transaction open (sqlite.org/lang_transaction.html section 3), and knex
+ * gives the connection back as it is: every BEGIN after it would fail.
  * @throws {SqliteUnloadable}
  */
 export function immediateSqliteClient(): typeof Knex.Client {
@@ -108,8 +109,9 @@ export function immediateSqliteClient(): typeof Knex.Client {
 }
 
 /**
- * One raw statement, without knex's builder and formatter, which cost more than SQLite does; inside a transaction it runs on
- * the transaction's connection. `sql` is one of few constant texts: it stays prepared, which saves 7 % of an ingest.
+ * One raw statement, without knex's builder and formatter, which cost more than SQLite does; inside a
+ * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared,
+ * which saves 7 % of an ingest.
  * @throws {Error} when the transaction has ended: its connection may already be another's
  */
 export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {

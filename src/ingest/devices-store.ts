@@ -204,7 +204,10 @@ export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows:
   return deletedDays.length;
 }
 
-/** Deletes these rows of `visitor_index` by the key of the table: to delete by the device alone SQLite reads all rows of the tenant. */
+/**
+ * Deletes these rows of `visitor_index` by the key of the table: to delete by the device alone SQLite reads
+ * all rows of the tenant.
+ */
 export async function deleteVisitorIds(
   tx: Knex.Transaction,
   kid: string,

@@ -169,8 +169,8 @@ function createDeliveryLanes(deps: DeliveryDeps, lookAgain: () => void) {
 }
 
 /**
- * Looks once a second while there are webhooks or a relay. The failure of one event affects only that event; one of
- * the database ends the round.
+ * Looks once a second while there are webhooks or a relay. The failure of one event affects only that event;
+ * one of the database ends the round.
  */
 export function startDispatcher(deps: DeliveryDeps, ms: number = SECOND): Dispatcher {
   let stopping = false;

@@ -12,7 +12,10 @@ import { createRightsApi, type RightsApi } from './service.ts';
 import { tally } from './tally-store.ts';
 import { sweepOrphans } from './tenant-rows-store.ts';
 
-/** Connects contests, erasures, exports and /me, for the server, the console and the commands; with their jobs. */
+/**
+ * Connects contests, erasures, exports and /me, for the server, the console and the commands; with their
+ * jobs.
+ */
 
 export interface Rights {
   readonly eraser: EraseService;
@@ -55,7 +58,8 @@ export function createRights(
 }
 
 /**
- * The jobs that keep what a person was promised: deletion in time, notices of due dates, and erasures that end.
+ * The jobs that keep what a person was promised: deletion in time, notices of due dates, and erasures that
+ * end.
  * @param eraseAgain applies what a standby that took over does not know
  */
 export function rightsJobs(

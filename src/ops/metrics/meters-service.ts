@@ -120,7 +120,10 @@ interface StockSource {
   readonly limitMs?: number;
 }
 
-/** @returns a reader that gives null while the database cannot be read, reports each failure, and never reads twice at a time */
+/**
+ * @returns a reader that gives null while the database cannot be read, reports each failure, and never reads
+ * twice at a time
+ */
 function createReader(source: StockSource): () => Promise<Stock | null> {
   const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = source;
   let stock: Promise<Stock | null> | null = null;
