@@ -52,7 +52,7 @@ export function withIo<T>(streams: Io, work: () => Promise<T>): Promise<T> {
 }
 
 /** True where a prompt can be shown and answered. */
-export function isInteractive(): boolean {
+function isInteractive(): boolean {
   const { stdin, stderr: messages } = io();
   return stdin.isTTY === true && messages.isTTY === true;
 }
