@@ -22,7 +22,10 @@ import { ROUTES } from './schema/routes.ts';
 
 const DRAIN_MS = 10 * SECOND;
 
-/** Stops in reverse order of the start, and all of them even if one fails. @throws {Error} the first failure */
+/**
+ * Stops in reverse order of the start, and all of them even if one fails.
+ * @throws {Error} the first failure
+ */
 async function stopAll(stops: Stop[]): Promise<void> {
   const failures: unknown[] = [];
   for (const stop of stops.splice(0).reverse()) {

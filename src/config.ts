@@ -63,7 +63,8 @@ export function readSecretFile(path: string): Buffer {
 }
 
 /**
- * The secret of the console's OIDC client; null if none is configured. The server reads it before it starts, so that a wrong path stops the start instead of failing a sign-in.
+ * The secret of the console's OIDC client; null if none is configured. The server reads it before it starts,
+ * so that a wrong path stops the start instead of failing a sign-in.
  * @throws {ConfigError}
  */
 export function readClientSecret(config: Config): string | null {

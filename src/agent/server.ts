@@ -40,10 +40,7 @@ export function unavailable(cause: Unavailable['cause'], reply?: Reply): Unavail
   };
 }
 
-/**
- * Returns every failure as a value. A redirect is refused, because it would send the bundle to another
- * address.
- */
+/** Returns every failure as a value. A redirect is refused: it would send the bundle elsewhere. */
 async function request(url: string, init: RequestInit): Promise<Reply | Unavailable> {
   try {
     const response = await fetch(url, { redirect: 'error', ...init });
@@ -88,10 +85,7 @@ export interface ServerFacts {
 /** A smaller difference may come from the whole seconds of `Date` and from the way of the answer. */
 const TOLERATED_MS = 60_000;
 
-/**
- * Kept for the life of the page; `decrypt-failed` shows a rotation, `stale` a wrong clock, and both ask
- * again.
- */
+/** Kept for the life of the page; `decrypt-failed` (a rotation) and `stale` ask the server again. */
 const cache = new Map<string, ServerFacts>();
 
 function isPoint(publicKey: string): boolean {

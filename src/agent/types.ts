@@ -16,10 +16,7 @@ export interface ConsentReceipt {
   /** Ledger proof, for a tenant with `consent.basis = "ledger"`. */
   readonly proof?: { readonly seq: number; readonly hash: string } | undefined;
   readonly principalId?: string | undefined;
-  /**
-   * The person agreed to `device-identification` alone although GPC was on. Not sent: the server asks the
-   * ledger.
-   */
+  /** The person agreed to `device-identification` alone under GPC. Not sent: the server asks the ledger. */
   readonly overGpc?: true | undefined;
 }
 
@@ -33,10 +30,7 @@ export interface IdentifyOptions {
   readonly endpoint?: string | undefined;
   /** The receipt, or a function that waits for the person's choice. Null refuses. */
   readonly consent: ConsentReceipt | null | (() => ConsentReceipt | null | Promise<ConsentReceipt | null>);
-  /**
-   * Address of agent-worker.js on the page's origin; null for none; by default next to this script if
-   * same-origin.
-   */
+  /** Address of agent-worker.js on the page's origin; null: none; default: next to a same-origin script. */
   readonly workerUrl?: string | null | undefined;
   /** Milliseconds for everything after the consent; default 10,000. */
   readonly timeoutMs?: number | undefined;

@@ -14,7 +14,10 @@ import type { FindAgentKey } from './verify.ts';
  */
 
 export interface Agents {
-  /** The key of an agent, if its directory has it now. An unknown directory is fetched for later requests, where discovery is open. */
+  /**
+   * The key of an agent, if its directory has it now. An unknown directory is fetched for later requests,
+   * where discovery is open.
+   */
   readonly findKey: FindAgentKey;
   /** Ends when no directory is being fetched any more. */
   readonly stop: () => Promise<void>;

@@ -73,10 +73,7 @@ export interface SignatureClaim {
 export interface BotAuthDeps {
   readonly policy: BotAuthPolicy;
   readonly findKey: FindAgentKey;
-  /**
-   * True for the first bundle that uses a signature's nonce, also when it is sent again, on all nodes
-   * together.
-   */
+  /** True for the first bundle that uses a signature's nonce on any node, also when it is sent again. */
   readonly claimNonce: (claim: SignatureClaim) => Promise<boolean>;
 }
 
@@ -198,10 +195,7 @@ function timesAreGood({ created, expires }: SignatureParameters, now: number, po
 /** A signature with acceptable claims and a key of its directory; its bytes are not verified yet. */
 type Admitted = NonNullable<ReturnType<typeof admit>>;
 
-/**
- * Null: against the policy, or the key is unknown. Nothing of the candidate is trusted before its bytes
- * verify.
- */
+/** @returns null if the policy or a missing key forbids it. Nothing is trusted before the bytes verify. */
 function admit(
   { policy, findKey }: BotAuthDeps,
   { components, parameters }: UntrustedSignatureCandidate,

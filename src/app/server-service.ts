@@ -27,7 +27,10 @@ import { startPolling } from './poll-service.ts';
 /** Stops one thing that was started; the last that was started stops first. */
 export type Stop = () => unknown;
 
-/** Reads the files of the configuration: a wrong one is refused before anything is opened. @throws {ConfigError} */
+/**
+ * Reads the files of the configuration: a wrong one is refused before anything is opened.
+ * @throws {ConfigError}
+ */
 export async function readSettings(config: Config) {
   return {
     tls: readTls(config),
@@ -42,7 +45,10 @@ export type ServerSettings = Awaited<ReturnType<typeof readSettings>>;
 
 type FaultLog = ReturnType<typeof createFaultLog>;
 
-/** Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either. @throws {ConfigError} */
+/**
+ * Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either.
+ * @throws {ConfigError}
+ */
 async function startMetrics(services: Services, socket: number | null, { logFault }: FaultLog) {
   const address = socket ?? services.config.metrics_listen;
   if (address === null) return null;
@@ -107,7 +113,10 @@ function createOriginCheck(tenants: Services['tenants'], address: { readonly url
 /** A server's own parts, with the services. */
 export type OpenServer = Awaited<ReturnType<typeof openServer>>;
 
-/** Opens the database, loads all tenants and follows what changes. @throws {ConfigError} with a plain sentence */
+/**
+ * Opens the database, loads all tenants and follows what changes.
+ * @throws {ConfigError} with a plain sentence
+ */
 export async function openServer(
   config: Config,
   settings: ServerSettings,

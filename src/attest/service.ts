@@ -43,8 +43,9 @@ import { addCredential, findCredential, type StoredPasskey, takeCredential } fro
 /** Distinguishes identical devices by a passkey (contract-2 section 16). */
 
 /**
- * A ceremony has two acts. Both throw these: `unauthenticated` for a token that does not hold, `consent-missing`, `no-retained-data` where
- * nothing has to be distinguished, and `attestation-failed` for every failed ceremony alike.
+ * A ceremony has two acts. Both throw these: `unauthenticated` for a token that does not hold,
+ * `consent-missing`, `no-retained-data` where nothing has to be distinguished, and `attestation-failed` for
+ * every failed ceremony alike.
  */
 export interface AttestService {
   /** Offers a challenge to a browser whose id others share. */

@@ -19,17 +19,11 @@ export interface ConsentReceipt {
   /** The ledger's entry for the grant. */
   readonly proof?: { readonly seq: number; readonly hash: string } | undefined;
   readonly principalId?: string | undefined;
-  /**
-   * The person agreed to `device-identification` alone although GPC was on. Not sent: the server asks the
-   * ledger.
-   */
+  /** The person agreed to `device-identification` alone under GPC. Not sent: the server asks the ledger. */
   readonly overGpc?: true | undefined;
 }
 
-/**
- * The person is asked about `expired`, `policy-outdated` and `unasked` purposes. Only `granted` allows
- * processing.
- */
+/** The person is asked about `expired`, `policy-outdated` and `unasked`. Only `granted` allows processing. */
 export type PurposeStatus =
   | 'granted'
   | 'denied'

@@ -20,7 +20,10 @@ import type { Tenant } from '../tenants/tenant.ts';
 import type { StoredTenant } from '../tenants/tenant-store.ts';
 import { type CommandFailed, failed, io, misused, notFound, say } from './io-service.ts';
 
-/** The parts of gpd that a command may use. Each is opened when the command first asks for it, because most need few. */
+/**
+ * The parts of gpd that a command may use. Each is opened when the command first asks for it, because most
+ * need few.
+ */
 export type CommandContext = ReturnType<typeof createContext>;
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
@@ -74,7 +77,10 @@ async function openServices(store: Store, config: Config): Promise<Services> {
   return services;
 }
 
-/** @throws {CommandFailed} that begins with `done`: the command's change is committed even when the log cannot be written */
+/**
+ * @throws {CommandFailed} that begins with `done`: the command's change is committed even when the log cannot
+ * be written
+ */
 async function recordEnded(store: Store, config: Config, done: string): Promise<void> {
   const [endings, erasureLog] = await Promise.all([
     import('../rights/erase/ended-store.ts'),
@@ -117,10 +123,9 @@ function createContext() {
     get config() {
       return readConfig();
     },
-    /** Opens the database and its keys. */
     open,
     services,
-    /** @returns the tenant that was named, or else the only one @throws {CommandFailed} that lists them when there are several */
+    /** The named or only tenant. @throws {CommandFailed} that lists them if there are several */
     resolveKid,
     /** @throws {CommandFailed} when there is no such tenant */
     tenant: async (kid: string): Promise<Tenant> => {
@@ -128,24 +133,23 @@ function createContext() {
       if (!found) throw noSuchTenant(kid);
       return found;
     },
-    /** Opens the database. @returns it with the tenant that was named, or else the only one @throws {CommandFailed} when there is no such tenant */
+    /** Opens the database, with the named or only tenant. @throws {CommandFailed} for an unknown one */
     stored: async (kidArgument: string | undefined, field?: string) => {
       const store = await open();
       const kid = await resolveKid(kidArgument, field);
       return { ...store, kid, tenant: await requireTenant(store.database, kid) };
     },
-    /** @returns the person at this terminal and the time, for the audit log @throws {CommandFailed} when there is no such tenant */
+    /** The person at this terminal and the time, for the audit log. @throws {CommandFailed} */
     by: async (kid: string) => ({ ...(await actor(kid)), at: Date.now() }),
-    /** @returns the person at this terminal as one who reviews and erases @throws {CommandFailed} when there is no such tenant */
+    /** The person at this terminal as a reviewer. @throws {CommandFailed} for an unknown tenant */
     operator: async (kid: string) => ({ kid, ...(await actor(kid)) }),
     /** @returns the person at this terminal, for an act that concerns every tenant */
     byAll: async (): Promise<InstallationAct> => ({
       actorOf: await createOperatorLookup(await open(), accountName()),
       at: Date.now(),
     }),
-    /** Writes to erasures.log which keys or people the command has removed. @param done said where that fails */
+    /** Writes to erasures.log which keys or people the command removed. An error begins with `done`. */
     recordEnded: async (done: string): Promise<void> => recordEnded(await open(), readConfig(), done),
-    /** Closes the database if the command opened it. */
     close: async (): Promise<void> => {
       const store = await opening?.catch(() => null);
       await store?.database.close();
@@ -170,7 +174,10 @@ export const command =
 
 const ONLY_KID_HELP = 'the tenant; may be left out while there is only one';
 
-/** Adds a command to `parent`. @param usage its name, and `<kid>` or `[kid]` behind it if its first argument is a tenant */
+/**
+ * Adds a command to `parent`.
+ * @param usage its name, and `<kid>` or `[kid]` behind it if its first argument is a tenant
+ */
 export function addCommand<Args extends unknown[]>(
   parent: Command,
   usage: string,
@@ -207,16 +214,20 @@ export function checkObject<T>(schema: ZodType<T>, value: unknown, prefix = ''):
   return data;
 }
 
-/** @param name of the option or the argument @param what says which numbers are right @throws {CommandFailed} `usage` */
+/**
+ * @param name of the option or the argument
+ * @param what says which numbers are right
+ * @throws {CommandFailed} `usage`
+ */
 export function checkInteger(
   name: string,
   text: string | number,
   [min, max]: readonly [number, number],
-  what: string,
+  expected: string,
 ): number {
   const number = Number(text);
   if (Number.isSafeInteger(number) && number >= min && number <= max) return number;
-  throw misused(`${name} ${text}: must be ${what}`);
+  throw misused(`${name} ${text}: must be ${expected}`);
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY };
@@ -233,11 +244,11 @@ export function checkOneOf<Word extends string>(
   name: string,
   text: string,
   words: readonly Word[],
-  what = `one of ${words.join(', ')}`,
+  expected = `one of ${words.join(', ')}`,
 ): Word {
   const found = words.find((word) => word === text);
   if (found !== undefined) return found;
-  throw misused(`${name} ${text}: must be ${what}`);
+  throw misused(`${name} ${text}: must be ${expected}`);
 }
 
 /** @throws {CommandFailed} `usage` where it is no URL */
@@ -259,7 +270,10 @@ export const DRY_RUN = ['--dry-run', 'show what would change; change nothing'] a
 /** Commander calls it for each value of an option that may be repeated. */
 export const collect = (value: string, previous: readonly string[]): string[] => [...previous, value];
 
-/** @returns null where the file cannot be read @throws {CommandFailed} `usage` for a FIFO, a device or a folder */
+/**
+ * @returns null where the file cannot be read
+ * @throws {CommandFailed} `usage` for a FIFO, a device or a folder
+ */
 export function readGivenFile(file: string): Buffer | null {
   try {
     return readSecretFile(file);

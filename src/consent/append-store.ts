@@ -31,9 +31,9 @@ import { type PrincipalColumns, parseExcept, toPrincipalRow } from './state-stor
 
 export interface ConsentAppender {
   /**
-   * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and state commit
-   * together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`. Requests share a commit,
-   * and no failure: what is wrong with one principal or tenant is theirs alone.
+   * Appends to the tenant's log without gaps, and answers after the commit. A known Idempotency-Key gets the
+   * earlier answer, `conflict` for another body, or `erased`. A fault of one principal or tenant affects no
+   * other.
    * @throws {Unavailable} when nothing was written; {@link TenantGone}
    */
   append(request: AppendRequest): Promise<Answer>;
@@ -133,9 +133,7 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
 
 const IDEMPOTENCY_MS = DAY;
 
-/**
- * Replaces the caller in a row: its key is a MAC of both, because keys may contain an order or an address.
- */
+/** Replaces the caller in a row, whose key is a MAC of both: keys may contain an order or an address. */
 const MARKED = '';
 /** Value of that column once the person was erased. */
 const ERASED = 'erased';

@@ -3,10 +3,7 @@ import { isOutdated, strictestGpc } from '../tenants/purposes.ts';
 import type { StateRow } from '../tenants/state-mac.ts';
 import type { ConsentRules } from '../tenants/tenant.ts';
 
-/**
- * Decides whether a processing is allowed, from one keyed read, without hashing or writing (contract section
- * 7).
- */
+/** Decides from one keyed read whether a processing is allowed; no hashing, no write (contract section 7). */
 
 export type Reason = (typeof REASONS)[number];
 

@@ -13,10 +13,7 @@ interface LastChoice {
   /** Epoch milliseconds. For an imported record the time when it was made, 0 if that is unknown. */
   readonly at: number;
   readonly isGrant: boolean;
-  /**
-   * Choices until this time were erased. `NEVER` if none was; Infinity if the person has granted nothing
-   * since.
-   */
+  /** Choices until this time were erased. `NEVER`: none; Infinity: the person has granted nothing since. */
   readonly erasedUntil: number;
 }
 

@@ -36,8 +36,9 @@ import { listHistory } from './terms-store.ts';
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
 /**
- * All that can be done with the consent of one tenant's principals. An act that reads the terms of a purpose throws
- * `ConsentStateInvalid` where they do not carry their MAC, and one that reads the database `Unavailable`.
+ * All that can be done with the consent of one tenant's principals. An act that reads the terms of a purpose
+ * throws `ConsentStateInvalid` where they do not carry their MAC, and one that reads the database
+ * `Unavailable`.
  */
 export interface ConsentService {
   /**
@@ -48,11 +49,17 @@ export interface ConsentService {
   check(tenant: Tenant, request: ConsentCheck, isSecret?: boolean): Promise<DecisionAnswer>;
   /** Decides all of them from one snapshot, in the order of the checks. */
   checkAll(tenant: Tenant, checks: readonly ConsentCheck[], isSecret?: boolean): Promise<DecisionAnswer[]>;
-  /** The same, with what only gpd asks for. */
+  /** Decides several checks from one snapshot, with additional fields for gpd's own use. */
   decideAll(tenant: Tenant, checks: readonly ConsentCheck[]): Promise<ConsentDecision[]>;
-  /** Requires that the purposes and the version in a write exist. @throws {Refusal} `unknown-purpose`, `invalid-request` */
+  /**
+   * Requires that the purposes and the version in a write exist.
+   * @throws {Refusal} `unknown-purpose`, `invalid-request`
+   */
   checkTerms(tenant: Tenant, body: ConsentWrite): void;
-  /** Requires that the definitions in a write that are not the present ones are in the log. @throws {Refusal} `invalid-request` */
+  /**
+   * Requires that the definitions in a write that are not the present ones are in the log.
+   * @throws {Refusal} `invalid-request`
+   */
   checkDefinitions(tenant: Tenant, body: ConsentWrite): Promise<void>;
   /**
    * Appends a grant, denial or withdrawal to the log.
@@ -337,7 +344,9 @@ export const createConsentService = (deps: Deps): ConsentService => ({
   readSession: (tenantOf, token) => readSession(deps, tenantOf, token),
 });
 
-/** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
+/**
+ * Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago.
+ */
 
 export interface FreshConsent {
   readonly check: (kid: string, request: ConsentCheck, isSecret?: boolean) => Promise<DecisionAnswer>;

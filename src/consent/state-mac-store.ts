@@ -59,7 +59,10 @@ export async function countInvalid(database: Database, { kid, stateMac }: TermsO
   return invalid;
 }
 
-/** The keys of the MACs of each tenant, from its wrapped root. A tenant whose root does not open is left out: `gpd doctor` names it. */
+/**
+ * The keys of the MACs of each tenant, from its wrapped root. A tenant whose root does not open is left out:
+ * `gpd doctor` names it.
+ */
 export async function stateMacs({
   database,
   masterKey,

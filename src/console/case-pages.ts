@@ -151,10 +151,7 @@ async function refuse(
   renderCase(visit, view, { problem, typed, status });
 }
 
-/**
- * The problem that a form had; or the sentence to show,
- * the texts to keep as drafts, and the address to go to.
- */
+/** The problem of a form; or the sentence to show, the texts to keep as drafts, and the next address. */
 type ActResult =
   | { readonly problem: string }
   | { readonly done: string; readonly keep?: readonly (Draft | null)[]; readonly to?: string };

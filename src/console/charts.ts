@@ -1,10 +1,7 @@
 import type { TallyRow } from '../rights/tally-store.ts';
 import { say } from './words.ts';
 
-/**
- * Computes charts and counts for the templates. A count of few people is hidden, and no other number tells
- * it.
- */
+/** Computes charts and counts for the templates. A count of few people is hidden, also from subtraction. */
 
 const WIDTH = 720;
 const HEIGHT = 56;

@@ -16,10 +16,7 @@ import type { Installation } from '../tenants/directory.ts';
 import { createRender } from './render.ts';
 import { hasStaff } from './staff-store.ts';
 
-/**
- * The services that the console's pages work with. The app
- * builds ConsoleNeeds; createContext derives the rest.
- */
+/** The services of the console's pages. The app builds ConsoleNeeds; createContext derives the rest. */
 
 export interface SignInLimits {
   /** Limits the requests of one client. */

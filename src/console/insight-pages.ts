@@ -21,10 +21,7 @@ import {
 import { usualPolicy } from './render.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 
-/**
- * The pages that show figures and change nothing: overview,
- * ledger, keys, purposes, and a preview of the banner.
- */
+/** Pages that only show: overview, ledger, keys, purposes, and a preview of the banner. */
 
 const CLASSES = visitorClassSchema.options;
 const CHOICES = ['granted', 'withdrawn', 'denied', 'gpc-opt-out'];

@@ -7,8 +7,8 @@ import { parseUrl } from '../lib/text.ts';
 export const READ_ONLY = '25006';
 
 /**
- * SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 55P, 57P and 40, what only reads, and sessions that were
- * idle or at work for too long (PostgreSQL manual, appendix A).
+ * SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 55P, 57P and 40, what only reads, and
+ * sessions that were idle or at work for too long (PostgreSQL manual, appendix A).
  */
 const TRANSIENT =
   /^(SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;

@@ -52,10 +52,16 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** The part of a database that a read needs: `{ read: database.longRead }` is one that keeps no connection from checks and visits. */
+/**
+ * The part of a database that a read needs: `{ read: database.longRead }` is one that keeps no connection
+ * from checks and visits.
+ */
 export type Reader = Pick<Database, 'read'>;
 
-/** @throws {Error} when an SQLite file is missing and `create` is not set; PostgreSQL is only reached by the first query */
+/**
+ * @throws {Error} when an SQLite file is missing and `create` is not set; PostgreSQL is only reached by the
+ * first query
+ */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   return /^postgres(ql)?:\/\//.test(options.location) ? openPostgres(options) : openSqlite(options);
 }

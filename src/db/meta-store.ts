@@ -156,7 +156,10 @@ export async function isWritable({ kind, read }: Database): Promise<boolean> {
   }
 }
 
-/** PostgreSQL's timeline, which changes with each promotion; null: SQLite, a standby, or no permission to read it. */
+/**
+ * PostgreSQL's timeline, which changes with each promotion; null: SQLite, a standby, or no permission to read
+ * it.
+ */
 export async function timelineOf({ kind, read }: Database): Promise<string | null> {
   if (kind === 'sqlite') return null;
   const sql = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline';

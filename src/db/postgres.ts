@@ -25,7 +25,10 @@ const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])?$/;
 
 const ALIAS = /^(prefer|require|verify-ca)$/;
 
-/** A connection that leaves this machine is encrypted and its certificate checked, unless the address says otherwise. */
+/**
+ * A connection that leaves this machine is encrypted and its certificate checked, unless the address says
+ * otherwise.
+ */
 export function withTls(location: string): string {
   const url = parseUrl(location);
   const { searchParams: parameters } = url ?? {};

@@ -197,7 +197,10 @@ function askedTable(db: Knex, columns: ColumnTypes, rows: readonly Bindings[]): 
   };
 }
 
-/** A SELECT or UPDATE that reads a common table `q(i, …columns)` of the rows that are asked about; `bindings` follow in `sql`. */
+/**
+ * A SELECT or UPDATE that reads a common table `q(i, …columns)` of the rows that are asked about; `bindings`
+ * follow in `sql`.
+ */
 export async function runAsked<Found>(
   db: Knex,
   {
@@ -225,10 +228,12 @@ export function joinRow(db: Knex, table: string, alias: string, condition: strin
 type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 
 /**
- * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one round trip, so a
- * tenant's log is locked for less time (a third more grants a second); on SQLite the event loop is woken less often.
- * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would commit alone. After a
- * deadlock PostgreSQL refuses the others with another code, and only the first is worth a retry.
+ * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one
+ * round trip, so a tenant's log is locked for less time (a third more grants a second); on SQLite the event
+ * loop is woken less often.
+ * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would
+ * commit alone. After a deadlock PostgreSQL refuses the others with another code, and only the first is worth
+ * a retry.
  */
 export async function sendTogether<T extends readonly unknown[]>(...queries: Queries<T>): Promise<T> {
   // `async` makes a query that throws before it asks anything wait for the others, too.

@@ -66,10 +66,7 @@ async function fileCase(shop: Shop, url: string, at: number, { device, statement
   );
 }
 
-/**
- * One consent choice per so many visits; of these choices each fifth is a denial, each seventh is withdrawn
- * later.
- */
+/** One choice per this many visits; each fifth is a denial, each seventh is withdrawn later. */
 const VISITS_PER_CHOICE = 4;
 const DENIAL_EVERY = 5;
 const WITHDRAWAL_EVERY = 7;

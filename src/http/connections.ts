@@ -9,8 +9,8 @@ const MAX_UNANSWERED = 16;
 
 /**
  * Counts the requests of each connection that wait for their answers.
- * @returns a function that counts a new request, and closes its connection when there are too many. False: the
- * connection is closed, and the request must be dropped
+ * @returns a function that counts a new request, and closes its connection when there are too many. False:
+ * the connection is closed, and the request must be dropped
  */
 export function createPipelineLimit(): (response: ServerResponse) => boolean {
   const unanswered = new WeakMap<Socket, number>();
@@ -27,12 +27,15 @@ export function createPipelineLimit(): (response: ServerResponse) => boolean {
   };
 }
 
-/** Requests without a credential that one client has under way; a browser has six a host, an office behind one address some dozens. */
+/**
+ * Requests without a credential that one client has under way; a browser has six a host, an office behind one
+ * address some dozens.
+ */
 const MAX_UNDER_WAY = 100;
 
 /**
- * Counts the requests of each client that wait for their answers, over all its connections: what arrives in one turn of the event loop
- * would hold up all others for as long as all of it takes.
+ * Counts the requests of each client that wait for their answers, over all its connections: what arrives in
+ * one turn of the event loop would hold up all others for as long as all of it takes.
  * @returns a function that counts a new request. False: there are too many, and it has to be refused at once
  */
 export function createClientLimit(

@@ -28,7 +28,10 @@ const CSP = {
   },
 };
 
-/** Programs call these paths, also with the `Accept` of a browser: refusals below them are JSON (docs/errors.md). */
+/**
+ * Programs call these paths, also with the `Accept` of a browser: refusals below them are JSON
+ * (docs/errors.md).
+ */
 const INTERFACE = /^\/(?:v1|_fp|privacy|ledger)(?:\/|$)/i;
 
 const notFound: RequestHandler = () => {

@@ -73,7 +73,8 @@ export function createClientReader(trusted: readonly AddressRange[]): (request: 
     const client = withKeys(resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted));
     // A header of kilobytes is not worth caching.
     if (key.length > 256) return client;
-    // Only the oldest is dropped: a stranger with many addresses would otherwise empty the cache for everyone.
+    // Only the oldest is dropped: a stranger with many addresses would otherwise empty the cache for
+    // everyone.
     for (const oldest of cache.size >= MAX_CLIENTS ? cache.keys() : []) {
       cache.delete(oldest);
       break;

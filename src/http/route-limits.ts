@@ -6,9 +6,15 @@ import { exactRouter, expressPath } from './register.ts';
 import type { Limiter } from './request.ts';
 import { requestFacts } from './server.ts';
 
-/** The limits that need no credential. Those of the consent API are charged by `authorize`, of the ingest by its lane. */
+/**
+ * The limits that need no credential. Those of the consent API are charged by `authorize`, of the ingest by
+ * its lane.
+ */
 
-/** Charges one bucket per client before anything else is read: 429 past it. @param then the argument of `next` */
+/**
+ * Charges one bucket per client before anything else is read: 429 past it.
+ * @param then the argument of `next`
+ */
 export function limitClients(limiter: Limiter, then?: 'router'): RequestHandler {
   return async (request, _response, next) => {
     await charge(limiter, requestFacts(request).limitKey);
@@ -18,7 +24,10 @@ export function limitClients(limiter: Limiter, then?: 'router'): RequestHandler 
 
 const METHODS: Readonly<Record<string, string>> = { HEAD: 'GET' };
 
-/** Charges each request by the row of its route. A request without a row, even one that finds nothing, is `public`. */
+/**
+ * Charges each request by the row of its route. A request without a row, even one that finds nothing, is
+ * `public`.
+ */
 export function limitRoutes(limiters: Readonly<Record<'privacy' | 'public', Limiter>>): Router {
   const charged: Partial<Record<LimitName, Limiter>> = {
     privacy: limiters.privacy,

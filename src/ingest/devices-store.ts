@@ -17,10 +17,7 @@ import { DAY, SECOND } from '../lib/clock.ts';
 import type { DeviceQuery, RecordEntry } from './ports.ts';
 import type { KnownDevice } from './verdict/identity.ts';
 
-/**
- * The history of devices: the facts that a new sighting is judged by, their networks, and the legal holds on
- * them.
- */
+/** The history of devices: facts to judge a sighting by, networks, and legal holds. */
 
 const WEEK_DAYS = 7;
 const TOTALS_MS = 10 * SECOND;
@@ -165,10 +162,7 @@ export async function addCounts(
   );
 }
 
-/**
- * Marks are salted hashes that are kept for their day (UTC) only. Counts are kept for the week that queries
- * cover.
- */
+/** Salted marks are kept for their day (UTC), counts for the week that queries cover. */
 export async function purgeNetworks(database: Database, at: number): Promise<void> {
   const today = Math.floor(at / DAY);
   const weekAgo = today - WEEK_DAYS;
@@ -209,7 +203,10 @@ export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows:
   return deletedDays.length;
 }
 
-/** Deletes these rows of `visitor_index` by the key of the table: to delete by the device alone SQLite reads all rows of the tenant. */
+/**
+ * Deletes these rows of `visitor_index` by the key of the table: to delete by the device alone SQLite reads
+ * all rows of the tenant.
+ */
 export async function deleteVisitorIds(
   tx: Knex.Transaction,
   kid: string,

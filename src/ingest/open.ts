@@ -9,10 +9,7 @@ import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { TenantLookup } from './ports.ts';
 
-/**
- * From the body of a request to the plaintext of its bundle. The first two steps may run in a thread
- * (decrypt/).
- */
+/** Turns the body of a request into a plaintext. The first two steps may run in a thread (decrypt/). */
 
 const compiled = z.compile(sealedBundleSchema);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -61,10 +58,7 @@ export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unseale
   return { kid, symmetric: false, generation: null, plaintext: null };
 }
 
-/**
- * An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract
- * 3.1).
- */
+/** Contract 3.1: for an unknown kid an asymmetric bundle gets 400, a symmetric one 401. */
 export const reasonForNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unknown-key' =>
   symmetric ? 'unknown-key' : 'decrypt-failed';
 

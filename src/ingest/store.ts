@@ -112,10 +112,7 @@ async function recordTenant(
   await writeEntries(tx, kid, entries, anchoredTo);
 }
 
-/**
- * Until the transaction ends the tenant is not removed. `since` is null: no such tenant, or its removal has
- * begun.
- */
+/** The tenant is not removed until the transaction ends. `since` is null if it is removed or in removal. */
 async function lockTenant(tx: Transaction, kid: string) {
   const sql = `SELECT t.created_at AS since, h.verdicts_sealed_to AS anchored, m.value AS forgotten
     FROM tenants t LEFT JOIN ledger_heads h ON h.kid = ? LEFT JOIN meta m ON m.name = '${FORGOTTEN}'
@@ -133,10 +130,7 @@ async function lockTenant(tx: Transaction, kid: string) {
   };
 }
 
-/**
- * One order of rows for all nodes, by the second column, keeps concurrent batches from deadlocking on
- * PostgreSQL.
- */
+/** All nodes sort rows by the second column, so that batches do not deadlock on PostgreSQL. */
 const inOrder = (rows: Iterable<Bindings>): Bindings[] =>
   [...rows].sort((a, b) => (String(a[1]) < String(b[1]) ? -1 : 1));
 

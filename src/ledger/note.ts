@@ -2,10 +2,7 @@ import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
 import { decodeBase64, sha256 } from '../lib/crypto.ts';
 import { HASH_BYTES } from './merkle.ts';
 
-/**
- * Signs and verifies C2SP signed notes: a text, an empty line, then lines of `— name base64(key id ||
- * signature)`.
- */
+/** Signs and verifies C2SP signed notes: text, empty line, lines of `— name base64(key id || signature)`. */
 
 const SEED_BYTES = 32;
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');

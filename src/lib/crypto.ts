@@ -1,10 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
-/**
- * The cryptography of gpd, by node:crypto: hashes, MACs, AES-GCM, base64 without variants, random bytes and
- * ULIDs.
- */
+/** Hashes, MACs, AES-GCM, strict base64, random bytes and ULIDs, by node:crypto. */
 
 export function sha256(data: string | Uint8Array): Buffer {
   return hash('sha256', data, 'buffer');

@@ -6,7 +6,10 @@ export interface Moment {
   readonly now: number;
   /** The latest time for work that cannot be taken back: see `db/clock-rule-store.ts`. */
   readonly until: number;
-  /** False: the process is stopping. A long job asks between two steps, and a job that has not begun waits for the next start. */
+  /**
+   * False: the process is stopping. A long job asks between two steps, and a job that has not begun waits for
+   * the next start.
+   */
   readonly shouldContinue?: (() => boolean) | undefined;
 }
 

@@ -38,10 +38,7 @@ const lineSchema = z.object({
   /** Names the log: a tenant that is made again has a different key. */
   vkey: z.string(),
   note: z.string(),
-  /**
-   * Set when entries were lost and the operator continued without them: lines above may belong to a longer
-   * log.
-   */
+  /** Set when the operator accepted a loss of entries: lines above may belong to a longer log. */
   lost: z.literal(true).optional(),
 });
 type Line = z.infer<typeof lineSchema>;

@@ -122,7 +122,8 @@ export async function readSigned(
   if (head.vkey !== vkey || head.origin !== name)
     throw new NotSigned('vkey-changed', 'the stored verifier key is not the one of the log');
   const newest = inFile && (inDatabase?.size ?? 0) <= inFile.size ? inFile : inDatabase;
-  // On PostgreSQL a node may be new to a log. An SQLite file has one node, which wrote a line before the first entry.
+  // On PostgreSQL a node may be new to a log. An SQLite file has one node, which wrote a line before the
+  // first entry.
   if (newest === null || (inFile === null && database.kind === 'sqlite'))
     throw new NotSigned('checkpoint-missing', `checkpoints.log has no line of the log of ${kid}`);
   if (newest !== inFile) await requireExtended(database, kid, inFile, newest);

@@ -61,10 +61,7 @@ export async function lastWitnessed(
   return null;
 }
 
-/**
- * `gpd witness status` shows the newest checkpoint that each witness cosigned; null if none of those looked
- * at is.
- */
+/** The newest checkpoint that each witness cosigned, or null; `gpd witness status` shows it. */
 export async function lastCosigned(database: Database, witnesses: WitnessPolicy['witnesses'], kid: string) {
   const checkpoints = await listCosigned(database, kid, 0);
   return witnesses.map(({ key, url }) => {

@@ -26,14 +26,21 @@ import type { EntryMacs } from './problems.ts';
 /** Answers questions about a tenant's log: checkpoints, proofs, tiles. No consent check depends on it. */
 
 export interface LogService {
-  /** A signed note over the head; signed again at most once a second. Null: no such tenant. @throws {NotSigned} */
+  /**
+   * A signed note over the head; signed again at most once a second. Null: no such tenant.
+   * @throws {NotSigned}
+   */
   checkpoint(kid: string): Promise<string | null>;
-  /** A signed note over every entry that exists now, with their number. Null: no such tenant. @throws {NotSigned} */
+  /**
+   * A signed note over every entry that exists now, with their number. Null: no such tenant.
+   * @throws {NotSigned}
+   */
   lastCheckpoint(kid: string): Promise<Signed | null>;
   /** The log's verifier key. Null: no such tenant. */
   vkey(kid: string): Promise<string | null>;
   /**
-   * `c2sp.org/tlog-proof@v1` with the entry inside; a checkpoint is signed when none covers it. Null: no such entry.
+   * `c2sp.org/tlog-proof@v1` with the entry inside; a checkpoint is signed when none covers it. Null: no such
+   * entry.
    * @throws {NotSigned}
    */
   proof(kid: string, seq: number): Promise<string | null>;

@@ -17,10 +17,7 @@ import {
   takeDue,
 } from './outbox-store.ts';
 
-/**
- * Delivers waiting events of the outbox, with back-off and on any number of nodes; a slow target delays no
- * other.
- */
+/** Delivers waiting events of the outbox, with back-off, on any number of nodes. No target delays another. */
 
 export interface Dispatcher {
   /** Takes no further events, and ends when those that are under way are delivered or have failed. */
@@ -172,8 +169,8 @@ function createDeliveryLanes(deps: DeliveryDeps, lookAgain: () => void) {
 }
 
 /**
- * Looks once a second while there are webhooks or a relay. The failure of one event affects only that event; one of
- * the database ends the round.
+ * Looks once a second while there are webhooks or a relay. The failure of one event affects only that event;
+ * one of the database ends the round.
  */
 export function startDispatcher(deps: DeliveryDeps, ms: number = SECOND): Dispatcher {
   let stopping = false;

@@ -49,19 +49,13 @@ export function requireRoom(directory: string, bytes: number): void {
   }
 }
 
-/**
- * After a `gpd keys rewrap` during the copy, the file would need the old master key and its content the new
- * one.
- */
+/** A `gpd keys rewrap` during the copy would leave a file with an old and content with a new master key. */
 async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<void> {
   if (!opensSecret(masterKey, (await readMeta(copied, SERVER_SECRET)) ?? ''))
     throw new BackupFailed('the master key changed during the backup: run it again');
 }
 
-/**
- * Copies one snapshot of PostgreSQL into an SQLite file, so that every backup can be restored into either
- * kind.
- */
+/** Copies a snapshot of PostgreSQL into an SQLite file, so that a backup can be restored into either. */
 async function copyPostgres(database: Database, copy: string): Promise<void> {
   await withClosing(openDatabase({ location: copy, create: true }), async (copied) => {
     await migrate(copied);

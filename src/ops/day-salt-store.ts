@@ -3,8 +3,8 @@ import { type Clock, DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 
 /**
- * Random salts for hashes of addresses, deleted with their day: then neither a backup nor the master key leads back to an address. All nodes
- * share them, in `meta`.
+ * Random salts for hashes of addresses, deleted with their day: then neither a backup nor the master key
+ * leads back to an address. All nodes share them, in `meta`.
  */
 
 const SALT_BYTES = 32;

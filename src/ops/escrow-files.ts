@@ -68,10 +68,7 @@ export async function readEscrow(database: Database, masterKey: MasterKey) {
   };
 }
 
-/**
- * The default `context` is that of the server secret, which decides whether a master key belongs to a
- * database.
- */
+/** The default `context` is the server secret's, which decides whether a key belongs to a database. */
 export const opensSecret = (
   masterKey: MasterKey,
   wrapped: string,

@@ -19,8 +19,9 @@ import { RETENTION_JOB, type RetentionCounts, retainTenant } from '../rights/ret
 import { recordRound } from './job-store.ts';
 
 /**
- * Runs the jobs of all features that time makes due, on every node: each alone, with its deadline, for one tenant alone. Jobs that are
- * due less often than every minute may take long, so the rounds of each minute continue meanwhile.
+ * Runs the jobs of all features that time makes due, on every node: each alone, with its deadline, for one
+ * tenant alone. Jobs that are due less often than every minute may take long, so the rounds of each minute
+ * continue meanwhile.
  */
 
 /** True for a job whose runs the rounds of each minute do not wait for. */
@@ -61,7 +62,10 @@ export interface Swept {
   readonly retentionAt: string | null;
 }
 
-/** Names of two steps around the jobs that can fail too: committing the time before them, and recording their results. */
+/**
+ * Names of two steps around the jobs that can fail too: committing the time before them, and recording their
+ * results.
+ */
 const CLOCK_JOB = 'commit-time';
 const RECORD_JOB = 'record-round';
 
@@ -101,7 +105,10 @@ async function commitTime(rounds: Rounds, pace: Pace): Promise<number | null> {
   }
 }
 
-/** Counts a job as due half a round early, because a timer is never exact. `every` counts rounds, of a minute by default. */
+/**
+ * Counts a job as due half a round early, because a timer is never exact. `every` counts rounds, of a minute
+ * by default.
+ */
 function dueJobs({ jobs, ranAt, interval }: Rounds, now: number): readonly Job[] {
   const waitMs = (every: number): number => (every / MINUTE - 0.5) * interval;
   return jobs.filter(
@@ -220,7 +227,10 @@ export function startHousekeeping(options: HousekeepingOptions) {
   };
 }
 
-/** Runs retention alone, for every tenant, for `gpd retention run`; a failure for one does not stop the others. */
+/**
+ * Runs retention alone, for every tenant, for `gpd retention run`; a failure for one does not stop the
+ * others.
+ */
 export async function runRetention(
   database: Database,
   now: number,

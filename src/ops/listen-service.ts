@@ -8,10 +8,7 @@ import type { RunningServer } from '../http/server.ts';
 import { succeeds, tryOr } from '../lib/errors.ts';
 import { type AddressRange, parseRange } from '../lib/ip.ts';
 
-/**
- * Opens the listener of the server from its settings: trusted proxies, TLS files, address or socket of the
- * unit.
- */
+/** Opens the server's listener: trusted proxies, TLS files, address or socket of the unit. */
 
 /** @throws {ConfigError} */
 export function parseRanges(texts: readonly string[]): AddressRange[] {

@@ -45,10 +45,7 @@ export function createWriteWatch(log: Pick<Logger, 'error' | 'info'>, monotonic:
       faultAt = monotonic();
       count(event);
     },
-    /**
-     * Logs the first 503 after a fault. A small write may succeed on a full disk, hence at most one line a
-     * minute.
-     */
+    /** Logs the first 503 after a fault, at most once a minute: a small write may succeed on a full disk. */
     onUnavailable: (requestId: string): void => {
       if (!current || isLogged || monotonic() - loggedAt < MINUTE) return;
       isLogged = true;

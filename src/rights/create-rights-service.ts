@@ -13,27 +13,24 @@ import { tally } from './tally-store.ts';
 import { sweepOrphans } from './tenant-rows-store.ts';
 
 /**
- * Connects the rights room: contests, erasures, exports and /me, for the server, the console and the
- * commands; and its jobs.
+ * Connects contests, erasures, exports and /me, for the server, the console and the commands; with their
+ * jobs.
  */
 
 export interface Rights {
   readonly eraser: EraseService;
-  /** Who may do what to whose data. */
+  /** Decides who may act on whose data. */
   readonly api: RightsApi;
-  /** Reads the texts that were written about contests. */
+  /** Encrypts and decrypts the texts of contests. */
   readonly contestTexts: ContestTexts;
-  /** The principal that a request is linked with; null: none. */
+  /** @returns the principal that a request is linked with, or null */
   readonly linkedTo: (kid: string, requestId: string) => ReturnType<typeof linkedPrincipal>;
 }
 
 export interface RightsOptions {
-  /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
+  /** Gets the error that delayed an erasure after its rows were deleted; the job finishes it. */
   readonly onErasureFault: (error: unknown) => void;
-  /**
-   * Milliseconds that an answer waits for an erasure before it says `pending`; undefined: the server's own
-   * limit.
-   */
+  /** Milliseconds that an answer waits for an erasure before it says `pending`; the server has a default. */
   readonly patienceMs?: number | undefined;
 }
 
@@ -61,7 +58,8 @@ export function createRights(
 }
 
 /**
- * The jobs that keep what a person was promised: deletion in time, notices of due dates, and erasures that end.
+ * The jobs that keep what a person was promised: deletion in time, notices of due dates, and erasures that
+ * end.
  * @param eraseAgain applies what a standby that took over does not know
  */
 export function rightsJobs(

@@ -29,10 +29,7 @@ export function missingOidc(config: OidcSettings): readonly string[] {
 export const missingOidcSettings = (config: OidcSettings): readonly string[] =>
   missingOidc(config).map((setting) => `No identity provider is configured: set ${setting}.`);
 
-/**
- * Denies every call until it is configured. It contacts the identity provider only when the first token
- * arrives.
- */
+/** Denies every call until it is configured. It contacts the identity provider with the first token. */
 export function createAuthenticator(
   config: OidcSettings,
   clock: Clock,

@@ -205,10 +205,7 @@ export const rowOf = (table: TableName): SubjectTable => SUBJECT_DATA[table];
 export const tablesWhere = (isWanted: (row: SubjectTable) => boolean): readonly TableName[] =>
   TABLES.filter((table) => isWanted(rowOf(table)));
 
-/**
- * Tables that the removal of a tenant empties in steps; rows with a foreign key are deleted with the tenant's
- * row.
- */
+/** Tables that the removal of a tenant empties in steps; foreign keys delete the other rows. */
 export const TENANT_DATA_TABLES = tablesWhere(({ tenant }) => tenant === 'emptied' || tenant === 'scanned');
 
 /** Rows that name a person, or hang on one that does: PostgreSQL's files are rewritten for them. */

@@ -27,26 +27,38 @@ import type { Reach, RightsParts } from './subject.ts';
 
 export interface RightsApi {
   readonly contests: ContestService;
-  /** A keyed reference of the caller; `nobody` for a token that names an unknown tenant, so that nothing belongs to its bearer. */
+  /**
+   * A keyed reference of the caller; `nobody` for a token that names an unknown tenant, so that nothing
+   * belongs to its bearer.
+   */
   refOf(kid: string, claimant: Claimant): string;
   /**
    * Says what the caller's token reaches.
    * @throws {Refusal} `subject-not-identified` when it names no visitorId and its principal has no link
    */
   identify(claimant: Claimant): Promise<Reach>;
-  /** Finds the person whom a dpo or an operator names. An unknown target matches no rows. @throws {Refusal} `cross-tenant-denied` */
+  /**
+   * Finds the person whom a dpo or an operator names. An unknown target matches no rows.
+   * @throws {Refusal} `cross-tenant-denied`
+   */
   findTarget(kid: string, body: EraseTargetBody): Promise<ErasureTarget>;
   /** Gathers what is held; null when nothing at all is. */
   gather(reach: Reach): Promise<Dsar | null>;
   /** Gathers for the person, and writes the audit row. @throws {Refusal} `no-data` */
   exportOwn(claimant: Claimant, reach: Reach): Promise<Dsar>;
-  /** Erases for the person. @throws {Refusal} `not-your-data` when they name a visitorId that is not theirs, `subject-not-identified` */
+  /**
+   * Erases for the person.
+   * @throws {Refusal} `not-your-data` when they name a visitorId that is not theirs, `subject-not-identified`
+   */
   eraseOwn(claimant: Claimant, reach: Reach, visitorId: string | undefined): Promise<ErasureReceipt>;
   /** Erases for a dpo or an operator. @throws {Refusal} `cross-tenant-denied` */
   eraseFor(eraser: Eraser, body: EraseTargetBody): Promise<ErasureReceipt>;
   /** Files a contest of a decision. @throws {Refusal} `no-such-decision`, `not-your-decision` */
   fileContest(claimant: Claimant, reach: Reach, filing: ContestFiling): Promise<ContestResponse>;
-  /** Answers a reviewer's question. @throws {Refusal} `no-such-contest`, `not-your-decision`, `case-closed` */
+  /**
+   * Answers a reviewer's question.
+   * @throws {Refusal} `no-such-contest`, `not-your-decision`, `case-closed`
+   */
   answerContest(claimant: Claimant, kid: string, answer: ContestAnswer): Promise<OwnContest>;
   /** Rules on a contest. @throws {Refusal} as {@link ContestService.resolve} */
   resolveContest(
@@ -79,7 +91,10 @@ function principalOf({ tenantOf }: Parts, kid: string, principalId: string): str
   return tenant ? principalRef(tenant.principalKey, principalId) : null;
 }
 
-/** Finds the device that an erasure of the principal left: only receipts that left one make it look through the devices. */
+/**
+ * Finds the device that an erasure of the principal left: only receipts that left one make it look through
+ * the devices.
+ */
 async function findLeftDevice({ database, tenantOf }: Parts, kid: string, requestId: string) {
   const rightsKey = tenantOf(kid)?.rightsKey;
   if (rightsKey === undefined) return null;

@@ -7,10 +7,7 @@ import { DAY, MINUTE } from '../lib/clock.ts';
 import { floorHour } from '../log/fold.ts';
 import type { ContestOutcome } from '../schema/rights.ts';
 
-/**
- * Hourly counts for the console's overview. A job counts each row once; a row that is erased later stays
- * counted.
- */
+/** Hourly counts for the console's overview. Each row is counted once, and stays counted after an erasure. */
 
 export type TallyKind = 'verdict' | 'consent';
 

@@ -46,10 +46,7 @@ export const consentWriteSchema = z.strictObject({
 export const consentGrantSchema = consentWriteSchema
   .extend({
     overGpc: z.boolean().optional(),
-    /**
-     * The `purpose.defined` entry in whose words the person was asked, by purpose; the default is the present
-     * one.
-     */
+    /** Seq of the `purpose.defined` entry that was shown, by purpose; the default is the present one. */
     definitions: z.record(purposeIdSchema, z.int().min(0)).optional(),
   })
   .refine(

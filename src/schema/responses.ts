@@ -62,10 +62,7 @@ export const ingestResponseSchema = z.object({
   requestId: z.string(),
   transparencyToken: z.string().optional(),
   attested: attestedSchema.optional(),
-  /**
-   * A machine gave the consent that this visit used, and `consent.byAutomation` is `ask-again`: show the
-   * banner.
-   */
+  /** A machine gave the consent of this visit, and `consent.byAutomation` is `ask-again`: show the banner. */
   askAgain: z.literal(true).optional(),
 });
 export type IngestResponse = z.infer<typeof ingestResponseSchema>;

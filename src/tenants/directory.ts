@@ -28,7 +28,8 @@ export interface TenantDirectory {
   readonly noteOpened: (kid: string, generation: number) => boolean;
   /**
    * Applies the changes of a poll. A damaged tenant is no longer served: its unreadable row may revoke a key.
-   * @param rightKey the master key, known to be right because it unwrapped the server's secret: a tenant's secret that it cannot unwrap
+   * @param rightKey the master key, known to be right because it unwrapped the server's secret: a tenant's
+   * secret that it cannot unwrap
    *   is damaged
    * @returns the damaged tenants among those that changed
    * @throws {WrongMasterKey} without `rightKey`, if a secret cannot be unwrapped; then nothing is changed
@@ -36,7 +37,10 @@ export interface TenantDirectory {
   readonly apply: (page: SnapshotPage, rightKey?: MasterKey) => readonly DamagedTenant[];
 }
 
-/** The parts of an open installation that all features share; each function names those that it uses, by `Pick`. */
+/**
+ * The parts of an open installation that all features share; each function names those that it uses, by
+ * `Pick`.
+ */
 export interface Installation {
   readonly config: Config;
   readonly clock: Clock;

@@ -122,10 +122,7 @@ export async function openData(
 /** SQLSTATE insufficient_privilege (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const NOT_PERMITTED = '42501';
 
-/**
- * Migrates with the role of GPD_MIGRATE_DATABASE_URL if it
- * is set, for servers whose role may not change tables.
- */
+/** Migrates with the role of GPD_MIGRATE_DATABASE_URL if set, as the server's role may not change tables. */
 export async function migrateData({ migrate_database_url: owner }: Config, database: Database) {
   try {
     return await (owner === null
@@ -213,10 +210,7 @@ export async function readServerSecret(database: Database, masterKey: MasterKey)
 
 type Unlocked = Pick<Store, 'masterKey' | 'serverSecret'>;
 
-/**
- * Finishes a `keys rewrap` that died between its two
- * writes: the database is already wrapped with the new key.
- */
+/** Finishes a `keys rewrap` that died between its two writes: the database already has the new key. */
 async function finishRewrap(database: Database, path: string): Promise<Unlocked | null> {
   if (!existsSync(pendingKeyPath(path))) return null;
   const key = parseMasterKey(readFileSync(pendingKeyPath(path)));

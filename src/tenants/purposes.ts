@@ -95,10 +95,7 @@ export function createFirstPurpose(): Purpose {
   };
 }
 
-/**
- * Every tenant has this purpose. A tenant that asks people
- * for it can define it in its log with a text for them.
- */
+/** Every tenant has this purpose. A tenant that asks for it can define it in its log with another text. */
 export const attestationPurpose: DefinedPurpose = {
   ...createFirstPurpose(),
   definition: null,

@@ -70,10 +70,7 @@ export interface TenantSnapshot {
   readonly policies: TenantPolicies;
 }
 
-/**
- * A tenant with its keys unwrapped, for all rooms of gpd.
- * It stays in memory, at most 5 s behind the database.
- */
+/** A tenant with its keys unwrapped, for all rooms. It stays in memory, at most 5 s behind the database. */
 export interface Tenant {
   readonly kid: string;
   /** The creation time: a later tenant with the same kid is another one. */
@@ -122,10 +119,7 @@ export interface Tenant {
   /** The effect of a GPC signal on a purpose; an unknown purpose is `opt-out`. */
   readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly rules: ConsentRules;
-  /**
-   * False if the MAC of purposes and policies does not match:
-   * then nothing is granted, and no check is answered.
-   */
+  /** False if the MAC of purposes and policies is wrong: nothing is granted, and no check is answered. */
   readonly areTermsAuthentic: boolean;
   readonly principalKey: Uint8Array;
   /** Computes the keyed reference of a principal. */

@@ -239,7 +239,7 @@ describe('filters and paging', () => {
   it('age, due date, class and state narrow it, an id finds its case; junk is passed over', async () => {
     await emptyQueue();
     const old = await newCase('an old one');
-    const fresh = await newCase('a fresh one');
+    const newer = await newCase('a fresh one');
     const day = 86_400_000;
     await change(site, (tx) =>
       tx('contests')
@@ -262,7 +262,7 @@ describe('filters and paging', () => {
       const found = await ada.get(`/console/queue?q=${encodeURIComponent(id)}`);
       expect(found.headers.location).toBe(old.path);
     }
-    for (const { path } of [old, fresh]) expect((await resolveCase(ada, path)).status).toBe(303);
+    for (const { path } of [old, newer]) expect((await resolveCase(ada, path)).status).toBe(303);
     expect(await has('state=resolved')).toEqual([true, true]);
     expect(await has('state=resolved&age=28')).toEqual([true, false]);
     expect(await has('state=resolved&due=2')).toEqual([true, false]);

@@ -5,7 +5,7 @@ import { started } from '../support/started.ts';
 import { signIn, startConsole } from './support/console.ts';
 import { change } from './support/data.ts';
 
-/** What a data-protection officer reads: the audit log, the register, the ledger, keys and the overview. */
+/** Pages for a data-protection officer: the audit log, the register, the ledger, keys and the overview. */
 
 const site = started(() => startConsole());
 const dora = started(() => signIn(site.url, 'dora'));

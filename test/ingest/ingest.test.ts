@@ -9,7 +9,7 @@ import { createReceipt, makePlaintext, NOW, seededRandom } from '../support/make
 import { createRawSignals } from '../support/make-signals.ts';
 import { run } from './support.ts';
 
-/** What HTTP does not show: the ports that a bundle's way asks, what is handed to the recorder, and a clock that is behind. */
+/** Facts that HTTP does not show: the ports that a bundle's way asks, the input of the recorder, and a clock that is behind. */
 
 describe('a good bundle', () => {
   it('throws before it looks at the time of a bundle when the clock is behind', async () => {

@@ -6,10 +6,7 @@ const PRESSES = ['pointerdown', 'mousedown', 'touchstart', 'keydown', 'click'];
 /** The number of resources that Chromium remembers, unless a page changes it. */
 const RESOURCES_MAX = 250;
 
-/**
- * A press in a frame activates this page too, but only the frame counts its events, even if it was removed
- * since.
- */
+/** A press in a frame activates this page too, but only the frame counts it, even if it was removed since. */
 function mayBeFramed(): boolean {
   const resources = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
   return (
@@ -28,10 +25,7 @@ function isHandedOver(): boolean {
   return Boolean(navigation?.activation?.from);
 }
 
-/**
- * True if a driver ran a script as if somebody had pressed something. Null if somebody may have pressed
- * elsewhere.
- */
+/** True if a driver ran a script as if somebody had pressed something; null if somebody may have. */
 function isActivatedAlone(): boolean | null {
   return flag(() => {
     const { eventCounts } = performance as { eventCounts?: ReadonlyMap<string, number> };

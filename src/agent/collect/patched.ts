@@ -7,10 +7,7 @@ type Callable = (...args: never[]) => unknown;
 
 const OF_NAVIGATOR = 'webdriver userAgent platform plugins languages vendor hardwareConcurrency'.split(' ');
 
-/**
- * The members behind each name in `tells.patched`. `getContext` is left out, because session recorders wrap
- * it.
- */
+/** The members behind each name in `tells.patched`, without `getContext`, which session recorders wrap. */
 const WATCHED: readonly (readonly [name: string, owner: string, members: readonly string[]])[] = [
   ...OF_NAVIGATOR.map((name) => [name, 'Navigator', [name]] as const),
   ['screen', 'Screen', ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']],

@@ -6,10 +6,7 @@ const AUTOMATION =
   /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|domAutomation|_?callPhantom|__nightmare)/;
 const NAMES_MAX = 16;
 const NAME_MAX = 64;
-/**
- * Long, because canvas and WebGL hold the main thread meanwhile: permissions are asked first and awaited
- * last.
- */
+/** Long, because canvas and WebGL hold the main thread; permissions are asked first and awaited last. */
 const PERMISSION_MS = 1500;
 
 /** Names of automation globals on the window and the document, whether enumerable or not. */

@@ -25,10 +25,7 @@ import {
 const pageConsent = (): PageConsent | undefined =>
   (globalThis as { gpd?: { consent?: PageConsent } }).gpd?.consent;
 
-/**
- * The person's agreement at this moment: the banner's receipt if it has one, because a tenant may require
- * proof.
- */
+/** The person's agreement now: the banner's receipt if there is one, because a tenant may require proof. */
 async function currentReceipt(): Promise<ConsentReceipt> {
   // While the banner asks, its receipt would wait; here the pressed button is the choice.
   const isAsking = pageConsent()?.state?.().phase === 'asking';
@@ -119,10 +116,7 @@ async function lookUp(page: Page): Promise<void> {
   }
 }
 
-/**
- * Takes the token of a visit from the link's fragment, and removes it from the address and the history at
- * once.
- */
+/** Takes the token of a visit from the link's fragment, and removes it from address and history at once. */
 function takeVisitToken(): string | null {
   const [, token] = /^#visit=([\w-]+)$/.exec(location.hash) ?? [];
   if (token === undefined) return null;

@@ -34,8 +34,8 @@ function checkPlace(name: string, { keep }: Flags<'keep'>) {
   const file = isDirectory ? backupIn(place, Date.now()) : place;
   if (keep === undefined) return { file, keep: null };
   if (!isDirectory) throw misused(`--keep: ${place} is no directory; name one, and gpd names the file`);
-  const what = `a number from 1 to ${MAX_KEPT.toLocaleString('en')}`;
-  return { file, keep: checkInteger('--keep', keep, [1, MAX_KEPT], what) };
+  const expected = `a number from 1 to ${MAX_KEPT.toLocaleString('en')}`;
+  return { file, keep: checkInteger('--keep', keep, [1, MAX_KEPT], expected) };
 }
 
 async function backUp(

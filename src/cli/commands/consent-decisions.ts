@@ -23,7 +23,10 @@ import {
 } from '../command-service.ts';
 import { misused, print, printTable } from '../io-service.ts';
 
-/** `gpd consent check|grant|deny|withdraw|history|policies`: choices of people, and the policies that were shown to them. */
+/**
+ * `gpd consent check|grant|deny|withdraw|history|policies`: choices of people, and the policies that were
+ * shown to them.
+ */
 export function defineDecisions(consent: Command): void {
   addCommand(consent, 'check <kid>', check, {
     about: 'check whether this processing is allowed',
@@ -139,7 +142,10 @@ async function policies(
   });
 }
 
-/** Refuses a file that is not UTF-8: decoding would replace characters, and the log would sign the replacement. */
+/**
+ * Refuses a file that is not UTF-8: decoding would replace characters, and the log would sign the
+ * replacement.
+ */
 function readText(file: string): string {
   const bytes = tryOr(() => readFileSync(file), null);
   if (bytes === null) throw misused(`${file} cannot be read`);

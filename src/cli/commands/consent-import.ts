@@ -15,7 +15,10 @@ import { addCommand, type CommandContext, type Flags } from '../command-service.
 import { misused, notFound, print, say } from '../io-service.ts';
 import { splitLines } from '../replay/line-files.ts';
 
-/** `gpd consent import`: records of another system. The whole file is checked before the first one is recorded. */
+/**
+ * `gpd consent import`: records of another system. The whole file is checked before the first one is
+ * recorded.
+ */
 export function defineImport(consent: Command): void {
   addCommand(consent, 'import <kid>', importFile, {
     about: 'record choices that another system kept, with their own dates; the same file twice adds nothing',

@@ -122,7 +122,10 @@ async function exportLog(
   print({ kid, file: options.out }, () => [`written to ${options.out}`]);
 }
 
-/** Signs the present entries after entries or checkpoints.log were lost. It hides nothing: earlier checkpoints still prove the loss. */
+/**
+ * Signs the present entries after entries or checkpoints.log were lost. It hides nothing: earlier checkpoints
+ * still prove the loss.
+ */
 async function acceptLoss({ open, config }: CommandContext, kid: string, options: DestructiveFlags) {
   const { database, masterKey, serverSecret } = await open();
   await requireTenant(database, kid);

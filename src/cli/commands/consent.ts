@@ -128,7 +128,10 @@ async function removePurpose(
   ]);
 }
 
-/** Lists the hashes of the texts and scripts that people were shown, to compare with `banner.published` in the log. */
+/**
+ * Lists the hashes of the texts and scripts that people were shown, to compare with `banner.published` in the
+ * log.
+ */
 async function listBanners({ stored }: CommandContext, kidArgument?: string): Promise<void> {
   const { database, kid } = await stored(kidArgument);
   const shown = (await readBanners(database, kid)).map(({ publishedAt, ...banner }) => ({

@@ -247,7 +247,10 @@ async function scrub(context: CommandContext, kid?: string): Promise<void> {
   );
 }
 
-/** True if `gpd erase resume` can finish it; one that waits only for `gpd erase scrub` has no other pending scope. */
+/**
+ * True if `gpd erase resume` can finish it; one that waits only for `gpd erase scrub` has no other pending
+ * scope.
+ */
 const needsResume = ({ scopes }: ErasureReceipt): boolean =>
   scopes.some(({ scope, action }) => action === 'failed' || (action === 'pending' && scope !== 'storage'));
 

@@ -53,7 +53,10 @@ async function initialise({ config }: CommandContext, options: NewTenantFlags & 
   ]);
 }
 
-/** The first start of a container (GPD_INIT_TENANT). It never touches existing data: a removed tenant stays removed. */
+/**
+ * The first start of a container (GPD_INIT_TENANT). It never touches existing data: a removed tenant stays
+ * removed.
+ */
 export async function initialiseOnce(config: Config): Promise<void> {
   if (config.init_tenant === null) return;
   const tenant = { kid: config.init_tenant, origins: config.init_origin };

@@ -218,7 +218,10 @@ async function destroy(
   printKey(destroyed);
 }
 
-/** Never from an argument, which every user of the machine can see. @returns null where the input is not base64 */
+/**
+ * Never from an argument, which every user of the machine can see.
+ * @returns null where the input is not base64
+ */
 async function readSharedKey(file: string): Promise<Buffer | null> {
   const content = file === '-' ? await text(io().stdin) : readGivenFile(file)?.toString('latin1');
   return tryOr(() => decodeBase64((content ?? '').trim()), null);

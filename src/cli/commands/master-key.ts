@@ -23,7 +23,10 @@ export function define(masterKey: Command): void {
   }).option('--out <file>', 'where to write (default: where gpd looks for the master key)');
 }
 
-/** The recovery key is read from standard input, never from an argument, which every user of the machine can see. */
+/**
+ * The recovery key is read from standard input, never from an argument, which every user of the machine can
+ * see.
+ */
 
 const GROUPS_A_LINE = 5;
 /** Bytes. The groups of a recovery key with some text around them take a few hundred. */

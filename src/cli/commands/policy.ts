@@ -63,7 +63,10 @@ async function proposeWeights({ stored }: CommandContext, kidArgument?: string):
   ]);
 }
 
-/** Shows the policies. With --set or --clear it first changes the live one, or with --shadow the shadow policy. */
+/**
+ * Shows the policies. With --set or --clear it first changes the live one, or with --shadow the shadow
+ * policy.
+ */
 export async function changePolicy(
   { stored, by }: CommandContext,
   kidArgument: string | undefined,
@@ -97,7 +100,10 @@ export async function changePolicy(
   ]);
 }
 
-/** Reads a policy such as {"weights": {"M7": 0.05}, "off": ["T12"], "monitors": {"agents": [], "networks": []}}. */
+/**
+ * Reads a policy such as {"weights": {"M7": 0.05}, "off": ["T12"], "monitors":
+ * {"agents": [], "networks": []}}.
+ */
 export function readPolicyFile(file: string): TenantPolicy {
   const policy = checkObject(tenantPolicySchema, readJsonFile(file), `${file}: `);
   const unknown = unknownRules(policy);

@@ -69,7 +69,10 @@ function sizeOf(file: string): number | null {
   return size;
 }
 
-/** Replays the lines in order, `concurrency` at a time. With more than one, either of two duplicates may be the replay. */
+/**
+ * Replays the lines in order, `concurrency` at a time. With more than one, either of two duplicates may be
+ * the replay.
+ */
 async function replayFile(file: string, run: Runner, concurrency: number): Promise<Tally> {
   const tally: Tally = { total: 0, byReason: {}, byClass: {}, changed: {}, mismatches: 0, examples: [] };
   const totalBytes = sizeOf(file);

@@ -18,7 +18,10 @@ export function define(retention: Command): void {
     .option('--yes', "trust the clock even if it is ahead of the last server's");
 }
 
-/** Uses the time that a server's jobs use, which a clock far ahead cannot move by much, unless --yes confirms the clock. */
+/**
+ * Uses the time that a server's jobs use, which a clock far ahead cannot move by much, unless --yes confirms
+ * the clock.
+ */
 async function timeOfRun(database: Database, isRight: boolean): Promise<number> {
   const wall = Date.now();
   const now = isRight ? wall : latestJobTime(wall, await readNewestTime(database));

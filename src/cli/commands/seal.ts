@@ -29,7 +29,10 @@ export function define(seal: Command): void {
 
 const NONCE_BYTES = 16;
 
-/** Adds a missing nonce and clientTs. Everything else is sealed unchecked, so that tests can send invalid bundles. */
+/**
+ * Adds a missing nonce and clientTs. Everything else is sealed unchecked, so that tests can send invalid
+ * bundles.
+ */
 function completePlaintext(input: string): Buffer {
   const value = tryOr(() => JSON.parse(input) as unknown, undefined);
   if (value === undefined) throw misused('standard input is not JSON');

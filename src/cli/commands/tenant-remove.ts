@@ -13,7 +13,10 @@ import { type CommandContext, type Flags, noSuchTenant } from '../command-servic
 import { alignColumns, confirm, type DestructiveFlags, EXIT, failed, io, print, say } from '../io-service.ts';
 import { expectNoFile } from '../new-files.ts';
 
-/** Tables whose rows --export writes, one NDJSON file per table. Keys, and counters that mean nothing elsewhere, are left out. */
+/**
+ * Tables whose rows --export writes, one NDJSON file per table. Keys, and counters that mean nothing
+ * elsewhere, are left out.
+ */
 const EXPORTED = tablesWhere(({ exported }) => exported.includes('tenant'));
 
 async function* ndjsonLines(
@@ -27,7 +30,10 @@ async function* rowsBefore(rows: AsyncIterable<object>, size: number): AsyncGene
   for await (const row of rows) if (Number((row as { seq: unknown }).seq) < size) yield row;
 }
 
-/** Signs a checkpoint over all entries: with its public key it proves the exported log after the signing key is destroyed. */
+/**
+ * Signs a checkpoint over all entries: with its public key it proves the exported log after the signing key
+ * is destroyed.
+ */
 async function signLog(log: LogService, kid: string) {
   const [checkpoint, vkey] = [await log.lastCheckpoint(kid), await log.vkey(kid)];
   if (checkpoint && vkey)

@@ -77,7 +77,10 @@ export function checkOrigins(origins: readonly string[], field = '--origin '): s
 
 export type NewTenantFlags = Flags<'controller' | 'contact'> & { readonly origin: string[] };
 
-/** Settings that are easy now and hard later: a log keeps its name, and people read whom to ask from their first visit on. */
+/**
+ * Settings that are easy now and hard later: a log keeps its name, and people read whom to ask from their
+ * first visit on.
+ */
 export function warningsOf(config: Config, { kid, origins, controller, contact }: TenantRequest): string[] {
   const log = `${new URL(baseUrl(config)).host}/ledger/${kid}`;
   return [

@@ -14,10 +14,7 @@ import {
  * (signals.md section 2b).
  */
 
-/**
- * Names that only drivers define. `phantom`, `emit` and `spawn` are left out, because wallets and pages use
- * them.
- */
+/** Names that only drivers define. `phantom`, `emit` and `spawn` are left out: wallets and pages use them. */
 const AUTOMATION_GLOBAL =
   /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|domAutomation|_?callPhantom$|__nightmare)/;
 

@@ -135,10 +135,7 @@ export function fillScreen(facts: Facts): boolean {
   return sizes !== null && windowFillsScreen(sizes) && pageFillsScreen(sizes);
 }
 
-/**
- * Drivers set the page's size alone; the phone view of developer tools makes the window as large as its
- * screen.
- */
+/** Drivers set only the page's size; the phone view of developer tools makes the window fill its screen. */
 export function isStaged(facts: Facts): boolean {
   if (facts.signals.media?.pointer !== 'coarse') return fillScreen(facts);
   const sizes = sizesOf(facts);

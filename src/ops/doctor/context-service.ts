@@ -119,10 +119,7 @@ async function inspectDatabase(config: Config, database: Database) {
   }
 }
 
-/**
- * Reads the rows of all tenants that several checks need. A damaged tenant is named and does not hide the
- * others.
- */
+/** Reads the rows of all tenants that several checks need. A damaged tenant does not hide the others. */
 async function readTenants(database: Database) {
   const store = createTenantStore(database);
   const readTenant = async (kid: string) => {

@@ -30,10 +30,7 @@ const PAGE = 10_000;
 
 const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
 
-/**
- * Parameters that decide whether PostgreSQL keeps acknowledged writes, and which parts of a statement it
- * logs.
- */
+/** Parameters that decide whether PostgreSQL keeps acknowledged writes, and what it logs of a statement. */
 const PARAMETERS = [
   'fsync',
   'full_page_writes',

@@ -37,10 +37,7 @@ function familiesOf(registers: Registry[]) {
     const metric = new Gauge({ name, help, labelNames: [label], registers });
     return childOf((value) => metric.labels(value));
   };
-  /**
-   * Sets a counter to 0 for each known value of its label, so that no series is missing before its first
-   * event.
-   */
+  /** Sets a counter to 0 for each known label value, so that no series is missing before its first event. */
   const countBy = (name: string, help: string, label: string, values: readonly string[]) => {
     const count = counter(name, help, label);
     for (const value of values) count(value).inc(0);
@@ -123,7 +120,10 @@ interface StockSource {
   readonly limitMs?: number;
 }
 
-/** @returns a reader that gives null while the database cannot be read, reports each failure, and never reads twice at a time */
+/**
+ * @returns a reader that gives null while the database cannot be read, reports each failure, and never reads
+ * twice at a time
+ */
 function createReader(source: StockSource): () => Promise<Stock | null> {
   const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = source;
   let stock: Promise<Stock | null> | null = null;

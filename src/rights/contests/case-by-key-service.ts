@@ -15,7 +15,7 @@ import { findContest } from './store.ts';
 
 /** A contest by its case key, without an account. */
 
-/** What a person does with a case whose key they have, or get. */
+/** The acts of a person who has the key of a case, or gets one. */
 export interface CaseService {
   /**
    * Files a contest of the visit. A second one of the request answers the first, without a key.

@@ -38,8 +38,9 @@ import {
 /** Contests in the database. */
 
 /**
- * All that can be done with a contest. Each act locks the record, and takes its audit row and its notices with it. A refusal of all acts
- * of staff: `no-such-contest`, `cross-tenant-denied`. A removed tenant is {@link TenantGone}.
+ * All that can be done with a contest. Each act locks the record, and takes its audit row and its notices
+ * with it. A refusal of all acts of staff: `no-such-contest`, `cross-tenant-denied`. A removed tenant is
+ * {@link TenantGone}.
  */
 export interface ContestService {
   /**
@@ -69,12 +70,13 @@ export interface ContestService {
   answer(replier: Replier, contestId: string, answer: string): Promise<Contest>;
   /**
    * Moves the due date, once, by as many days as the law of the tenant allows.
-   * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`, `invalid-request`
+   * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`,
+   * `invalid-request`
    */
   extend(reviewer: Reviewer, contestId: string, extension: Extension): Promise<Contest>;
   /**
-   * Rules; with four eyes the first ruling is a proposal. An overturned outcome writes the override in the same transaction: later
-   * verdicts honour it.
+   * Rules; with four eyes the first ruling is a proposal. An overturned outcome writes the override in the
+   * same transaction: later verdicts honour it.
    * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
    */
   resolve(reviewer: Reviewer, ruling: Ruling): Promise<Contest>;

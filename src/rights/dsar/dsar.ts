@@ -8,10 +8,7 @@ type NoticeSettings = Pick<TenantSettings, Named | 'retention.days'>;
 
 const UNSET = 'The operator of this site has not filled this in yet; ask the contact above.';
 
-/**
- * The controller and its contact (GDPR articles 13(1)(a) and 15(1)). Without them a person knows nobody to
- * ask.
- */
+/** The controller and its contact (GDPR articles 13(1)(a) and 15(1)), whom a person needs to know. */
 const NAMING = ['notice.controller', 'notice.contact'] as const;
 
 const isEmpty = (text: string): boolean => text.trim() === '';

@@ -58,10 +58,7 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/**
- * Says which rules were decisive, or the result of the rules alone if a review or an agent's signature
- * decided.
- */
+/** Names the decisive rules, or the result of the rules alone if a review or an agent's signature decided. */
 function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {

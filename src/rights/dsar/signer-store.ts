@@ -60,7 +60,7 @@ function signDetached(content: Uint8Array, certificate: string, key: string, now
   return Buffer.from(forge.asn1.toDer(message.toAsn1()).getBytes(), 'binary');
 }
 
-/** The identity of this installation; it is created when the first export needs it, and again when it has expired. */
+/** The identity of this installation, created for the first export and again after it has expired. */
 export async function openArchiveSigner(parts: Parts) {
   const { database, masterKey, clock } = parts;
   const storedSigner = await readArchiveSigner(database);

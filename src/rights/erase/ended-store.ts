@@ -168,13 +168,13 @@ export const applyLine = (
 ): Promise<boolean> => (isHold(line) ? changeHold(tx, line, durables) : endKey(tx, line));
 
 async function endKey(tx: Knex.Transaction, line: EndedKey): Promise<boolean> {
-  const { table, id, endedAt, ended, undone } = KEYS[line.event];
+  const { table, id, endedAt, ended: endedColumns, undone } = KEYS[line.event];
   const { tenant: kid, at } = line;
   const value = 'id' in line ? line.id : line.generation;
   const row = tx(table)
     .where({ kid, [id]: value })
     .whereNull(endedAt);
-  const changedCount = await row.clone().update({ ...ended, [endedAt]: Date.parse(at) });
+  const changedCount = await row.clone().update({ ...endedColumns, [endedAt]: Date.parse(at) });
   await requireNone(tx, row, undone(value, kid));
   return changedCount > 0;
 }

@@ -54,7 +54,7 @@ import { shredWithin } from './shred-store.ts';
  * it is done.
  */
 
-/** What can be done with an erasure. {@link planErasure} counts before what it would delete. */
+/** The acts on an erasure. {@link planErasure} counts the rows that one would delete. */
 export interface EraseService {
   /**
    * Erases. The receipt is incomplete while pages remain or something holds the files open; a job finishes
@@ -140,9 +140,9 @@ async function erase(
   answerEarly: (receipt: ErasureReceipt) => void,
 ): Promise<ErasureReceipt> {
   const { database, patienceMs = PATIENCE_MS } = run;
-  const begun = await inTurn(database, request.tenant.kid, () => begin(run, request, receiptId));
-  const { deletedBytes } = begun;
-  let { erasure } = begun;
+  const firstStep = await inTurn(database, request.tenant.kid, () => begin(run, request, receiptId));
+  const { deletedBytes } = firstStep;
+  let { erasure } = firstStep;
   if (deletedBytes === null) return receiptOf(erasure);
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -230,8 +230,8 @@ async function writeReceipt(
   const { kid, rightsKey } = tenant;
   const counts: ScopeCounts = { ...rows.counts, consent };
   const erases = hasPages || erasesAny(counts);
-  const held = rows.heldDevices.map((durable) => rightsRef(rightsKey, 'durable', durable));
-  const hasLine = erases || held.length > 0;
+  const heldRefs = rows.heldDevices.map((durable) => rightsRef(rightsKey, 'durable', durable));
+  const hasLine = erases || heldRefs.length > 0;
   const results = scopeResults(withCopies(counts, erases, hasLine ? backups : 0));
   const subject = again?.subject ?? subjectRef(rightsKey, target);
   const earlier = erases ? null : await earlierReceipt(tx, request, subject);
@@ -241,7 +241,7 @@ async function writeReceipt(
   const erasure: StoredErasure = {
     ...{ receiptId, kid, subject, requestedBy, erasedAt, keep, scopes },
     refs: refsOf(rightsKey, target),
-    ...(held.length > 0 && { held }),
+    ...(heldRefs.length > 0 && { held: heldRefs }),
     state: !hasLine ? 'done' : again ? 'logged' : 'open',
     filesCleanAt: hasLine ? null : erasedAt,
   };

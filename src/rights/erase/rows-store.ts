@@ -71,7 +71,7 @@ export interface Erased {
   readonly heldDevices: readonly string[];
 }
 
-/** How the rows of an erasure are divided among transactions. */
+/** Divides the rows of an erasure among transactions. */
 interface Division {
   /** The places of the erased verdicts in anchored hours, as far as they were read before the transaction. */
   readonly places?: AnchoredPlaces | undefined;
@@ -184,14 +184,14 @@ export const hasPages = async ({ read }: Database, receiptId: string): Promise<b
 
 const PAGE = 5000;
 
-/** Yields the requests that an erasure left, a page at a time, by short reads without a lock. */
+/** Yields the requests that an erasure rest, a page at a time, by short reads without a lock. */
 async function* pagesLeft({ read }: Database, { receiptId, kid }: StoredErasure) {
-  const left = (await read('erasing').where({ receipt_id: receiptId })) as Readonly<
+  const rest = (await read('erasing').where({ receipt_id: receiptId })) as Readonly<
     Record<'durable' | 'request_id', string>
   >[];
-  const singleIds = left.filter(({ durable }) => durable === '').map((row) => row.request_id);
+  const singleIds = rest.filter(({ durable }) => durable === '').map((row) => row.request_id);
   yield* chunksOf(singleIds, PAGE);
-  for (const { durable, request_id: newest } of left.filter((row) => row.durable !== '')) {
+  for (const { durable, request_id: newest } of rest.filter((row) => row.durable !== '')) {
     const decisions = read('decisions').where({ kid, durable }).where('request_id', '<=', newest);
     const ids = decisions.select('request_id');
     for await (const page of pagesOf<{ readonly request_id: string }>(ids, ['request_id'], PAGE))

@@ -21,17 +21,22 @@ import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts'
 
 /** Acts that a browser may ask for with its transparency token (contract 3.5 and 6.1). */
 
-/** All that a browser may ask for. Each act answers a token that does not hold with the refusal `unauthenticated`, whatever is wrong with it. */
+/**
+ * All that a browser may ask for. Each act answers a token that does not hold with the refusal
+ * `unauthenticated`, whatever is wrong with it.
+ */
 export interface MeService {
   /** The token alone, for what decides about the rest of the body after it. */
   check(presented: Presented): { readonly kid: string; readonly requestId: string };
-  /** Who is responsible, and for what. */
+  /** Names the controller and its purposes. */
   notice(presented: Presented): ReturnType<typeof readNotice>;
-  /** True if a legal hold keeps everything about the device of the visit, so that nothing can be erased now. */
+  /**
+   * True if a legal hold keeps everything about the device of the visit, so that nothing can be erased now.
+   */
   isHeld(presented: Presented): Promise<boolean>;
   /**
-   * Erases the durable id behind the token; where the id may be other people's too, that request with what superseded it alone. Open
-   * contests and an override stay. Again within the token's life: the same answer.
+   * Erases the durable id behind the token; where the id may be other people's too, that request with what
+   * superseded it alone. Open contests and an override stay. Again within the token's life: the same answer.
    */
   forget(presented: Presented): Promise<Forgotten>;
   /** Exports what is held, with an audit row. @throws {Refusal} `no-data` */
@@ -99,7 +104,10 @@ async function isHeld({ database }: Parts, { tenant, requestId }: Opened): Promi
   return durable !== null && (await holdsOn(database.read, tenant.kid, [durable])).size > 0;
 }
 
-/** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
+/**
+ * Its request with what superseded it, and its device where the id is not shared: somebody else's review of
+ * such an id is not told, nor its date.
+ */
 async function findReach({ database }: Parts, { tenant, requestId }: Opened): Promise<Reach> {
   const { kid } = tenant;
   const decision = await findDecision(database, kid, requestId);

@@ -248,7 +248,7 @@ export interface RetentionOptions {
 }
 
 /**
- * For the hourly job, and for `gpd retention run`.
+ * Deletes expired data, for the hourly job and for `gpd retention run`.
  * @returns what was deleted, or with dryRun would be; null for a tenant that was removed
  */
 export async function retainTenant(

@@ -11,7 +11,7 @@ import { createGenerationRow, NOW } from '../../support/make.ts';
 
 const SKEW_MS = 5 * MINUTE;
 
-/** What a test runs instead of the job of this name: for each tenant where that takes one. */
+/** Runs a test's work in place of the job with this name, per tenant if the job takes one. */
 type Instead = Readonly<Record<string, (kid: string) => Promise<unknown>>>;
 
 /** These need an open installation; without one they have nothing to do. */
