@@ -9,7 +9,7 @@ import helmet from 'helmet';
 import { ERRORS, type ErrorCode, Refusal } from '../lib/errors.ts';
 import { builtOnce, errorReply, HSTS_SECONDS, renderText, toRefusal } from './reply.ts';
 import { hasLeft } from './request.ts';
-import { requestFacts } from './server.ts';
+import { requestFacts, send } from './server.ts';
 
 /** Scripts and styles from this origin only, nothing inline, no framing. */
 const CSP = {
@@ -50,19 +50,19 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
     }
     const code = refusal?.code ?? 'internal';
     const reply = errorReply(code, refusal?.headers, refusal?.details);
-    response.status(reply.status).set(reply.headers);
     // A browser that opens an address asks for HTML; programs and scripts ask for JSON or anything.
-    if (!INTERFACE.test(request.path) && request.accepts(['json', 'html']) === 'html')
-      response.type('html').send(
+    if (INTERFACE.test(request.path) || request.accepts(['json', 'html']) !== 'html') {
+      send(response, reply);
+      return;
+    }
+    response.status(reply.status).set(reply.headers);
+    response
+      .type('html')
+      .send(
         refusal?.details?.length
-          ? await renderText(response, 'error', {
-              code,
-              message: ERRORS[code][1],
-              details: refusal.details,
-            })
+          ? await renderText(response, 'error', { code, message: ERRORS[code][1], details: refusal.details })
           : (await errorPage(code, response)).body,
       );
-    else response.send(reply.body);
   };
 }
 

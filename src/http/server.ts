@@ -16,10 +16,11 @@ import type { AddressRange } from '../lib/ip.ts';
 import {
   createClientLimit,
   createConnectionLimit,
-  createLinger,
   createPipelineLimit,
   drainConnections,
-  LINGER_MS,
+  endLast,
+  endSocket,
+  isReadingOn,
   requireReader,
 } from './connections.ts';
 import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
@@ -89,13 +90,17 @@ export function requestFacts(request: IncomingMessage): HotRequest {
 /**
  * @param always names and values in turn, which is cheaper than single calls; none of them is also in `reply`
  */
-function send(response: ServerResponse, reply: HotReply, always: readonly string[]): void {
+export function send(response: ServerResponse, reply: HotReply, always: readonly string[] = []): void {
   if (response.headersSent || response.destroyed) return;
   const head = [...always];
   for (const name in reply.headers) head.push(name, reply.headers[name] as string);
   if (reply.status !== 204) head.push('content-length', String(Buffer.byteLength(reply.body)));
+  // Set before: by a server that drains.
+  const isLast =
+    reply.headers['connection'] === 'close' || response.hasHeader('connection') || !response.shouldKeepAlive;
   response.writeHead(reply.status, head);
-  response.end(reply.body);
+  if (isLast) endLast(response, reply.body);
+  else response.end(reply.body);
 }
 
 /** Exactly one Host header is required, and none in HTTP/1.0 (RFC 9112 section 3.2). */
@@ -245,10 +250,6 @@ export function createHttpServer(deps: ServerDeps) {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     clientErrors.onError(error, socket),
   );
-  server.on(
-    deps.tls ? 'secureConnection' : 'connection',
-    createLinger((socket) => clientErrors.hasUnread(socket)),
-  );
   // Without a listener Node sends 100 Continue itself, before any limit is checked.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (Number(request.headers['content-length'] ?? 0) <= MAX_CONTINUE_BYTES) response.writeContinue();
@@ -289,8 +290,7 @@ function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     `content-length: ${Buffer.byteLength(body)}`,
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  endSocket(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
 function afterwards(response: ServerResponse | null, next: () => void): void {
@@ -305,7 +305,7 @@ function createClientErrors(createRequestId: () => string) {
   function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {
     // Each request gets one answer: an early one, or this one.
     if (!response.headersSent) refuse(socket, code, createRequestId());
-    else if (response.writableEnded) socket.destroySoon();
+    else if (response.writableEnded || isReadingOn(socket)) endSocket(socket);
     else socket.destroy();
   }
 
@@ -316,8 +316,6 @@ function createClientErrors(createRequestId: () => string) {
       const before = newest.get(socket)?.response ?? null;
       newest.set(socket, { response, before: before?.writableFinished === true ? null : before });
     },
-    /** Parts of the request have not arrived or were not read. */
-    hasUnread: (socket: Socket) => newest.get(socket)?.response.req.complete === false,
     onError(error: NodeJS.ErrnoException, socket: Socket) {
       if (!socket.writable || error.code === 'ECONNRESET') {
         socket.destroy();
