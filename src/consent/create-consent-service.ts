@@ -1,7 +1,7 @@
 import type { BotAuth } from '../agents/verify.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
-import type { ConsentLimits, FindApiKey } from '../http/register.ts';
+import type { ConsentLimits, FindApiKey } from '../http/authorize.ts';
 import type { KnowsOrigin } from '../http/reply.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
@@ -20,6 +20,7 @@ import { createConsentStateReader } from './state-store.ts';
 /** Connects the consent room: its store for all callers, and the API with its limits. */
 
 export type Consent = ReturnType<typeof createConsent>;
+type Check = ReturnType<typeof createFreshConsent>['check'];
 
 /** Reads and writes consent; what the server and a command have in common. */
 export function createConsent(database: Database, clock: Clock, random: Random) {
@@ -43,11 +44,13 @@ export interface ConsentApiNeeds {
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
   readonly botAuth: BotAuth;
+  /** Wraps the check so that its answers are counted. */
+  readonly counted: (check: Check) => Check;
   /** A doubt was not recorded. */
   readonly onDoubtFault: (error: unknown) => void;
 }
 
-/** The consent half of a server, as its routes and its lane are handed it. */
+/** The consent half of a server, as its routes are handed it. */
 export function createConsentApi(needs: ConsentApiNeeds) {
   const { database, clock, tenants, findApiKey, limits, refresh, knowsOrigin } = needs;
   const { service, reader } = needs.consent;
@@ -72,14 +75,15 @@ export function createConsentApi(needs: ConsentApiNeeds) {
     idle: () => Promise.all([needs.consent.idle(), grants.idle()]),
     grants,
     proveConsent: createProveConsent(database, service, tenantOf),
-    authorization: { findApiKey, findSession, limits, knowsOrigin },
     check: freshConsent.check,
+    authorization: { findApiKey, findSession, limits, knowsOrigin },
     routes: {
       database,
       clock,
       tenantOf,
       service,
       fresh: freshConsent,
+      check: needs.counted(freshConsent.check),
       refresh,
       limits,
       botAuth: needs.botAuth,

@@ -1,6 +1,8 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ErrorCode } from '../lib/errors.ts';
 import { type AddressRange, inRanges, limitKey, parseAddress } from '../lib/ip.ts';
+import { errorReply } from './reply.ts';
 
 /** Connections: how many one client may hold, how long it may take to read, and how a connection ends. */
 
@@ -97,7 +99,7 @@ export function createConnectionLimit(
   };
 }
 
-/** How long and how much gpd reads on after an early answer; a polite peer notices the answer meanwhile. */
+/** After an early answer gpd reads on for this long and this much; a polite peer notices the answer meanwhile. */
 const READ_ON_MS = 1000;
 const READ_ON_BYTES = 16 * 1024 * 1024;
 /** Connections above this number are closed at once, so that reading on has a bound. */
@@ -105,8 +107,6 @@ const MAX_READING_ON = 100;
 
 /** Connections that close after an answer whose request has not arrived whole. What follows on them is no request. */
 const readingOn = new Set<Socket>();
-
-export const isReadingOn = (socket: Socket): boolean => readingOn.has(socket);
 
 /** Reads and drops what comes of a request, up to a bound of time and of bytes. */
 export function readOn(request: IncomingMessage): Promise<void> {
@@ -144,9 +144,74 @@ export function endLast(response: ServerResponse, body: string | Uint8Array): vo
 }
 
 /** Ends a connection that node:http has given up; its input is ignored until the peer has noticed. */
-export function endSocket(socket: Socket, text = ''): void {
+function endSocket(socket: Socket, text = ''): void {
   socket.end(text);
   setTimeout(() => socket.destroy(), READ_ON_MS).unref();
+}
+
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
+  HPE_HEADER_OVERFLOW: 'headers-too-large',
+};
+
+/** The newest answer of a connection. Pipelined answers come in the order of requests. */
+interface Newest {
+  readonly response: ServerResponse;
+  readonly before: ServerResponse | null;
+}
+
+function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
+  const { status, headers, body } = errorReply(code, { connection: 'close', 'x-request-id': requestId });
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${Buffer.byteLength(body)}`,
+  ];
+  endSocket(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+function afterwards(response: ServerResponse | null, next: () => void): void {
+  if (response && !response.writableFinished) response.once('finish', next);
+  else next();
+}
+
+/**
+ * Answers bytes that are not a request, or come too late, like any other refusal: once, and never in place of
+ * another answer.
+ */
+export function createClientErrors(createRequestId: () => string) {
+  const newest = new WeakMap<Socket, Newest>();
+  const refused = new WeakSet<Socket>();
+
+  function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {
+    // Each request gets one answer: an early one, or this one.
+    if (!response.headersSent) refuse(socket, code, createRequestId());
+    else if (response.writableEnded || readingOn.has(socket)) endSocket(socket);
+    else socket.destroy();
+  }
+
+  return {
+    /** Called with the newest request of its connection. */
+    began(response: ServerResponse) {
+      const { socket } = response.req;
+      const before = newest.get(socket)?.response ?? null;
+      newest.set(socket, { response, before: before?.writableFinished === true ? null : before });
+    },
+    onError(error: NodeJS.ErrnoException, socket: Socket) {
+      if (!socket.writable || error.code === 'ECONNRESET') {
+        socket.destroy();
+        return;
+      }
+      // The parser fails again with every byte that follows.
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      const code = CODES[error.code ?? ''] ?? 'invalid-request';
+      const { response, before = null } = newest.get(socket) ?? {};
+      if (!response) refuse(socket, code, createRequestId());
+      else if (response.req.complete) afterwards(response, () => refuse(socket, code, createRequestId()));
+      else afterwards(before, () => onBadBody(socket, response, code));
+    },
+  };
 }
 
 /** A server that drains still takes connections for this long, and closes those without a request after it. */

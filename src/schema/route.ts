@@ -84,8 +84,8 @@ export interface Route {
   readonly request?: z.ZodType;
   readonly responses: Readonly<Record<number, RouteAnswer>>;
   readonly errors: readonly ErrorCode[];
-  /** Answered by a plain function before Express. */
-  readonly lane?: true;
+  /** Called so often that its answers carry only the headers a program needs, and none for pages. */
+  readonly hot?: true;
   /** Catches what the rows before it leave over. */
   readonly undocumented?: true;
 }

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ApiKey, hashSecret, isApiKeySecret } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
+import type { FindApiKey } from '../http/authorize.ts';
 import { refuseOver } from '../http/limiter.ts';
-import type { FindApiKey } from '../http/register.ts';
 import { type Clock, isoTime, SECOND } from '../lib/clock.ts';
 import { createRecent } from '../lib/collections.ts';
 import { createApiKeyStore } from './api-key-store.ts';
