@@ -126,7 +126,9 @@ const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
 /** http-message-sig takes quadratic time on a run of blanks in a value. */
 const LONG_RUN = /[\t ]{33}/;
 
-/** A header's value as a signature base may contain it, or null: a line break in one could forge another line. */
+/**
+ * A header's value as a signature base may contain it, or null: a line break in one could forge another line.
+ */
 function fieldContent(name: string, value: string): string | null {
   const text = value.trim();
   if (text.length > MAX_COVERED_LENGTH && !SIGNATURE_FIELDS.includes(name)) return null;

@@ -80,17 +80,12 @@ type BotAuth = ReturnType<typeof createBotAuth>;
 
 function createConsentPart(server: OpenServer, botAuth: BotAuth): ConsentApi {
   const { services, metrics, logFault, knowsOrigin } = server;
-  const { database, clock, consent, tenants, keyUse, rights } = services;
   return createConsentApi({
-    database,
-    clock,
-    consent,
-    tenants,
+    ...services,
     knowsOrigin,
     findApiKey: server.findApiKey,
     limits: server.limiters.consent,
-    eraseOwn: eraseOwn(rights.eraser),
-    keyUse,
+    eraseOwn: eraseOwn(services.rights.eraser),
     refresh: server.polling.refresh,
     botAuth,
     counted: (check) => metrics?.countChecks(check) ?? check,
@@ -108,15 +103,9 @@ function createIngestPart(
   }: Pick<ClockRule, 'requireClock'> & { botAuth: BotAuth; issueToken: IssueToken },
 ) {
   const { services, settings, metrics, monotonic } = server;
-  const { config, database, serverSecret, clock, random, tenants, keyUse, rights } = services;
   return createIngest({
-    config,
-    database,
-    serverSecret,
-    clock,
+    ...services,
     monotonic,
-    random,
-    tenantOf: tenants.find,
     open: server.decryptor.open,
     limiter: server.limiters.ingest,
     knowsOrigin: server.knowsOrigin,
@@ -128,8 +117,8 @@ function createIngestPart(
     grants: consent.grants,
     botAuth,
     issueToken,
-    noteVisit: keyUse.noteVisit,
-    linkedTo: rights.linkedTo,
+    noteVisit: services.keyUse.noteVisit,
+    linkedTo: services.rights.linkedTo,
     counted: (run) => metrics?.countIngest(run) ?? run,
     onFault: server.onFault,
   });
@@ -138,16 +127,11 @@ function createIngestPart(
 /** Distinguishes identical devices by a passkey. */
 function createAttest(server: OpenServer, check: ConsentApi['check'], issueToken: IssueToken) {
   const { services, monotonic, log, metrics, markerFor } = server;
-  const { config, database, serverSecret, clock, random, tenants } = services;
+  const { database, serverSecret, clock } = services;
   const service = createAttestService({
-    database,
-    serverSecret,
-    clock,
-    random,
-    tenantOf: tenants.find,
+    ...services,
     check,
     issueToken,
-    epochDays: config.epoch_days,
     openToken: (presented) => openPresented(serverSecret, clock(), presented),
     onOutcome(outcome, tenant) {
       metrics?.countAttestation(outcome);
@@ -202,19 +186,9 @@ function mountConsole(
   { services, settings, limiters, views, onFault, logFault }: OpenServer,
   origin: () => string,
 ) {
-  const { config, database, clock, random, serverSecret, tenants, book, log, rights } = services;
   return createConsole({
-    config,
+    ...services,
     clientSecret: settings.clientSecret,
-    database,
-    clock,
-    random,
-    tenantOf: tenants.find,
-    book,
-    log,
-    serverSecret,
-    masterKey: tenants.masterKey,
-    rights,
     signInLimits: limiters.signIn,
     views,
     origin,

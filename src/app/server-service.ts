@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { startAgents } from '../agents/service.ts';
-import { baseUrl, type Config } from '../config.ts';
-import { readClientSecret } from '../console/secret-files.ts';
+import { baseUrl, type Config, readClientSecret } from '../config.ts';
 import { refuseForeignObjects } from '../db/foreign-objects.ts';
 import { noteRefusal } from '../http/reply.ts';
 import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
@@ -11,7 +10,7 @@ import { MINUTE } from '../lib/clock.ts';
 import { poolRandom } from '../lib/crypto.ts';
 import { every } from '../lib/jobs.ts';
 import { readPolicy } from '../log/cosign-service.ts';
-import { createDaySalts } from '../ops/day-salt-service.ts';
+import { createDaySalts } from '../ops/day-salt-store.ts';
 import { createDayHash, createLimiters } from '../ops/limits-service.ts';
 import { parseRanges, readTls } from '../ops/listen-service.ts';
 import { createFaultLog, logInvalidStates, logRefusals } from '../ops/log-service.ts';
@@ -118,7 +117,7 @@ export async function openServer(
   const faults = createFaultLog(log);
   const { logFault } = faults;
   const monotonic = (): number => performance.now();
-  const writes = createWriteWatch({ log, monotonic });
+  const writes = createWriteWatch(log, monotonic);
   const services = await createServices(config, {
     onWrite: writes.onWrite,
     clock: options.clock,
@@ -141,8 +140,8 @@ export async function openServer(
   const saltOf = await followSalts(services, faults, stops);
   stops.push(logInvalidStates(log), logRefusals(log, monotonic));
   const day = { serverSecret, saltOf, clock };
-  const { refresh } = polling;
-  const findKey = createUnknownKeys({ findKnownKey: tenants.findApiKey, refresh, now: monotonic });
+  const { nextLook } = polling;
+  const findKey = createUnknownKeys({ findKnownKey: tenants.findApiKey, nextLook, now: monotonic });
   /** The address at which the server listens; its port is known once it does. */
   const address = { url: baseUrl(config) };
   return {

@@ -104,7 +104,9 @@ export interface ConsoleSession {
   /** The name that colleagues see on a case which this staff member has claimed. */
   readonly label: string;
   readonly roles: readonly string[];
-  /** The identity provider that vouched for the person, as `hashProvider` writes it; null if a passkey did. */
+  /**
+   * The identity provider that vouched for the person, as `hashProvider` writes it; null if a passkey did.
+   */
   readonly provider: string | null;
   readonly csrf: string;
   /** Encrypted; null if the identity provider has no sign-out endpoint. */

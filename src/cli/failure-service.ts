@@ -1,7 +1,7 @@
 import { ConfigError } from '../config.ts';
-import { LinkFound } from '../db/files.ts';
 import { ForeignObjects } from '../db/foreign-objects.ts';
 import { UnknownSchema } from '../db/migrate.ts';
+import { LinkFound } from '../db/own-files.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { driverError, type ERRORS, errorCode, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
 import { BackupFailed } from '../ops/backup-stream-files.ts';

@@ -120,18 +120,25 @@ export function print(value: unknown, lines: () => readonly string[]): void {
   else for (const line of lines()) printLine(line);
 }
 
-/** Prints `value` for `--json`, else a table of `rows`. @param columns heading to the property of a row, or to a function of it */
-export function printTable<Row>(
-  value: unknown,
-  rows: readonly Row[],
-  emptyText: string,
-  columns: Readonly<Record<string, keyof Row | ((row: Row) => string | number)>>,
-): void {
+/** By heading: the property of a row, or a function of the row. */
+type TableColumns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => string | number)>>;
+
+/** @returns the lines of a table with its headings */
+export function tableLines<Row>(rows: readonly Row[], columns: TableColumns<Row>): string[] {
   const cells = Object.values(columns);
   const textOf = (row: Row) => (cell: (typeof cells)[number]) =>
     String(typeof cell === 'function' ? cell(row) : (row[cell] ?? ''));
-  const table = () => alignColumns([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]);
-  print(value, () => (rows.length === 0 ? [emptyText] : table()));
+  return alignColumns([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]);
+}
+
+/** Prints a table, or `emptyText` where it has no rows. @param value for `--json`, where that is not the rows */
+export function printTable<Row>(
+  rows: readonly Row[],
+  emptyText: string,
+  columns: TableColumns<Row>,
+  value: unknown = rows,
+): void {
+  print(value, () => (rows.length === 0 ? [emptyText] : tableLines(rows, columns)));
 }
 
 /** Pads each cell to the width of its column, so that the lines form a table. */
@@ -149,4 +156,26 @@ export function alignColumns(texts: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** What a command is given that destroys something. */
+export interface DestructiveFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Asks on a terminal. A script is not asked: nothing may delay the revocation of a leaked key. */
+export async function confirmOnTerminal(options: DestructiveFlags, consequence: string): Promise<void> {
+  if (isInteractive()) await confirm(options, consequence);
+}
+
+/** Asks on a terminal; without one the command needs --yes. --dry-run asks nothing. @param consequence begins the question */
+export async function confirm(options: DestructiveFlags, consequence: string): Promise<void> {
+  if (options.yes === true || options.dryRun === true) return;
+  if (!isInteractive()) throw misused(`${consequence}: repeat with --yes, or check first with --dry-run`);
+  const { createInterface } = await import('node:readline/promises');
+  const prompt = createInterface({ input: io().stdin, output: io().stderr });
+  const answer = await prompt.question(`${printable(consequence)}. Type yes to continue: `);
+  prompt.close();
+  if (answer.trim() !== 'yes') throw failed('nothing was changed');
 }

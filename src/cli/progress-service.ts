@@ -1,3 +1,4 @@
+import { removeTemporaryFiles } from '../db/staging-files.ts';
 import type { OnProgress, Stage } from '../ops/backup-service.ts';
 import { EXIT, io, say } from './io-service.ts';
 
@@ -136,7 +137,6 @@ export async function runStoppable<T>(stop: () => void, work: () => Promise<T>):
 
 /** Runs `work`, which makes unencrypted copies of the database, and deletes them when a signal interrupts it. */
 export async function runWithCleanup<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {
-  const { removeTemporaryFiles } = await import('../db/files.ts');
   const stop = (): void => {
     removeTemporaryFiles();
     say('gpd: interrupted; unfinished files were removed');

@@ -3,14 +3,20 @@ import { type Bindings, joinRow, runAsked } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/entries.ts';
 import type { AppendRequest } from './plan-write.ts';
 
-/** Records of another system, compared with what gpd knows: an old record replaces nothing newer, and the same file twice adds nothing. */
+/**
+ * Compares records of another system with the stored choices: an old record replaces nothing newer, and
+ * importing a file twice adds nothing.
+ */
 
 /** The last choice of a person about a purpose. */
 interface LastChoice {
-  /** Epoch milliseconds; of an imported record when it was made, and 0 where nobody knows. */
+  /** Epoch milliseconds. For an imported record the time when it was made, 0 if that is unknown. */
   readonly at: number;
   readonly isGrant: boolean;
-  /** Choices until then were erased. `NEVER`: none was; Infinity: the person has agreed to nothing since. */
+  /**
+   * Choices until this time were erased. `NEVER` if none was; Infinity if the person has granted nothing
+   * since.
+   */
   readonly erasedUntil: number;
 }
 
@@ -52,7 +58,7 @@ interface ChoiceRow {
 }
 
 function timeOf(at: unknown, detail: unknown): number {
-  // Its opening is gone: nothing is known to be newer than it.
+  // Its opening was deleted, so no record counts as newer.
   if (at === null) return Number.POSITIVE_INFINITY;
   const { source, recordedAt } = JSON.parse(String(detail)) as EntryDetail;
   if (source !== 'import') return Number(at);
@@ -81,9 +87,9 @@ export async function loadLastChoices(
 }
 
 /**
- * Asked of one request after the other, in their order; one that is not refused is what is known from then on. Of two choices
- * of one time the refusal counts.
- * @returns null: it is recorded
+ * Call it for one request after the other; an accepted one is the last choice for the next. Of two choices
+ * with the same time the refusal counts.
+ * @returns null if the record is accepted
  */
 export function refuseRecord(
   last: LastChoices,
@@ -104,7 +110,10 @@ export function refuseRecord(
   return null;
 }
 
-/** Refuses the imported records among these requests that say nothing new. @returns the requests that remain, in their order */
+/**
+ * Refuses the imported records among these requests that are not new.
+ * @returns the requests that remain, in their order
+ */
 export async function refuseRecords<Request extends Compared>(
   db: Executor,
   kid: string,

@@ -18,7 +18,9 @@ import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './ter
 
 /** The routes of the consent API (contract section 7), and the files of the banner. */
 
-/** Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20). */
+/**
+ * Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20).
+ */
 const isSecret = (caller: Caller): boolean => caller.kind === 'key' && caller.key.scope === 'secret';
 
 type ConsentRouteDeps = ReturnType<typeof createConsentApi>['routes'];
@@ -30,7 +32,7 @@ function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: Incom
     throw new Refusal('origin-not-allowed');
 }
 
-/** … and only for a browser principal whose secret it shows. */
+/** A publishable key writes only for a browser principal whose secret it sends. */
 function requireBrowserPrincipal(
   caller: Caller,
   { principalId, principalSecret }: Pick<ConsentWrite, 'principalId' | 'principalSecret'>,
@@ -45,13 +47,16 @@ function sourceOf(caller: Caller): WriteSource {
   return isBrowser(caller) ? 'browser' : 'backend';
 }
 
-/** A write as it came in. The three differ in their path alone. */
+/** A write as it came in. The three kinds differ only in their paths. */
 type WriteCall = Pick<
   Call<['session', 'secret'], never, never>,
   'caller' | 'limitKey' | 'headers' | 'target' | 'https'
 >;
 
-/** Web Bot Auth on the request itself; a signature that does not verify changes nothing. Its nonce is good for this body alone. */
+/**
+ * Checks a Web Bot Auth signature of the request; an invalid one changes nothing. Its nonce is valid for this
+ * body only.
+ */
 async function grantSource(
   deps: ConsentRouteDeps,
   call: WriteCall,
@@ -59,19 +64,22 @@ async function grantSource(
 ): Promise<WriteSource> {
   const { caller, target, headers, https } = call;
   const { principalKey } = deps.tenantOf(caller.kid);
-  // Keyed, as it names somebody.
+  // Keyed, because the body names a person.
   const bundle = hmacSha256Text(principalKey, `grant ${JSON.stringify(body)}`);
   const agent = await deps.botAuth({ method: 'POST', target, headers, https, bundle }, deps.clock());
   return agent === null ? sourceOf(caller) : `agent:${agent}`;
 }
 
-/** A browser that sends Sec-GPC asserts it where the page's script says nothing; the script's own value wins. */
+/** The header Sec-GPC counts if the page's script sends no value. */
 function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentWrite): ConsentWrite {
   const byBrowser = sourceOf(caller) !== 'backend';
   return byBrowser && body.gpc === undefined && hasGpcHeader(headers) ? { ...body, gpc: true } : body;
 }
 
-/** Refusals are not counted, and saying no waits for no other visitor: it is never counted in what all of them share. */
+/**
+ * Refused requests are not counted. A denial is never counted in the limit that all visitors share, so it
+ * never waits for others.
+ */
 async function countBrowserWrite(
   { limits, service, tenantOf }: ConsentRouteDeps,
   action: WriteAction,
@@ -84,13 +92,16 @@ async function countBrowserWrite(
   if (action === 'grant') await charge(limits.key, caller.key.hash);
 }
 
-/** Owner of an Idempotency-Key. Every visitor has the key of the page: there it is the browser's principal, whose secret was shown. */
+/**
+ * The owner of an Idempotency-Key. All visitors share the page's API key, so there the owner is the browser's
+ * principal, who has proven its secret.
+ */
 function retryOwner(caller: Caller, principal: string): string {
   if (caller.kind === 'session') return `session ${principal}`;
   return caller.key.scope === 'publishable' ? `browser ${principal}` : caller.key.id;
 }
 
-/** 422 and 400 come before the question whose principal it is. */
+/** 422 and 400 come before the check whose principal it is. */
 async function write(
   deps: ConsentRouteDeps,
   action: WriteAction,
@@ -100,7 +111,7 @@ async function write(
   requireOrigin(deps, caller, headers);
   const body = await readBody();
   const idempotencyKey = readHeader(headers, 'idempotency-key', idempotencyKeySchema) ?? null;
-  // The person's own word over a signal: an administrator's key does not say it (contract-2 section 13).
+  // Only the person may overrule a signal, not an administrator's key (contract-2 section 13).
   if (body.overGpc === true && caller.kind === 'key' && caller.key.scope === 'operator')
     throw new Refusal('insufficient-scope');
   await deps.fresh.checkTerms(caller.kid, body);
@@ -124,7 +135,7 @@ const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.withdrawConsent, (call) => write(deps, 'withdraw', call)),
 ];
 
-/** Checks and reads, in a session of the principal's own or by a key. */
+/** Checks and reads, with a session of the principal or with a key. */
 const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(
     ROUTES.checkConsent,
@@ -158,7 +169,7 @@ const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   }),
 ];
 
-/** Purposes and policy versions: any key reads them, an operator's writes them. */
+/** Purposes and policy versions: every key may read them, an operator's key may write them. */
 const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.listPurposes, ({ caller }) => purposesOf(deps, caller.kid)),
   json(ROUTES.savePurposes, async ({ caller, readBody }) => {
@@ -213,7 +224,7 @@ export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] 
     }),
     page(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
       const { version } = await manifest();
-      // Other bytes would fail the page's integrity check: better a plain 404.
+      // Other bytes would fail the page's integrity check, so the answer is a plain 404.
       if (params['version'] !== version) throw new Refusal('not-found');
       sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
     }),
@@ -221,7 +232,7 @@ export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] 
       const { version, languages } = await manifest();
       const language = String(params['language']);
       if (!languages.includes(language)) throw new Refusal('not-found');
-      // A script of another version still finds words, and falls back to its own English for what they lack.
+      // A script of another version also gets these words, and shows English where they lack one.
       const cache = params['version'] === version ? FOREVER : FIVE_MINUTES;
       sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
     }),

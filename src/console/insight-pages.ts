@@ -92,8 +92,8 @@ async function showLedger(
   context.render(response, 'ledger', values, seqParameter !== undefined && proof === null ? 404 : 200);
 }
 
-async function verify(posted: FormVisit): Promise<void> {
-  await showLedger(posted, (await verifyLedger(posted.context, posted.staff)) ?? 'too-large');
+async function verify(visit: FormVisit): Promise<void> {
+  await showLedger(visit, (await verifyLedger(visit.context, visit.staff)) ?? 'too-large');
 }
 
 async function showKeys({ context, response, staff, now }: ConsoleVisit): Promise<void> {

@@ -160,10 +160,10 @@ async function showSessions(visit: ConsoleVisit): Promise<void> {
   context.render(response, 'sessions', { here: 'sessions', sessions, done });
 }
 
-async function revokeFromForm(posted: FormVisit): Promise<void> {
-  const { context, response, staff, form } = posted;
+async function revokeFromForm(visit: FormVisit): Promise<void> {
+  const { context, response, staff, form } = visit;
   const isEnded = await revokeSession(context, staff, form.get('id') ?? '');
-  if (isEnded) redirectDone(posted, '/console/sessions', 'revoked');
+  if (isEnded) redirectDone(visit, '/console/sessions', 'revoked');
   else response.redirect(303, '/console/sessions');
 }
 

@@ -102,7 +102,7 @@ function expiredValues({ path }: Request, form: Form, isKept: boolean) {
 /**
  * Guards a POST. It checks origin, session, CSRF token and role, in this order, before anything is looked up.
  */
-function guardForm(context: Context, role: PageRole, act: (posted: FormVisit) => unknown): RequestHandler {
+function guardForm(context: Context, role: PageRole, act: (visit: FormVisit) => unknown): RequestHandler {
   return async (request, response) => {
     if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
     const form = await readForm(request);

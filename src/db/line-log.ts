@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { withClosing } from '../lib/collections.ts';
 import { equalBytes, hmacSha256Text } from '../lib/crypto.ts';
 import { succeeds } from '../lib/errors.ts';
+import { withFileLock } from './lock-files.ts';
 import {
   createEmptyFile,
   NO_LINK,
@@ -11,10 +12,9 @@ import {
   pathExists,
   refuseLink,
   syncPath,
-  temporaryFile,
   unguessable,
-  withFileLock,
-} from './files.ts';
+} from './own-files.ts';
+import { temporaryFile } from './staging-files.ts';
 
 /**
  * A file of numbered lines: JSON with a number and a MAC over the log's name, the number and the rest. A

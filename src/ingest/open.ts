@@ -9,14 +9,17 @@ import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { TenantLookup } from './ports.ts';
 
-/** From the body of a request to the plaintext of its bundle. The first two steps may run in a thread (decrypt/). */
+/**
+ * From the body of a request to the plaintext of its bundle. The first two steps may run in a thread
+ * (decrypt/).
+ */
 
 const compiled = z.compile(sealedBundleSchema);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Is this body a SealedBundle at all? UTF-8, JSON without duplicate keys, the four fields and no other, canonical
- * base64. Null: it is not.
+ * Reads a SealedBundle: UTF-8, JSON without duplicate keys, exactly the four fields, canonical base64.
+ * @returns null if the body is not one
  */
 export function readEnvelope(body: Uint8Array): SealedBundle | null {
   const value = tryOr((): unknown => parseStrictJson(utf8.decode(body)), null);
@@ -28,12 +31,12 @@ export function readEnvelope(body: Uint8Array): SealedBundle | null {
   return sized && pointed ? bundle : null;
 }
 
-/** A bundle after its cryptography and before its meaning. */
+/** A bundle after decryption and before its plaintext is parsed. */
 export interface Unsealed {
   readonly kid: string;
-  /** It came without `epk`. */
+  /** True for a bundle without `epk`. */
   readonly symmetric: boolean;
-  /** Null: no live key of the tenant opened it. */
+  /** Null if no live key of the tenant opened it. */
   readonly plaintext: Buffer | null;
 }
 
@@ -48,13 +51,19 @@ function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
   return null;
 }
 
-/** Opens with the live generations of the tenant that the bundle names, newest first; `keys` are undefined for no tenant. */
+/**
+ * Opens with the live generations of the tenant that the bundle names, newest first; `keys` are undefined for
+ * no tenant.
+ */
 export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unsealed {
   const { kid, epk } = bundle;
   return { kid, symmetric: epk === undefined, plaintext: keys ? decrypt(bundle, keys) : null };
 }
 
-/** An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). */
+/**
+ * An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract
+ * 3.1).
+ */
 export const reasonForNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unknown-key' =>
   symmetric ? 'unknown-key' : 'decrypt-failed';
 
@@ -63,7 +72,7 @@ function parsePlaintext(bytes: Buffer): Plaintext | null {
   return tryOr(() => plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes))).data, null) ?? null;
 }
 
-/** The tenant is looked up only now: it may have been removed while a thread opened its bundle. */
+/** The tenant is looked up now, because it may have been removed while a thread opened its bundle. */
 export function readPlaintext({ kid, symmetric, plaintext: bytes }: Unsealed, tenants: TenantLookup) {
   const tenant = tenants(kid);
   if (!tenant) noteRefusal('unknown-kid', kid);

@@ -19,18 +19,21 @@ import { type IngestAnswer, type IngestInput, type IngestServices, ingest, refus
 import type { Unsealed } from './open.ts';
 import { type Sessions, sessionCookie } from './session.ts';
 
-/** POST /_fp/i/v1: size, rate, media type, body, concurrency limit, envelope (contract 3.1), then ingest and its cookie. */
+/**
+ * POST /_fp/i/v1: size, rate, media type, body, concurrency limit, envelope (contract 3.1), then ingest and
+ * its cookie.
+ */
 
 type RunIngest = (unsealed: Unsealed, input: IngestInput) => Promise<IngestAnswer>;
 
 export interface IngestRouteDeps {
-  /** Null: the body is no SealedBundle. */
+  /** Null if the body is not a SealedBundle. */
   readonly open: (body: Uint8Array) => Unsealed | null | Promise<Unsealed | null>;
   readonly services: IngestServices;
   /** Wraps the ingest so that its answers are counted. */
   readonly counted: (run: RunIngest) => RunIngest;
   readonly limiter: Limiter;
-  /** The public address is https, whatever a proxy says of this request. */
+  /** True if the public address is https, even if a proxy says otherwise about this request. */
   readonly isPublicHttps: boolean;
   readonly knowsOrigin: KnowsOrigin;
   readonly tenantOf: (kid: string) => Pick<Tenant, 'origins'> | undefined;
@@ -66,13 +69,13 @@ function rateLimited(seconds: number): Reply {
   return jsonReply(429, body, { 'retry-after': String(seconds), connection: 'close' });
 }
 
-/** A separate function: the body can be collected once it is parsed, and not only when the answer is ready. */
+/** A separate function, so that the body can be garbage-collected once it is parsed. */
 async function readBundle({ open }: Running, call: IngestCall): Promise<Unsealed | 'too-large' | null> {
   const body = await call.readBytes(MAX_BODY_BYTES);
   return body ? open(body) : 'too-large';
 }
 
-/** From here on the kid is known: another tenant's page may not read its answer, and the answer sets the cookie. */
+/** The kid is known now: another tenant's page must not read the answer, and the answer sets the cookie. */
 async function answerBundle(deps: Running, request: IngestCall, bundle: Unsealed): Promise<Reply> {
   const { requestId } = request;
   const { kid } = bundle;
@@ -100,7 +103,8 @@ async function answerBundle(deps: Running, request: IngestCall, bundle: Unsealed
     return withCookie(jsonReply(status, response));
   } catch (error) {
     if (error instanceof Unavailable) return withCookie(unavailableReply(error));
-    // A later bundle without the session of the first: a page may read why, and its browser keeps the session that it has.
+    // The bundle lacks the session of the request that it names. The page may read the reason, and the
+    // browser keeps its session.
     if (error instanceof Refusal) return errorReply(error.code, cors);
     deps.onFault(requestId, error);
     const { status, response } = refusal('unknown', requestId);
@@ -113,7 +117,7 @@ function unavailableReply(error: Unavailable): Reply {
   return errorReply(code, headers, details);
 }
 
-/** Counters that several nodes share may be out of reach; the body was not read then. */
+/** The counters that nodes share may be unreachable; then the body was not read. */
 function refuseUnread(error: unknown): never {
   if (!(error instanceof Unavailable)) throw error;
   const { code, headers: retry, details } = unavailable(error);
@@ -137,7 +141,7 @@ export interface DecisionDeps {
   readonly origin: () => string;
 }
 
-/** `GET /v1/decisions/{requestId}` for the tenant's backend (contract 3.6). Another tenant's decision looks like none. */
+/** `GET /v1/decisions/{requestId}` for the tenant's backend (contract 3.6). Another tenant's decision looks as if it did not exist. */
 export function decisionRoutes({ findDecision, origin }: DecisionDeps): readonly ServedRoute[] {
   return [
     json(ROUTES.getDecision, async ({ caller, params: { requestId } }) => {

@@ -58,7 +58,9 @@ export function createNoteSigner(name: string, seed: Uint8Array) {
 const isNoteText = (text: string): boolean =>
   text.isWellFormed() && /^[^\p{Cc}]*$/u.test(text.replaceAll('\n', ''));
 
-/** @throws {TypeError} for a text that a note cannot hold: without a final newline, or with control characters */
+/**
+ * @throws {TypeError} for a text that a note cannot hold: without a final newline, or with control characters
+ */
 export function signNote(text: string, signer: NoteSigner): string {
   if (!text.endsWith('\n') || !isNoteText(text)) throw new TypeError('not the text of a note');
   return `${text}\n${signer.sign(text)}`;
@@ -149,18 +151,14 @@ export function parseVkey(text: string, type = ED25519): VerifierKey | null {
   return formatVkey(key) === text ? key : null;
 }
 
-/**
- * C2SP tlog-cosignature, `cosignature/v1`: at this time, the checkpoint was the longest of its log that the
- * witness knew.
- */
-
 const TIME_BYTES = 8;
 
 const signedText = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
 
 /**
- * The latest cosignature of this witness, with its time in epoch seconds. Null: it did not cosign, or a line
- * in its name is invalid.
+ * C2SP tlog-cosignature, `cosignature/v1`: at this time, the checkpoint was the longest of its log that the
+ * witness knew. The latest cosignature of this witness, with its time in epoch seconds. Null: it did not
+ * cosign, or a line in its name is invalid.
  */
 export function cosignatureOf(note: SignedNote, key: VerifierKey) {
   const all = linesOf(note, key).map((one) => {
@@ -176,7 +174,6 @@ export function cosignatureOf(note: SignedNote, key: VerifierKey) {
 }
 
 /** C2SP tlog-checkpoint: the signed head of a log. */
-
 export interface Checkpoint {
   /** The log's name: the first line, and the name of its key. */
   readonly origin: string;

@@ -85,13 +85,12 @@ export function tileSpan({ level, index, width }: Tile, size: number): SeqRange 
   return end <= hashes ? { start, end } : null;
 }
 
+const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
+
 /**
  * c2sp.org/tlog-proof@v1: everything needed to check one entry offline. To the format `extra` is opaque and
  * not authenticated; here it is the entry, which the proof covers.
  */
-
-const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
-
 export interface TlogProof {
   readonly entry: Buffer;
   /** The seq of the entry. */

@@ -44,13 +44,14 @@ export function decodeBase64Url(text: string): Buffer | null {
   return bytes.toString('base64url') === text ? bytes : null;
 }
 
-/** AES-256-GCM with a 96-bit IV and a 128-bit tag after the ciphertext, the only form that gpd uses. */
-
 export const GCM_IV_BYTES = 12;
 const GCM_TAG_BYTES = 16;
 const OPTIONS = { authTagLength: GCM_TAG_BYTES };
 
-/** @returns ciphertext || tag */
+/**
+ * AES-256-GCM with a 96-bit IV and a 128-bit tag after the ciphertext, the only form that gpd uses.
+ * @returns ciphertext || tag
+ */
 export function encryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, iv, OPTIONS);
   cipher.setAAD(aad);

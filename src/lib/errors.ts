@@ -1,6 +1,7 @@
 /**
- * The one closed table of refusals outside the ingest core (contract section 1). `docs/errors.md` is generated from it.
- * A message helps the caller fix the call; it never echoes a secret, a token, a raw signal or another tenant's existence.
+ * The one closed table of refusals outside the ingest core (contract section 1). `docs/errors.md` is
+ * generated from it. A message helps the caller fix the call; it never echoes a secret, a token, a raw signal
+ * or another tenant's existence.
  */
 export const ERRORS = {
   'malformed-sealed-bundle': [

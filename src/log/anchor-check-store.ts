@@ -4,8 +4,9 @@ import type { Database } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 import { HOUR, isoTime } from '../lib/clock.ts';
 import { type AnchoredTable, AUDIT, bodyOf, VERDICTS } from './anchors-store.ts';
-import { type Problems, textsSince } from './entries-store.ts';
+import { textsSince } from './entries-store.ts';
 import { type AnchoredHour, type Expired, expiredBy, type Fold, floorHour, parseStored } from './fold.ts';
+import type { Problems } from './problems.ts';
 
 /**
  * Compares the anchored hours of a log with the rows that they cover. It trusts the log's entries, not the

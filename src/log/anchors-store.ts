@@ -12,8 +12,9 @@ import {
 import { EMPTY_FRONTIER } from '../ledger/merkle.ts';
 import { HOUR, MINUTE } from '../lib/clock.ts';
 import { chunksOf } from '../lib/collections.ts';
-import { appendOne, type EntryMacs, lockHead } from './entries-store.ts';
+import { appendOne, lockHead } from './entries-store.ts';
 import { floorHour } from './fold.ts';
+import type { EntryMacs } from './problems.ts';
 
 /**
  * Each hour's rows of a table are anchored in the tenant's log by one root over their commitments, so that a

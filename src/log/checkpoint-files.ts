@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { serialise } from '../db/files.ts';
 import {
   appendLine,
   BrokenLog,
@@ -11,9 +10,11 @@ import {
   readFrom,
   readLines,
 } from '../db/line-log.ts';
+import { serialise } from '../db/lock-files.ts';
 import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
+import { tryOr } from '../lib/errors.ts';
 
 /**
  * DATA_DIR/checkpoints.log: the checkpoints of each log that this node has signed or seen. A writer of the
@@ -158,7 +159,7 @@ export function createCheckpointBook(dataDir: string, serverSecret: Uint8Array, 
       return readAll(log, vkey);
     },
     /** Appends a checkpoint. False: another process appended one of this log since `after` was read. */
-    async keep(checkpoint: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean> {
+    async keep(checkpoint: NewCheckpoint, after: Pick<KeptCheckpoint, 'text'> | null): Promise<boolean> {
       const isKept = await append(toLine(checkpoint), () => lastLine(checkpoint.vkey)?.note === after?.text);
       if (isKept) onKept(checkpoint.kid);
       return isKept;
@@ -182,4 +183,26 @@ export function createCheckpointBook(dataDir: string, serverSecret: Uint8Array, 
       thinAt = Math.max(thinFrom, 2 * bytes());
     },
   };
+}
+
+/** Finds signed notes (C2SP tlog-checkpoint): name, size, root, an empty line, and signature lines. */
+function notesIn(lines: readonly string[]): string[] {
+  const isSignature = (line: string | undefined): boolean => line?.startsWith('\u2014 ') === true;
+  return lines.flatMap((_, i) => {
+    const [, size = '', , empty, first] = lines.slice(i, i + 5);
+    if (!/^\d+$/.test(size) || empty !== '' || !isSignature(first)) return [];
+    let end = i + 5;
+    while (isSignature(lines[end])) end += 1;
+    return [`${lines.slice(i, end).join('\n')}\n`];
+  });
+}
+
+/**
+ * Checkpoints of the log with this key, from a file that somebody stored: signed notes, or lines of a checkpoints.log, whose
+ * MACs cannot be checked without that installation's key. Notes of other keys are ignored.
+ */
+export function readKeptNotes(text: string, vkey: string): Checkpoint[] {
+  const lines = text.split('\n');
+  const inLines = lines.flatMap((line) => tryOr(() => [lineSchema.parse(JSON.parse(line)).note], []));
+  return [...notesIn(lines), ...inLines].flatMap((note) => signedCheckpoint(note, vkey) ?? []);
 }

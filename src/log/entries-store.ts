@@ -15,10 +15,9 @@ import {
   leafHash,
 } from '../ledger/merkle.ts';
 import { createNoteSigner, logOrigin, signCheckpoint } from '../ledger/note.ts';
-import { DAY, isoTime } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
-import { equalBytes, type Random } from '../lib/crypto.ts';
-import { parseStored } from './fold.ts';
+import type { Random } from '../lib/crypto.ts';
+import { createEntryCheck, type EntryCode, type EntryMacs, type LogProblem } from './problems.ts';
 
 /** Writes and reads the entries of a tenant's log. Every other file appends through this one. */
 
@@ -44,9 +43,6 @@ export async function createLog(
     size: 0,
     frontier: encodeFrontier(EMPTY_FRONTIER),
     head_hash: '',
-    checkpoint: null,
-    checkpoint_size: 0,
-    checkpoint_at: 0,
   });
 }
 
@@ -70,7 +66,7 @@ export async function lockHead(tx: Transaction, kid: string): Promise<Head> {
   return head;
 }
 
-/** Gives entries their gap-free places in order. Pure; the caller has locked the head. */
+/** Numbers the entries in order, without gaps. Pure; the caller has locked the head. */
 export function placeEntries(head: Head, entries: readonly Uint8Array[]) {
   const frontier = decodeFrontier(head.frontier);
   if (frontier?.size !== Number(head.size)) throw new LogDamaged('the head of a log was altered');
@@ -159,16 +155,10 @@ export interface LogHead {
   readonly size: number;
   readonly root: Buffer;
   readonly frontier: Frontier;
-  readonly checkpoint: { readonly text: string; readonly size: number; readonly signedAt: number } | null;
-  /** The stored column; it is 0 only in a log that has no checkpoint. */
-  readonly checkpointSize: number;
 }
 
 interface HeadRow extends Pick<LogHead, 'origin' | 'vkey' | 'size'> {
   readonly frontier: string;
-  readonly checkpoint: string | null;
-  readonly checkpoint_size: number;
-  readonly checkpoint_at: number;
 }
 
 export async function readHead(database: Reader, kid: string): Promise<LogHead | null> {
@@ -176,19 +166,8 @@ export async function readHead(database: Reader, kid: string): Promise<LogHead |
   if (!row) return null;
   const frontier = decodeFrontier(row.frontier);
   if (frontier?.size !== Number(row.size)) throw new LogDamaged('the head of a log was altered');
-  const { origin, vkey, checkpoint } = row;
-  return {
-    origin,
-    vkey,
-    size: frontier.size,
-    root: frontierRoot(frontier),
-    frontier,
-    checkpoint:
-      checkpoint === null
-        ? null
-        : { text: checkpoint, size: Number(row.checkpoint_size), signedAt: Number(row.checkpoint_at) },
-    checkpointSize: Number(row.checkpoint_size),
-  };
+  const { origin, vkey } = row;
+  return { origin, vkey, size: frontier.size, root: frontierRoot(frontier), frontier };
 }
 
 /** Reads hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */
@@ -247,80 +226,6 @@ export async function textsSince(db: Knex, kid: string, start: number): Promise<
   return db('ledger_entries').where({ kid }).where('seq', '>=', start).pluck('entry');
 }
 
-/**
- * Checks entries about the log itself, and those that excuse missing rows: gpd must have written them, and
- * they must make sense.
- */
-
-export type EntryCode =
-  | 'entry-unauthenticated'
-  | 'hour-repeated'
-  | 'time-out-of-order'
-  | 'retention-implausible';
-
-/** MACs under a key of the tenant. */
-export interface EntryMacs {
-  /** @param hash of the entry as a leaf, in hex */
-  readonly ofEntry: (seq: number, hash: string) => string;
-}
-
-export interface MacedEntry {
-  readonly seq: number;
-  readonly entry: string;
-  readonly mac: string | null;
-}
-
-/** These entries commit to a person: nobody could open a forged commitment. */
-const ABOUT_PEOPLE = /^consent\./;
-/**
- * Clocks of several nodes differ, and a clock may be set back; a forged time would be off by the length of a
- * retention.
- */
-const TOLERANCE_MS = DAY;
-/** The setting `retention.days` is at least one day. */
-const MIN_RETENTION_MS = DAY;
-
-interface CheckOptions {
-  /** Undefined: MACs are not compared. */
-  readonly macs?: EntryMacs | undefined;
-  /** Undefined: times are not compared with the present. */
-  readonly now?: number | undefined;
-  readonly add: (code: EntryCode, what: string, seq: number) => void;
-}
-
-/** @returns a function to call with each entry of a log, in order */
-export function createEntryCheck({ macs, now = Number.POSITIVE_INFINITY, add }: CheckOptions) {
-  const hours = new Set<string>();
-  let newest = Number.NEGATIVE_INFINITY;
-  return ({ seq, entry, mac }: MacedEntry): void => {
-    const { type, time, body } = parseStored(entry);
-    const at = Date.parse(String(time));
-    if (at < newest - TOLERANCE_MS)
-      add('time-out-of-order', `the time of entry ${seq} is before that of an earlier entry`, seq);
-    if (at > now + TOLERANCE_MS)
-      add('time-out-of-order', `the time of entry ${seq}, ${isoTime(at)}, has not come yet`, seq);
-    newest = Math.max(newest, at || newest);
-    if (ABOUT_PEOPLE.test(String(type))) return;
-    if (macs && !isAuthentic(macs, { seq, entry, mac }))
-      add('entry-unauthenticated', `entry ${seq} (${String(type)}) was not written by gpd`, seq);
-    const fields = (body ?? {}) as Readonly<Record<string, unknown>>;
-    if (type === 'verdicts.sealed' || type === 'audit.sealed') {
-      const hour = `${type} ${Date.parse(String(fields['from']))}`;
-      if (hours.has(hour)) add('hour-repeated', `entry ${seq} anchors an hour a second time`, seq);
-      hours.add(hour);
-    }
-    if (type === 'retention.applied' && !(Date.parse(String(fields['before'])) <= at - MIN_RETENTION_MS))
-      add('retention-implausible', `entry ${seq} says that retention deleted rows of less than a day`, seq);
-  };
-}
-
-/** Compares in constant time: a writer of the database may time its guesses. */
-function isAuthentic(macs: EntryMacs, { seq, entry, mac }: MacedEntry): boolean {
-  if (mac === null) return false;
-  const hash = leafHash(Buffer.from(entry)).toString('hex');
-  return equalBytes(Buffer.from(mac, 'latin1'), Buffer.from(macs.ofEntry(seq, hash), 'latin1'));
-}
-
 export interface NewEntryProblem extends LogProblem {
   readonly code: EntryCode;
 }
@@ -347,47 +252,4 @@ export async function checkNewEntries(
     at = (page.at(-1)?.seq ?? at) + 1;
   }
   return problems;
-}
-
-/** Codes of the problems that `gpd consent verify` finds (contract, section 14). */
-
-export type ProblemCode =
-  | 'checkpoint-missing'
-  | 'checkpoint-not-extended'
-  | 'vkey-changed'
-  | 'entry-changed'
-  | 'opening-changed'
-  | 'state-changed'
-  | 'policy-changed'
-  | 'purpose-changed'
-  | 'seal-missing'
-  | 'seal-changed'
-  | 'rows-missing'
-  | 'rows-added'
-  | EntryCode;
-
-export interface LogProblem {
-  readonly code: ProblemCode;
-  /** The number of the entry with the problem. */
-  readonly seq?: number;
-  readonly what: string;
-}
-
-/** Problems listed per code; a rewritten log has a million. */
-const MAX_LISTED = 20;
-
-export type Problems = ReturnType<typeof collectProblems>;
-
-export function collectProblems() {
-  const found: LogProblem[] = [];
-  const counts = new Map<ProblemCode, number>();
-  return {
-    /** May be read while problems are still collected. */
-    found: found as readonly LogProblem[],
-    add(code: ProblemCode, problem: string, seq?: number): void {
-      const count = (counts.get(code) ?? 0) + 1;
-      counts.set(code, count);
-      if (count <= MAX_LISTED) found.push({ code, ...(seq === undefined ? {} : { seq }), what: problem });
-    },
-  };
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../db/engine.ts';
 import { appendLeaves, EMPTY_FRONTIER, frontierRoot, leafHash } from '../ledger/merkle.ts';
-import type { Problems } from './entries-store.ts';
 import { createHashReader, type LogHead, type MacedRow, readMacedEntries } from './entries-store.ts';
+import type { Problems } from './problems.ts';
 
 /** Hashes every entry of a log again, in order, and trusts no stored hash. */
 

@@ -5,20 +5,12 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { writeActForAll } from '../audit/audit-store.ts';
 import type { Config } from '../config.ts';
+import { copyInto, createSingleFile, quickCheck, usedBytes } from '../db/database-file.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
-import {
-  copyInto,
-  createSingleFile,
-  publishFile,
-  quickCheck,
-  removeAbandonedStaging,
-  removeStaging,
-  stagingFile,
-  temporaryFile,
-  usedBytes,
-} from '../db/files.ts';
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
 import { lastMigration, migrate } from '../db/migrate.ts';
+import { publishFile } from '../db/own-files.ts';
+import { removeAbandonedStaging, removeStaging, stagingFile, temporaryFile } from '../db/staging-files.ts';
 import { beginBackup, openBackup } from '../keys/backup-format.ts';
 import { type MasterKey, SERVER_SECRET } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
@@ -32,7 +24,10 @@ import { BackupFailed, DamagedBackup, decryptBytes, encryptBytes, readHead } fro
 import { copyMeta, copyRows, emptyAllTables } from './copy-store.ts';
 import { opensSecret } from './escrow-files.ts';
 
-/** `gpd backup`: writes the database and erasures.log to one encrypted file, and reads it back (keys/backup-format). */
+/**
+ * `gpd backup`: writes the database and erasures.log to one encrypted file, and reads it back
+ * (keys/backup-format).
+ */
 
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';
@@ -54,13 +49,19 @@ export function requireRoom(directory: string, bytes: number): void {
   }
 }
 
-/** After a `gpd keys rewrap` during the copy, the file would need the old master key and its content the new one. */
+/**
+ * After a `gpd keys rewrap` during the copy, the file would need the old master key and its content the new
+ * one.
+ */
 async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<void> {
   if (!opensSecret(masterKey, (await readMeta(copied, SERVER_SECRET)) ?? ''))
     throw new BackupFailed('the master key changed during the backup: run it again');
 }
 
-/** Copies one snapshot of PostgreSQL into an SQLite file, so that every backup can be restored into either kind. */
+/**
+ * Copies one snapshot of PostgreSQL into an SQLite file, so that every backup can be restored into either
+ * kind.
+ */
 async function copyPostgres(database: Database, copy: string): Promise<void> {
   await withClosing(openDatabase({ location: copy, create: true }), async (copied) => {
     await migrate(copied);
@@ -177,7 +178,8 @@ async function fillPartial(store: Store, config: Config, partial: string, option
 }
 
 /**
- * Writes everything but the master key to one encrypted file while servers run. The file gets its name after it was read back.
+ * Writes everything but the master key to one encrypted file while servers run. The file gets its name after
+ * it was read back.
  * @throws {BackupFailed}
  */
 export async function createBackup(store: Store, config: Config, file: string, options: BackupOptions) {

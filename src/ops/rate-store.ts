@@ -4,6 +4,9 @@ import { createGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
 import type { SharedCounter } from '../http/limiter.ts';
+import { MINUTE } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
 
 /** Counts requests for rate limits in the table `rate_counters`, which all nodes share. */
 
@@ -33,7 +36,8 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
       `ON CONFLICT (bucket, client, window_ends) DO UPDATE SET hits = rate_counters.hits + excluded.hits
        RETURNING bucket, client, window_ends, hits`,
     );
-  // A single statement is its own transaction on PostgreSQL: one round trip. The table is unlogged, so it waits for no disk.
+  // A single statement is its own transaction on PostgreSQL: one round trip. The table is unlogged, so it
+  // waits for no disk.
   const totals = await (database.kind === 'postgres' ? add(database.read) : database.plainTransaction(add));
   const remaining = new Map(totals.map((row) => [idOf(row, row.window_ends), row.hits]));
   // Each hit gets the count at its place in the batch, so that a burst over the limit loses only its excess.
@@ -63,3 +67,7 @@ export function purgeCounters(database: Database, now: number, windowMs: number)
     rows.where('window_ends', '<', now - windowMs),
   );
 }
+
+export const rateJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
+  { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
+];

@@ -4,7 +4,9 @@ import { json, page, type ServedRoute } from '../http/routes.ts';
 import { Refusal } from '../lib/errors.ts';
 import { ROUTES } from '../schema/routes.ts';
 
-/** Routes about the server itself: its addresses, the OpenAPI document, the page /docs, health and readiness. */
+/**
+ * Routes about the server itself: its addresses, the OpenAPI document, the page /docs, health and readiness.
+ */
 
 interface Operation {
   readonly summary: string;

@@ -11,7 +11,10 @@ import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
 
-/** Routes of the privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 → ownership 403 → state 409. */
+/**
+ * Routes of the privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 →
+ * ownership 403 → state 409.
+ */
 
 /** Identifies a subject. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */
 function identified(api: RightsApi, claimant: Claimant, refusal: 'subject-only' | 'staff-export-elsewhere') {
@@ -19,7 +22,7 @@ function identified(api: RightsApi, claimant: Claimant, refusal: 'subject-only' 
   return api.identify(claimant);
 }
 
-/** Erases for a dpo when the body has a target and the caller that role, else for the subject. */
+/** Erases for a dpo if the body has a target and the caller has that role, otherwise for the subject. */
 async function eraseAs(api: RightsApi, claimant: Claimant, ownReach: Reach | null, body: EraseTargetBody) {
   const { roles } = claimant;
   if (roles.has('dpo') && Object.keys(body).length > 0) {
@@ -73,7 +76,10 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
 
 const sendCasePage = createFixedPage('case', 'no-store', () => ({ classText }));
 
-/** Routes of a contest by its case key. The page reads the key from the fragment of its address, which browsers send to no server. */
+/**
+ * Routes of a contest by its case key. The page reads the key from the fragment of its address, which
+ * browsers send to no server.
+ */
 export const caseRoutes = (cases: CaseService): readonly ServedRoute[] => [
   page(ROUTES.getCasePage, (_request, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),

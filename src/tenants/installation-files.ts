@@ -14,9 +14,10 @@ import { dirname, join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type DatabaseOptions, locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
-import { createEmptyFile, createFolder, lockFile, type Release, refuseLink } from '../db/files.ts';
+import { lockFile, type Release } from '../db/lock-files.ts';
 import { addMeta, MOVED, MOVING, ping, readMeta, tablesOfFile } from '../db/meta-store.ts';
 import { migrate, schemaState } from '../db/migrate.ts';
+import { createEmptyFile, createFolder, refuseLink } from '../db/own-files.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import {
   createMasterKey,

@@ -1,8 +1,7 @@
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
-import { refuseLink, syncPath, writePrivate } from '../db/files.ts';
-import { NotRegularFile } from '../db/regular-file.ts';
+import { NotRegularFile, refuseLink, syncPath, writePrivate } from '../db/own-files.ts';
 import { formatMasterKey, isPredictable, parseMasterKey } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
 

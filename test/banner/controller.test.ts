@@ -14,7 +14,7 @@ function createStore(first: ConsentRecord | null) {
     kept: first,
     marks: {},
     full: false,
-    asked: () => store.marks,
+    loadAsked: () => store.marks,
     saveAsked: (_kid, marks) => {
       if (!store.full) store.marks = { ...marks };
       return !store.full;
@@ -23,7 +23,7 @@ function createStore(first: ConsentRecord | null) {
     save: (_kid: string, record: ConsentRecord) => {
       store.kept = record;
     },
-    only: () => (store.kept ? 'shop' : null),
+    findOnlyKid: () => (store.kept ? 'shop' : null),
     remove: () => {
       store.kept = null;
     },
@@ -83,9 +83,9 @@ async function open(options: Options = {}) {
     language: 'en',
     gpc,
     now: () => Date.now(),
-    changed: (snapshot) => void heard.push(snapshot),
-    recorded: () => {},
-    checked: () => {},
+    onChange: (snapshot) => void heard.push(snapshot),
+    onRecorded: () => {},
+    onChecked: () => {},
   });
   await controller.load();
   return { controller, heard, store, writes, sentTexts: () => writes.map(({ text }) => text) };

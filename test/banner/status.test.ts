@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { createReceipt } from '../../src/banner/receipt.ts';
-import { askable, askedPurposes, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
+import {
+  askablePurposes,
+  askedPurposes,
+  createReceipt,
+  grantedPurposes,
+  statusOf,
+  whyAsked,
+} from '../../src/banner/status.ts';
 import { decideConsent } from '../../src/consent/decide.ts';
 import { createFirstPurpose, definedBy } from '../../src/tenants/purposes.ts';
 import { NOW } from '../support/make.ts';
@@ -131,8 +137,9 @@ describe('a purpose', () => {
 
   it('may be asked for over the signal once in a year, and never where the policy is another', () => {
     const ask = (over: Parameters<typeof createTerms>[0], policy: 'opt-out' | 'ask' | 'ignore' = 'ask') =>
-      askable(createTerms({ config: createConfig({ purposes: [createPurpose({ gpc: policy })] }), ...over }))
-        .length;
+      askablePurposes(
+        createTerms({ config: createConfig({ purposes: [createPurpose({ gpc: policy })] }), ...over }),
+      ).length;
     expect(ask({ gpc: true })).toBe(1);
     expect(ask({ gpc: true, askedAt: { [AGENT]: NOW - 365 * DAY } })).toBe(1);
     expect(ask({ gpc: true, askedAt: { [AGENT]: NOW - 365 * DAY + 1 } })).toBe(0);
@@ -219,6 +226,6 @@ describe('a receipt', () => {
     const record = createRecord({ gone: createChoice(), [AGENT]: createChoice() });
     const config = createConfig({ purposes: [createPurpose()] });
     expect(createReceipt(createTerms({ config, record })).purposes).toEqual([AGENT]);
-    expect(granted(createTerms({ config, record, gpc: true }))).toEqual([]);
+    expect(grantedPurposes(createTerms({ config, record, gpc: true }))).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { releaseFreePages } from '../../src/db/database-file.ts';
 import { type Database, openDatabase } from '../../src/db/engine.ts';
-import { releaseFreePages } from '../../src/db/files.ts';
 import { rowsOf } from '../../src/db/sql.ts';
 import { tempDir } from '../support/command.ts';
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { replaceFile, writePrivate } from '../../src/db/files.ts';
+import { replaceFile, writePrivate } from '../../src/db/own-files.ts';
 import { parseMasterKey } from '../../src/keys/master-key.ts';
 import { readMasterKeyFile, writeMasterKeyFile } from '../../src/tenants/master-key-files.ts';
 import { tempDir } from '../support/command.ts';

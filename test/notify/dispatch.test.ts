@@ -76,11 +76,9 @@ async function createPlace() {
   await add('w1', url);
   const deps = {
     database,
-    masterKey: () => masterKey,
+    tenants: { masterKey: () => masterKey, all: () => [], hasWebhooks: () => true },
     clock: () => now,
-    webhook: (_kid: string, id: string) => webhooks.get(id),
-    tenantOf: () => ({ wrapper }) as Tenant,
-    staffLanes: () => [],
+    tenantOf: () => ({ wrapper, webhooks: [...webhooks.values()] }) as unknown as Tenant,
     findDecision: () => Promise.resolve({}),
     mail: null,
     onFault: (error: unknown) => faults.push(error),
@@ -107,7 +105,10 @@ async function createPlace() {
     },
     /** Dispatches until the work is done. */
     dispatch: async (run: () => Promise<void>, over: object = {}, look = () => true): Promise<void> => {
-      const dispatcher = startDispatcher({ ...deps, ...over }, look, 5);
+      const dispatcher = startDispatcher(
+        { ...deps, tenants: { ...deps.tenants, hasWebhooks: look }, ...over },
+        5,
+      );
       await run();
       await dispatcher.stop();
     },
@@ -138,8 +139,18 @@ it('an event that cannot be opened has failed, with the reason, and all others a
   }));
 
 it.each([
-  ['a webhook that this node does not know', { webhook: () => undefined }, /not known/],
-  ['a secret that does not open', { masterKey: () => createMasterKey(random(32), random) }, /./],
+  ['a webhook that this node does not know', { tenantOf: () => undefined }, /not known/],
+  [
+    'a secret that does not open',
+    {
+      tenants: {
+        masterKey: () => createMasterKey(random(32), random),
+        all: () => [],
+        hasWebhooks: () => true,
+      },
+    },
+    /./,
+  ],
 ])('%s is retried with back-off, at most eight times', (_name, change, message) =>
   withPlace(async ({ database, put, advance, faults, dispatch }) => {
     await put(sealed());
@@ -257,7 +268,7 @@ it('a target that accepts and is silent holds up nobody else, and is only probed
         vi.waitFor(() => expect(receivedSeqs).toHaveLength(count), { interval: 5, timeout: 20_000 });
       await add('silent', silent.url);
       for (let i = 0; i < 400; i += 1) await put(sealed(), null, 'silent');
-      const dispatcher = startDispatcher(deps, () => true, 5);
+      const dispatcher = startDispatcher(deps, 5);
       await silent.reached(20);
       await put(sealed());
       await received(1);
@@ -285,7 +296,7 @@ it('what was due all the while for a silent target has failed after 18 hours', (
     withPlace(async ({ database, deps, put, add, advance }) => {
       await add('silent', silent.url);
       for (let i = 0; i < 30; i += 1) await put(sealed(), null, 'silent');
-      const dispatcher = startDispatcher(deps, () => true, 5);
+      const dispatcher = startDispatcher(deps, 5);
       await silent.reached(20);
       silent.hangUp();
       await breakerOpens(database, 'silent');
@@ -304,11 +315,12 @@ it('a target that answers again gets all that waited', () =>
   withPlace(async ({ database, deps, put, advance }) => {
     for (let i = 0; i < 50; i += 1) await put(sealed());
     let away = true;
-    const findDown = (kid: string, id: string): Webhook | undefined => {
-      const webhook = deps.webhook(kid, id);
-      return webhook && (away ? { ...webhook, url: 'http://127.0.0.1:1/' } : webhook);
+    const moved = (): Tenant => {
+      const tenant = deps.tenantOf();
+      const webhooks = tenant.webhooks.map((webhook) => ({ ...webhook, url: 'http://127.0.0.1:1/' }));
+      return away ? { ...tenant, webhooks } : tenant;
     };
-    const dispatcher = startDispatcher({ ...deps, webhook: findDown }, () => true, 5);
+    const dispatcher = startDispatcher({ ...deps, tenantOf: moved }, 5);
     await breakerOpens(database, 'w1');
     away = false;
     advance(60_000);

@@ -238,8 +238,8 @@ describe('gpd erase', () => {
     expect((await cli('erase', '--tenant', KID, '--visitor', visitorId, '--yes')).code).toBe(0);
     const at = Date.now() - 10_000;
     await rights.sql(
-      `INSERT INTO erasures (receipt_id, kid, subject, requested_by, erased_at, scopes, refs, step)
-        VALUES ('era_damaged', '${KID}', 's', 'dpo', ${at}, '[{"private', '{}', 'rows')`,
+      `INSERT INTO erasures (receipt_id, kid, subject, requested_by, erased_at, scopes, refs, state)
+        VALUES ('era_damaged', '${KID}', 's', 'dpo', ${at}, '[{"private', '{}', 'open')`,
     );
     const resumed = await cli('erase', 'resume');
     expect(JSON.parse(resumed.stdout)).toEqual({ resumed: 1, incomplete: 1 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sqlite3 from 'sqlite3';
 import { loadConfig } from '../../src/config.ts';
-import { stateMacs } from '../../src/consent/state-mac-service.ts';
+import { stateMacs } from '../../src/consent/state-mac-store.ts';
 import { toPrincipalRow, toStateRow } from '../../src/consent/state-store.ts';
 import { macTerms } from '../../src/consent/terms-store.ts';
 import { bumpTenant } from '../../src/db/meta-store.ts';

@@ -1,6 +1,6 @@
 import { verifyLog } from '../../src/consent/verify-service.ts';
 import type { Database } from '../../src/db/engine.ts';
-import type { ProblemCode } from '../../src/log/entries-store.ts';
+import type { ProblemCode } from '../../src/log/problems.ts';
 
 const SEAL_PROBLEMS: readonly ProblemCode[] = ['seal-missing', 'seal-changed', 'rows-missing', 'rows-added'];
 

@@ -3,8 +3,14 @@ import type { Config } from '../../config.ts';
 import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { finishSetup } from '../../ops/setup-service.ts';
 import { AlreadyInitialised, initialiseStore } from '../../tenants/installation-files.ts';
-import { type CommandContext, command, example, startCommand } from '../command-service.ts';
-import { checkKid, collect } from '../input-service.ts';
+import {
+  type CommandContext,
+  checkKid,
+  collect,
+  command,
+  example,
+  startCommand,
+} from '../command-service.ts';
 import { print, say } from '../io-service.ts';
 import { checkOrigins, type NewTenantFlags, warningsOf } from './tenants.ts';
 
@@ -31,10 +37,7 @@ async function createInstallation(config: Config, tenant: TenantRequest) {
   }
 }
 
-async function initialise(
-  { config }: CommandContext,
-  options: NewTenantFlags & { readonly tenant: string },
-): Promise<void> {
+async function initialise({ config }: CommandContext, options: NewTenantFlags & { readonly tenant: string }) {
   const { controller, contact } = options;
   const kid = checkKid(options.tenant);
   const origins = checkOrigins(options.origin);

@@ -4,9 +4,8 @@ import { ConfigError, readServiceManager } from '../../config.ts';
 import { createLogger, describeFault } from '../../ops/log-service.ts';
 import type { AppOptions } from '../../ops/running.ts';
 import { createSupervisor } from '../../ops/systemd/supervisor-service.ts';
-import { type CommandContext, command, configFor, example } from '../command-service.ts';
+import { type CommandContext, command, configFor, example, type Flags } from '../command-service.ts';
 import { commandFailureOf, endWithError, isDamaged } from '../failure-service.ts';
-import type { Flags } from '../input-service.ts';
 import { io, print, printLine, say, wantsJson } from '../io-service.ts';
 
 export function define(serve: Command): void {

@@ -2,16 +2,15 @@ import { createWriteStream, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createFolder } from '../../db/files.ts';
+import { createFolder } from '../../db/own-files.ts';
 import type { LogService } from '../../log/service.ts';
 import { type ContestRow, decryptRow } from '../../rights/contests/store.ts';
 import { appendRemoval, erasureLogAccess } from '../../rights/erase/erasure-log-service.ts';
 import { tablesWhere } from '../../rights/person-map.ts';
 import { countProtected, removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, noSuchTenant } from '../command-service.ts';
-import { confirm, type DestructiveFlags, type Flags } from '../input-service.ts';
-import { alignColumns, EXIT, failed, io, print, say } from '../io-service.ts';
+import { type CommandContext, type Flags, noSuchTenant } from '../command-service.ts';
+import { alignColumns, confirm, type DestructiveFlags, EXIT, failed, io, print, say } from '../io-service.ts';
 import { expectNoFile } from '../new-files.ts';
 
 /** Tables whose rows --export writes, one NDJSON file per table. Keys, and counters that mean nothing elsewhere, are left out. */

@@ -4,7 +4,10 @@ import { tryOr } from '../../lib/errors.ts';
 import { visitorClassSchema } from '../../schema/responses.ts';
 import { io, misused } from '../io-service.ts';
 
-/** Reads the lines of a file or of standard input for `gpd replay`. */
+/**
+ * Reads the input of `gpd replay` and `gpd consent import` from a file or standard input. A line is a bundle, or a bundle with headers and an
+ * expectation.
+ */
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -13,8 +16,6 @@ function textOf(bytes: Buffer): string {
   const end = bytes.at(-1) === RETURN ? bytes.length - 1 : bytes.length;
   return bytes.toString('utf8', 0, end);
 }
-
-/** Reads the input of `gpd replay` and `gpd consent import`. A line is a bundle, or a bundle with headers and an expectation. */
 
 /**
  * Splits NDJSON at LF or CRLF; `bytes` counts the input up to the end of the line. It reads the next chunk only after all

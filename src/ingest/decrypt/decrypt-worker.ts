@@ -14,22 +14,25 @@ import {
 
 /** Opens bundles in a second thread if there is a second processor, else on the event loop. */
 
-/** Null: the body is no SealedBundle. */
+/** Null if the body is not a SealedBundle. */
 type Answer = Unsealed | null;
 
 export interface Decryptor {
-  /** At once where this thread opens it. */
+  /** Not a promise if this thread opens the bundle. */
   readonly open: (body: Uint8Array) => Answer | Promise<Answer>;
-  /** Bodies that were sent before are opened with the keys of before. */
+  /** Bodies that were sent earlier are still opened with the earlier keys. */
   readonly setKeys: (changes: KeyChanges) => void;
-  /** Parts that work only slower, in words; empty when all is well. */
+  /** Parts that work more slowly than they should, in words; empty if all is well. */
   readonly degraded: () => readonly string[];
   readonly stop: () => Promise<void>;
 }
 
 export interface DecryptorDeps {
   readonly tenants: TenantLookup;
-  /** Counts the use of a generation. False: it is no longer live, whatever the thread knows. */
+  /**
+   * Counts the use of a generation.
+   * @returns false if it is no longer live, even if the thread does not know yet
+   */
   readonly noteOpened: (kid: string, generation: number) => boolean;
   readonly onFault: (error: unknown) => void;
 }
@@ -39,10 +42,16 @@ interface Waiting {
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
 }
 
-/** A message is as small as keeps the thread's turn short, and one more is under way while it works on the first. */
+/**
+ * Small messages keep the thread's turns short. A second message is under way while the thread works on the
+ * first.
+ */
 const MAX_BATCH = 32;
 const MAX_BATCHES_UNDER_WAY = 2;
-/** Nothing of a bundle outlives its message. With 2 MB an ingest costs 4 % more CPU, with 24 MB it costs no less. */
+/**
+ * No data of a bundle outlives its message, so little is enough: with 2 MB an ingest costs 4 % more CPU, with
+ * 24 MB as much.
+ */
 const RESOURCES = { maxYoungGenerationSizeMb: 8 };
 
 function openHere(body: Uint8Array, tenants: TenantLookup): Answer {
@@ -67,7 +76,7 @@ function toAnswer(note: Note | null, plaintext: Buffer | null, deps: DecryptorDe
   return { kid, symmetric, plaintext: live ? plaintext : null };
 }
 
-/** One promise each: an item that throws fails its own caller alone. */
+/** Each item has its own promise, so that an item that throws only fails its caller. */
 function openAllHere(bundles: readonly Waiting[], tenants: TenantLookup): void {
   for (const { body, resolve } of bundles) resolve(new Promise((opened) => opened(openHere(body, tenants))));
 }
@@ -93,7 +102,7 @@ interface Listeners {
 function openThread(entry: URL, keys: KeyChanges, listeners: Listeners): Worker {
   const thread = new Worker(entry, { name: 'gpd-decrypt', env: {}, resourceLimits: RESOURCES });
   for (const [event, listener] of Object.entries(listeners)) thread.on(event, listener);
-  // After the listeners: each of them would hold the process again.
+  // This comes after the listeners, because each of them would keep the process alive again.
   thread.unref();
   const firstMessage: ToWorker = { kind: 'keys', changes: keys };
   thread.postMessage(firstMessage);
@@ -107,15 +116,18 @@ function keepChanges(keys: Map<string, KeyMaterial>, changes: KeyChanges): void 
   }
 }
 
-/** The first restart comes after this; each further one of a thread that did not become ready waits twice as long. */
+/**
+ * Wait before the first restart. Each further restart of a thread that did not become ready waits twice as
+ * long.
+ */
 const RESTART_MS = 1000;
 const MOST_RESTART_MS = 60_000;
 
 const AWAY: readonly string[] = ['the decrypt thread has ended: bundles are decrypted on the main thread'];
 
 /**
- * One more thread. While it is not ready bundles are opened here: a bundle that it was given is never lost with it. A thread that ends is
- * started again.
+ * Starts a second thread, and starts it again when it ends. While it is not ready, this thread opens the
+ * bundles, also those that an ended thread has not answered.
  * @param entry the built `worker.js`
  */
 function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
@@ -162,7 +174,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
     open(body) {
       if (!isReady) return openHere(body, deps.tenants);
       return new Promise((resolve) => {
-        // One turn of the event loop gathers what arrived with the same poll of the sockets.
+        // Bundles that arrived with one poll of the sockets are gathered in one turn of the event loop.
         if (waiting.push({ body, resolve }) === 1) setImmediate(pump);
       });
     },
@@ -179,7 +191,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
   };
 }
 
-/** @param entry the built `worker.js`; null: everything is done on this thread */
+/** @param entry the built `worker.js`; null to open everything on this thread */
 export function chooseDecryptor(
   entry: URL | null,
   deps: DecryptorDeps,

@@ -1,4 +1,4 @@
-/** The messages between the two threads; each side answers in the order in which it was asked. */
+/** The messages between the two threads. Answers come in the order of the questions. */
 
 /** The keys of one tenant that are live, newest first. */
 export interface KeyMaterial {
@@ -7,28 +7,28 @@ export interface KeyMaterial {
   readonly symmetric: Uint8Array | null;
 }
 
-/** Keyed by kid; null: the tenant has gone. */
+/** Keyed by kid; null if the tenant was removed. */
 export type KeyChanges = ReadonlyMap<string, KeyMaterial | null>;
 
 export type ToWorker =
   | { readonly kind: 'keys'; readonly changes: KeyChanges }
   | { readonly kind: 'open'; readonly bodies: Frame };
 
-/** An envelope that was read, and which key opened it. */
+/** Facts about one envelope: its form, and the key that opened it. */
 export interface Note {
   readonly kid: string;
   readonly symmetric: boolean;
-  /** Null: opened by the symmetric key or by none. */
+  /** Null if the symmetric key opened it, or no key did. */
   readonly generation: number | null;
   readonly opened: boolean;
 }
 
 export type FromWorker =
   | { readonly kind: 'ready' }
-  /** A body that is no SealedBundle has null. */
+  /** Null for a body that is not a SealedBundle. */
   | { readonly kind: 'opened'; readonly notes: readonly (Note | null)[]; readonly plaintexts: Frame };
 
-/** Byte strings as one buffer: a message between threads moves it and copies nothing, whatever their number. */
+/** Byte strings in one buffer, which a message between threads moves without a copy. */
 export interface Frame {
   readonly lengths: Uint32Array<ArrayBuffer>;
   readonly bytes: Uint8Array<ArrayBuffer>;

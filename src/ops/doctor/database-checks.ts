@@ -1,5 +1,5 @@
 import { keepNoncesFrom } from '../../db/clock-rule-store.ts';
-import { quickCheck } from '../../db/files.ts';
+import { quickCheck } from '../../db/database-file.ts';
 import { readForeignObjects } from '../../db/foreign-objects.ts';
 import { LAST_RETENTION, LAST_SWEEP, MOVED, MOVING, readMeta, readMetaNumber } from '../../db/meta-store.ts';
 import { isUnreleased } from '../../db/migrate.ts';
@@ -161,7 +161,10 @@ async function* checkFailing({ data, now }: DoctorContext): Findings {
   if ((await readMetaNumber(database, LAST_SWEEP)) === null) throw new Skipped(NO_SERVER);
 }
 
-/** The asked node's own sweep counts too: it may fail at its clock or its data directory while other nodes succeed. */
+/**
+ * The asked node's own sweep counts too: it may fail at its clock or its data directory while other nodes
+ * succeed.
+ */
 async function* checkSweep(context: DoctorContext): Findings {
   const { data, now, server, config } = context;
   const [database, jobNow] = [await data(), await context.jobTime()];

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
+import { pragma } from '../../db/database-file.ts';
 import type { Database } from '../../db/engine.ts';
-import { pragma } from '../../db/files.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
@@ -30,7 +30,10 @@ const PAGE = 10_000;
 
 const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
 
-/** Parameters that decide whether PostgreSQL keeps acknowledged writes, and which parts of a statement it logs. */
+/**
+ * Parameters that decide whether PostgreSQL keeps acknowledged writes, and which parts of a statement it
+ * logs.
+ */
 const PARAMETERS = [
   'fsync',
   'full_page_writes',
@@ -94,7 +97,9 @@ export async function readPooling(database: Database) {
       pooled: pid?.['pid'] !== connection.processID,
       /** False: the pooler sends the statements of one transaction to different backends. */
       transactions: await keepsTransactions(database),
-      /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit. */
+      /**
+       * The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit.
+       */
       readLimit: String(limit?.['statement_timeout']),
     };
   } finally {
@@ -112,7 +117,7 @@ export async function overdueContests(database: Database, now: number): Promise<
 export async function incompleteErasures(database: Database, now: number): Promise<number> {
   const unfinished = database
     .read('erasures')
-    .whereIn('step', UNFINISHED)
+    .whereIn('state', UNFINISHED)
     .where('erased_at', '<', now - 5 * MINUTE);
   return countOf(unfinished);
 }
@@ -124,7 +129,7 @@ async function timeIn(rows: Knex.QueryBuilder, column: string): Promise<number |
 
 /** @returns when the oldest erasure was that waits for `gpd erase scrub`, or null */
 export const unscrubbedSince = ({ read }: Database): Promise<number | null> =>
-  timeIn(read('erasures').where({ step: 'scrub' }).orderBy('erased_at'), 'erased_at');
+  timeIn(read('erasures').where({ state: 'done', files_clean_at: null }).orderBy('erased_at'), 'erased_at');
 
 /** @returns the number of expired nonces, at most a page */
 export async function expiredNonces({ read }: Database, before: number): Promise<number> {
@@ -145,8 +150,8 @@ export async function lastBackupAt(database: Database): Promise<number | null> {
 }
 
 /**
- * Reads head and last entry of a log from one snapshot, and counts its entries; only the last page is really counted.
- * `gpd consent verify` reads the whole log.
+ * Reads head and last entry of a log from one snapshot, and counts its entries; only the last page is really
+ * counted. `gpd consent verify` reads the whole log.
  */
 export const readLog = (database: Pick<Database, 'snapshot'>, kid: string) =>
   database.snapshot(async (read) => {

@@ -18,7 +18,7 @@ import type { SendExport, TakePlace } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 import { TOKEN_TTL_MS } from './transparency.ts';
 
-/** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
+/** POST /me and POST /v1/principals/link, which need a transparency token (contract 3.5 and 6.1). */
 
 export const meRoutes = (service: MeService, sendExport: SendExport): readonly ServedRoute[] => [
   reply(ROUTES.useTransparencyToken, async ({ headers, limitKey, networkKey, readBody }) => {
@@ -40,14 +40,14 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
 ];
 
 /**
- * GET /my-data: a page that a site can link to where gpd answers under the site's own origin. POST shows what a
- * transparency token reaches, as a form of a browser without JavaScript sends it.
+ * GET /my-data: a page that a site can link to where gpd answers under the site's own origin. POST shows what
+ * a transparency token reaches, as a form of a browser without JavaScript sends it.
  */
 
 export interface Sites {
   /** Reads the notice with the controller and its contact; null: the tenant does not exist. */
   notice(kid: string): Promise<ReturnType<typeof createNotice> | null>;
-  /** Tenants whose pages are at this host; the only tenant where there is one. Others are never shown. */
+  /** Tenants whose pages are at this host, or the only tenant of the installation. Others are never shown. */
   at(host: string | undefined): readonly string[];
 }
 
@@ -59,7 +59,7 @@ const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 's
 const formatTime = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
 
 function showPage(response: Response, values: object, status = 200): void {
-  // Under no-referrer browsers send `Origin: null` with a form, and no token would be good.
+  // Under no-referrer browsers send `Origin: null` with a form, and every token would be refused.
   response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
   const isNamed = (contact: string): boolean => contact !== UNNAMED.contact;
   const words = { when: formatTime, toldOnce, classText, isReconciled, isNamed };
@@ -100,7 +100,7 @@ function forgottenText({ shared, scopes }: Forgotten): string {
   return `Forgotten: the decisions about this device and its hash ${isDone ? 'were' : 'are being'} erased.`;
 }
 
-/** @param saved the page is kept as a file, which is an export */
+/** @param saved true if the person saves the page as a file, which is an export */
 async function readHeldData(me: MeService, presented: Presented, saved: boolean) {
   const dsar = await (saved ? me.export(presented) : me.look(presented));
   const { head, total } = dsar;
@@ -113,7 +113,7 @@ async function readHeldData(me: MeService, presented: Presented, saved: boolean)
     if (error instanceof Refusal && error.code === 'no-retained-data') return null;
     throw error;
   });
-  // The token of a visit lives as long, and the page may show the visit a while after it.
+  // The token of a visit is valid for as long, and the page may show the visit a little later.
   const visit = shown.find(({ requestId }) => requestId === me.check(presented).requestId);
   const until = visit && isoTime(Date.parse(visit.decidedAt) + TOKEN_TTL_MS);
   const onHold = await me.isHeld(presented);
@@ -155,7 +155,7 @@ async function answerForm(
     const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
     const notice = await me.notice(presented);
     const filed = await me.contest(presented, network, filing);
-    // A second objection is answered with the first one, which may be resolved.
+    // A second objection is answered with the first one, which may be resolved already.
     const message =
       filed.caseKey === undefined
         ? 'Nothing new was filed: a review of this decision was asked for before.'

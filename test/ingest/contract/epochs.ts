@@ -4,10 +4,10 @@ import { noteEpochLength, readEpochLength } from '../../../src/ingest/epoch-leng
 import { currentEpoch, epochEnd } from '../../../src/ingest/verdict/identity.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
-import { retainTenant } from '../../../src/ops/retention-service.ts';
 import { readDevice } from '../../../src/rights/dsar/store.ts';
 import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
 import { durableOfVisitor } from '../../../src/rights/link-store.ts';
+import { retainTenant } from '../../../src/rights/retention/store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';

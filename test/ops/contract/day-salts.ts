@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY } from '../../../src/lib/clock.ts';
-import { createDaySalts } from '../../../src/ops/day-salt-service.ts';
+import { createDaySalts } from '../../../src/ops/day-salt-store.ts';
 import { createDayHash } from '../../../src/ops/limits-service.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 

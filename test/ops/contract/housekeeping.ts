@@ -3,8 +3,9 @@ import type { Database } from '../../../src/db/engine.ts';
 import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/db/meta-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
+import { runRetention } from '../../../src/ops/housekeeping-service.ts';
 import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
-import { retainTenant, runRetention } from '../../../src/ops/retention-service.ts';
+import { retainTenant } from '../../../src/rights/retention/store.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
@@ -44,8 +45,10 @@ export function housekeepingContract(make: MakeDatabase): void {
       let endedJobs: string[] = [];
       const destroyedKeys = db.database.read('seal_keys').where({ state: 'destroyed' }).orderBy('kid');
       const house = createHouse(db.database, NOW, {
-        async recordEnded() {
-          endedJobs = await destroyedKeys.clone().pluck('kid');
+        instead: {
+          async 'record-ended'() {
+            endedJobs = await destroyedKeys.clone().pluck('kid');
+          },
         },
       });
       expect(await house.round()).toEqual(['retention bbb', 'seal-verdicts aaa']);
@@ -127,9 +130,11 @@ export function housekeepingContract(make: MakeDatabase): void {
       const runs: string[] = [];
       const hang = () => new Promise<void>((resolve) => ends.push(resolve));
       const house = createHouse(db.database, NOW, {
-        keepCheckpoints(kid) {
-          starts.push(kid);
-          return kid === 'aaa' && ends.length === 0 ? hang() : Promise.resolve();
+        instead: {
+          'keep-checkpoints'(kid) {
+            starts.push(kid);
+            return kid === 'aaa' && ends.length === 0 ? hang() : Promise.resolve();
+          },
         },
         deadlineOf: ({ name }) => (name === 'keep-checkpoints' ? 20 : MINUTE),
         onRun: (job, result) => runs.push(`${job} ${result}`),
@@ -158,11 +163,13 @@ export function housekeepingContract(make: MakeDatabase): void {
         thinned = resolve;
       });
       const house = createHouse(db.database, NOW, {
-        recordEnded: () =>
-          new Promise<void>((resolve) => {
-            end = resolve;
-          }),
-        thinCheckpoints: () => Promise.resolve(thinned()),
+        instead: {
+          'record-ended': () =>
+            new Promise<void>((resolve) => {
+              end = resolve;
+            }),
+          'thin-checkpoints': () => Promise.resolve(thinned()),
+        },
       });
       const round = house.round();
       await hourly;
@@ -176,7 +183,7 @@ export function housekeepingContract(make: MakeDatabase): void {
       for (const table of ['ledger_heads', 'tenants'])
         await sql(db.database, `DELETE FROM ${table} WHERE kid IN ('aaa', 'bbb')`);
       const house = createHouse(db.database, NOW, {
-        flushKeyUse: () => (fails ? Promise.reject(new Error('no')) : Promise.resolve()),
+        instead: { 'flush-key-use': () => (fails ? Promise.reject(new Error('no')) : Promise.resolve()) },
       });
       await house.round();
       expect(house.degraded()).toEqual([]);
@@ -229,7 +236,9 @@ export function housekeepingContract(make: MakeDatabase): void {
       return { waitingJobs, hold, until };
     };
     const [ofMinute, hourly] = [createHold(), createHold()];
-    const house = createHouse(db.database, NOW, { flushKeyUse: ofMinute.hold, thinCheckpoints: hourly.hold });
+    const house = createHouse(db.database, NOW, {
+      instead: { 'flush-key-use': ofMinute.hold, 'thin-checkpoints': hourly.hold },
+    });
     const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
     const rounds = [house.round()];
     await Promise.all([ofMinute.until(1), hourly.until(1)]);

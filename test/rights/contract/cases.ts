@@ -110,12 +110,12 @@ export function casesContract(make: MakeDatabase): void {
     it('tells once of an erasure that is not done, behind 500 that were reported and still wait', async () => {
       const kid = 'notice-erasure';
       const { look } = await house(kid);
-      const row = { kid, subject: 's', requested_by: 'dpo', scopes: '[]', refs: '{}', step: 'logged' };
+      const row = { kid, subject: 's', requested_by: 'dpo', scopes: '[]', refs: '{}', state: 'logged' };
       await db.database.transaction(async (tx) => {
         for (let n = 0; n < 500; n += 1)
           await tx('erasures').insert({ ...row, receipt_id: `era_many_${n}`, erased_at: NOW, noticed: true });
-        for (const step of ['rows', 'done'])
-          await tx('erasures').insert({ ...row, receipt_id: `era_z_${step}`, erased_at: NOW + 1, step });
+        for (const state of ['open', 'done'])
+          await tx('erasures').insert({ ...row, receipt_id: `era_z_${state}`, erased_at: NOW + 1, state });
       });
       expect(await look(NOW + MINUTE)).toEqual([]);
       for (const at of [NOW + 3 * MINUTE, NOW + HOUR]) expect(await look(at)).toEqual(['erasure.incomplete']);

@@ -7,7 +7,7 @@ import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors-store.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
-import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
+import { KEEP_NOTHING, planErasure } from '../../../src/rights/erase/erase-service.ts';
 import {
   type ErasureTarget,
   type Keep,
@@ -17,8 +17,7 @@ import {
   scopeResults,
 } from '../../../src/rights/erase/erasure-service.ts';
 import { placeHold } from '../../../src/rights/erase/hold-store.ts';
-import { planErasure } from '../../../src/rights/erase/plan-service.ts';
-import { beginSteps } from '../../../src/rights/erase/rows-store.ts';
+import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import {
@@ -267,7 +266,8 @@ export function erasureContract(make: MakeDatabase): void {
         tx.on('query', ({ sql }: { sql: string }) => {
           if (/from [`"]decisions[`"]/.test(sql)) looks.push(sql);
         });
-        await beginSteps(tx, { ...MINE, kid, keep: KEEP_NOTHING, requestRef: String }, 'era_quiet');
+        const target = { ...MINE, kid, keep: KEEP_NOTHING, requestRef: String };
+        await eraseRows(tx, target, { leftTo: 'era_quiet' });
       });
       // The newest alone, by its index.
       expect(looks).toEqual([expect.stringMatching(/order by [`"]request_id[`"] desc limit/)]);

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { removeAbandonedStaging, removeStaging, stagingFile } from '../../../../src/db/files.ts';
+import { removeAbandonedStaging, removeStaging, stagingFile } from '../../../../src/db/staging-files.ts';
 import { createOwn } from '../../../cli/support/own.ts';
 import { spawnGpd, tempDir } from '../../../support/command.ts';
 
