@@ -105,6 +105,8 @@ export function createExpressApp(deps: ExpressDeps): Express {
   for (const router of deps.routers) app.use(router);
   const pages = exactRouter();
   for (const { row, page } of deps.pages) pages[row.method as 'get' | 'post'](expressPath(row), page);
+  // Express drops a fragment, which no path of the table has, and would answer OPTIONS itself.
+  refuseOtherMethods(pages);
   app.use(pages);
   for (const router of deps.behind) app.use(router);
   app.use(notFound);
