@@ -1,6 +1,6 @@
 import type { BotAuth } from '../agents/verify.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
-import type { ConsentLimits, FindApiKey } from '../http/register.ts';
+import type { ConsentLimits, FindApiKey } from '../http/authorize.ts';
 import type { KnowsOrigin } from '../http/reply.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
@@ -21,6 +21,7 @@ export interface Consent {
   /** When nothing is being written any more. */
   idle(): Promise<void>;
 }
+type Check = ReturnType<typeof createFreshConsent>['check'];
 
 /** Reads and writes consent; what the server and a command have in common. */
 export function createConsent(parts: Pick<Installation, 'database' | 'clock' | 'random'>): Consent {
@@ -41,11 +42,13 @@ export interface ConsentApiNeeds extends Pick<Installation, 'database' | 'clock'
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
   readonly botAuth: BotAuth;
+  /** Wraps the check so that its answers are counted. */
+  readonly counted: (check: Check) => Check;
   /** A doubt was not recorded. */
   readonly onDoubtFault: (error: unknown) => void;
 }
 
-/** The parts of the consent API that a server's routes and its check need. */
+/** The parts of the consent API that a server's routes need. */
 export function createConsentApi(needs: ConsentApiNeeds) {
   const { database, clock, tenants, findApiKey, limits, refresh, knowsOrigin } = needs;
   const { service, reader } = needs.consent;
@@ -70,14 +73,15 @@ export function createConsentApi(needs: ConsentApiNeeds) {
     idle: () => Promise.all([needs.consent.idle(), grants.idle()]),
     grants,
     proveConsent: createProveConsent(database, service, tenantOf),
-    authorization: { findApiKey, findSession, limits, knowsOrigin },
     check: freshConsent.check,
+    authorization: { findApiKey, findSession, limits, knowsOrigin },
     routes: {
       database,
       clock,
       tenantOf,
       service,
       fresh: freshConsent,
+      check: needs.counted(freshConsent.check),
       refresh,
       limits,
       botAuth: needs.botAuth,

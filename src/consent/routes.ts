@@ -1,102 +1,27 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Response } from 'express';
-import { type ConcurrencyLimit, charge } from '../http/limiter.ts';
-import {
-  type AuthorizeDeps,
-  authorize,
-  type Call,
-  type Caller,
-  isBrowser,
-  json,
-  parseBody,
-  readHeader,
-  requireOwnPrincipal,
-  type ServedRoute,
-  sending,
-} from '../http/register.ts';
-import {
-  API_CORS,
-  corsHeaders,
-  errorReply,
-  FIVE_MINUTES,
-  FOREVER,
-  fullReply,
-  jsonReply,
-  preflightHeaders,
-  sendBuilt,
-  unavailable,
-  withHeaders,
-} from '../http/reply.ts';
-import {
-  declaresTooMuch,
-  type HotHandler,
-  type HotReply,
-  type HotRequest,
-  hasGpcHeader,
-  isPlainJson,
-} from '../http/request.ts';
+import type { Request, Response } from 'express';
+import { type Caller, isBrowser, requireOwnPrincipal } from '../http/authorize.ts';
+import { charge, createConcurrencyLimit } from '../http/limiter.ts';
+import { FIVE_MINUTES, FOREVER, sendBuilt } from '../http/reply.ts';
+import { hasGpcHeader, readHeader } from '../http/request.ts';
+import { type Call, json, page, type ServedRoute } from '../http/routes.ts';
 import { hmacSha256Text } from '../lib/crypto.ts';
-import { Refusal, Unavailable } from '../lib/errors.ts';
+import { Refusal } from '../lib/errors.ts';
 import { languageSchema } from '../schema/banner.ts';
-import { MAX_BODY_BYTES } from '../schema/bundle.ts';
-import { type ConsentWrite, type DecisionAnswer, idempotencyKeySchema } from '../schema/consent.ts';
-import { allowedMethods, ROUTES } from '../schema/routes.ts';
+import { type ConsentWrite, idempotencyKeySchema } from '../schema/consent.ts';
+import { ROUTES } from '../schema/routes.ts';
 import type { Embed } from './banner-store.ts';
 import type { createConsentApi } from './create-consent-service.ts';
 import { browserPrincipalId, type WriteAction, type WriteSource } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
-import type { ConsentCheck } from './service.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
-/** POST /v1/consent/can-process makes one keyed read between a request and its answer. */
-
-export interface ConsentLaneDeps extends AuthorizeDeps {
-  readonly check: (kid: string, request: ConsentCheck, isSecret: boolean) => Promise<DecisionAnswer>;
-  readonly admission: ConcurrencyLimit;
-}
-
-const { path, method, request: bodySchema } = ROUTES.checkConsent;
-const METHOD = method.toUpperCase();
-const ALLOW = allowedMethods(path).join(', ');
+/** The routes of the consent API (contract section 7), and the files of the banner. */
 
 /**
  * Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20).
  */
 const isSecret = (caller: Caller): boolean => caller.kind === 'key' && caller.key.scope === 'secret';
-
-async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
-  const { headers } = request;
-  if (request.method !== METHOD) throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
-  const closing = { headers: { connection: 'close' } };
-  const caller = await authorize(deps, request, ROUTES.checkConsent);
-  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
-    throw new Refusal('payload-too-large', closing);
-  if (!isPlainJson(headers)) {
-    throw new Refusal('unsupported-media-type', closing);
-  }
-  const body = await request.readBody(MAX_BODY_BYTES);
-  if (!body) throw new Refusal('payload-too-large', closing);
-  if (deps.admission.isFull()) return fullReply();
-  const consentRequest = parseBody(body, bodySchema);
-  return jsonReply(200, await deps.admission.admit(deps.check(caller.kid, consentRequest, isSecret(caller))));
-}
-
-function refused(thrown: unknown): HotReply {
-  const error = thrown instanceof Unavailable ? unavailable(thrown) : thrown;
-  if (error instanceof Refusal) return errorReply(error.code, error.headers, error.details);
-  throw error;
-}
-
-export function createConsentLane(deps: ConsentLaneDeps): HotHandler {
-  return async (request) => {
-    if (request.method === 'OPTIONS') {
-      const headers = preflightHeaders(request.headers, deps.knowsOrigin, API_CORS);
-      return { status: 204, headers, body: '' };
-    }
-    const reply = await answer(deps, request).catch(refused);
-    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
-  };
-}
 
 type ConsentRouteDeps = ReturnType<typeof createConsentApi>['routes'];
 
@@ -125,7 +50,7 @@ function sourceOf(caller: Caller): WriteSource {
 /** A write as it came in. The three kinds differ only in their paths. */
 type WriteCall = Pick<
   Call<['session', 'secret'], never, never>,
-  'caller' | 'client' | 'headers' | 'target' | 'https'
+  'caller' | 'limitKey' | 'headers' | 'target' | 'https'
 >;
 
 /**
@@ -158,12 +83,12 @@ function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentW
 async function countBrowserWrite(
   { limits, service, tenantOf }: ConsentRouteDeps,
   action: WriteAction,
-  { caller, client }: WriteCall,
+  { caller, limitKey }: WriteCall,
   body: ConsentWrite,
 ): Promise<void> {
   if (!isBrowser(caller) || action === 'withdraw') return;
   const isKnown = await service.knows(tenantOf(caller.kid), body.principalId);
-  if (!isKnown) await charge(limits.newcomer, client);
+  if (!isKnown) await charge(limits.newcomer, limitKey);
   if (action === 'grant') await charge(limits.key, caller.key.hash);
 }
 
@@ -212,6 +137,11 @@ const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
 
 /** Checks and reads, with a session of the principal or with a key. */
 const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
+  json(
+    ROUTES.checkConsent,
+    async ({ caller, readBody }) => deps.check(caller.kid, await readBody(), isSecret(caller)),
+    createConcurrencyLimit(),
+  ),
   json(ROUTES.checkConsentBatch, async ({ caller, readBody }) => {
     const { checks } = await readBody();
     const decisions = await deps.fresh.checkAll(caller.kid, checks, isSecret(caller));
@@ -265,7 +195,6 @@ const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   }),
 ];
 
-/** All routes except the check, which is served before Express. */
 export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   ...writeRoutes(deps),
   ...readRoutes(deps),
@@ -284,30 +213,28 @@ const SCRIPT = 'text/javascript';
 
 /** The banner's script and languages: the same for everyone. */
 export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] {
-  const sendFile = (name: string, type: string) => async (_call: unknown, response: Response) =>
+  const sendFile = (name: string, type: string) => async (_request: Request, response: Response) =>
     sendBuilt(response, await files(name), { type, cache: FIVE_MINUTES });
   return [
-    sending(ROUTES.getBannerScript, sendFile('embed.js', SCRIPT)),
-    sending(ROUTES.getBannerTypes, sendFile('embed.d.ts', 'text/plain')),
-    json(ROUTES.getBannerManifest, (_call, response) => {
-      response.set('cache-control', 'no-cache');
+    page(ROUTES.getBannerScript, sendFile('embed.js', SCRIPT)),
+    page(ROUTES.getBannerTypes, sendFile('embed.d.ts', 'text/plain')),
+    json(ROUTES.getBannerManifest, (_call, head) => {
+      head.headers['cache-control'] = 'no-cache';
       return manifest();
     }),
-    sending(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
+    page(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
       const { version } = await manifest();
       // Other bytes would fail the page's integrity check, so the answer is a plain 404.
-      if (params.version !== version) throw new Refusal('not-found');
+      if (params['version'] !== version) throw new Refusal('not-found');
       sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
     }),
-    sending(
-      ROUTES.getBannerLanguage,
-      async ({ params: { version: requestedVersion, language } }, response) => {
-        const { version, languages } = await manifest();
-        if (language === null || !languages.includes(language)) throw new Refusal('not-found');
-        // A script of another version also gets these words, and shows English where they lack one.
-        const cache = requestedVersion === version ? FOREVER : FIVE_MINUTES;
-        sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
-      },
-    ),
+    page(ROUTES.getBannerLanguage, async ({ params }, response) => {
+      const { version, languages } = await manifest();
+      const language = String(params['language']);
+      if (!languages.includes(language)) throw new Refusal('not-found');
+      // A script of another version also gets these words, and shows English where they lack one.
+      const cache = params['version'] === version ? FOREVER : FIVE_MINUTES;
+      sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
+    }),
   ];
 }

@@ -1,7 +1,7 @@
 import type { Request, Response, Router } from 'express';
 import { type LoginFault, LoginRefused, mayOpen, type SignInPrompt } from '../auth/credentials.ts';
+import { limitClients } from '../http/express-app.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
-import { limitClients } from '../http/route-limits.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Context } from './context-service.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Router } from 'express';
 import { z } from 'zod';
-import { exactRouter } from '../http/register.ts';
+import { exactRouter } from '../http/express-app.ts';
 import { toldOnce } from '../ingest/verdict/classify.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { DecisionResponse } from '../schema/responses.ts';

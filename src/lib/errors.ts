@@ -31,7 +31,7 @@ export const ERRORS = {
   'insufficient-scope': [403, 'This key may not call this route.'],
   'secret-key-in-page': [
     403,
-    'A browser sent this key, so it is public now: revoke it, and use a publishable key in pages.',
+    'This key came with Sec-Fetch-Site or the Origin of one of your pages: revoke it if a page has it; a backend must leave these headers out.',
   ],
   'origin-not-allowed': [403, 'This origin is not registered for the key.'],
   'not-your-principal': [403, 'This session or key may act for its own principal only.'],

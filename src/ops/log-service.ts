@@ -64,7 +64,7 @@ const HINTS: Readonly<Record<NotedRefusal, string>> = {
   'unknown-kid': 'a kid that no tenant has: compare the page with gpd tenants list',
   'unknown-key': 'an API key or session that is unknown, revoked or expired: gpd apikeys list',
   'secret-key-in-page':
-    'a browser sent a secret key: revoke it, and use a publishable key in pages (docs/api-keys.md)',
+    'a secret key came from a page, or with the headers of one: revoke it if a page has it (docs/api-keys.md)',
 };
 
 /** Names longer than this are cut. */

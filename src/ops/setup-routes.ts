@@ -3,7 +3,7 @@ import type { Request, RequestHandler, Response, Router } from 'express';
 import { ConfigError } from '../config.ts';
 import { isSameOrigin, isSameToken, readForm } from '../console/form.ts';
 import { usualPolicy } from '../console/render.ts';
-import { exactRouter } from '../http/register.ts';
+import { exactRouter } from '../http/express-app.ts';
 import { cookieValues } from '../http/request.ts';
 import { HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';

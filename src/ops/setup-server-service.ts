@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
 import { baseUrl, type Config, ConfigError, sqliteFile } from '../config.ts';
 import { createExpressApp } from '../http/express-app.ts';
+import { NO_ROUTES } from '../http/routes.ts';
 import { createHttpServer } from '../http/server.ts';
 import { hasDecisions } from '../ingest/decisions-store.ts';
 import { SECOND } from '../lib/clock.ts';
@@ -71,12 +72,13 @@ export async function runSetup(config: Config, options: SetupOptions) {
         onInstalled,
       }),
     ],
+    pages: [],
+    behind: [],
     views: fileURLToPath(new URL('../../views', import.meta.url)),
-    https: false,
     onFault,
   });
   const http = createHttpServer({
-    lanes: new Map(),
+    routes: NO_ROUTES,
     express: pages,
     clock: Date.now,
     random: randomBytes,

@@ -87,8 +87,8 @@ export interface Route {
   readonly request?: z.ZodType;
   readonly responses: Readonly<Record<number, RouteAnswer>>;
   readonly errors: readonly ErrorCode[];
-  /** Answered by a plain function before Express. */
-  readonly lane?: true;
+  /** Called so often that its answers carry only the headers a program needs, and none for pages. */
+  readonly hot?: true;
   /** Catches every request that no earlier row matches. */
   readonly undocumented?: true;
 }

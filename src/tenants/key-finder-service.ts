@@ -1,7 +1,7 @@
 import { type ApiKey, hashSecret, isApiKeySecret } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
-import { createConcurrencyLimit, createReadWhole, refuseOver } from '../http/limiter.ts';
-import type { FindApiKey } from '../http/register.ts';
+import type { FindApiKey } from '../http/authorize.ts';
+import { createReadWhole, refuseOver } from '../http/limiter.ts';
 import { type Clock, isoTime, SECOND } from '../lib/clock.ts';
 import { createRecent } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -33,7 +33,7 @@ export function createUnknownKeys({ findKnownKey, nextLook, now }: UnknownKeysDe
   /** Until the time stored here, a key with this hash is refused at once. */
   const refusedUntil = createRecent<number>(SECOND, MAX_REMEMBERED, now);
   const ofClient = createReadWhole(MAX_WAITING);
-  const inAll = createConcurrencyLimit(MAX_WAITING_IN_ALL);
+  const inAll = createReadWhole(MAX_WAITING_IN_ALL);
 
   return async (secret: string, client: string, secondsBlocked = 0): Promise<ApiKey | null> => {
     const known = findKnownKey(secret);
@@ -42,8 +42,7 @@ export function createUnknownKeys({ findKnownKey, nextLook, now }: UnknownKeysDe
     refuseOver(secondsBlocked);
     const hash = hashSecret(secret);
     if ((refusedUntil.get(hash) ?? 0) > now()) return null;
-    if (inAll.isFull()) throw tooManyWaiting();
-    await inAll.admit(ofClient(client, nextLook, tooManyWaiting));
+    await inAll('all', () => ofClient(client, nextLook, tooManyWaiting), tooManyWaiting);
     const found = findKnownKey(secret);
     if (found && found !== 'revoked') return found;
     refusedUntil.set(hash, now() + SECOND);

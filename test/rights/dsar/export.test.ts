@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import express from 'express';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { send as sendReply } from '../../../src/http/server.ts';
 import { RULES } from '../../../src/ingest/verdict/classify.ts';
 import type { Dsar } from '../../../src/rights/dsar/service.ts';
 import { createExportPlaces, createSendExport } from '../../../src/rights/export-routes.ts';
@@ -204,9 +205,11 @@ it('an export that takes too long ends, and its place is free', async () => {
   const ends: unknown[] = [];
   const app = express();
   app.get('/', (_request, response) =>
-    sendExport(response, { kid: KID, client: 'one' }, async () => endless).catch((error: unknown) => {
-      ends.push(error);
-    }),
+    sendExport({ kid: KID, client: 'one' }, async () => endless)
+      .then((exported) => sendReply(response, exported))
+      .catch((error: unknown) => {
+        ends.push(error);
+      }),
   );
   const { url, stop } = await serve(app);
   for (let n = 0; n < 2; n++) await expect(ask(url, '/')).rejects.toThrow('aborted');
