@@ -9,7 +9,9 @@ import { opensSecret } from '../ops/escrow-files.ts';
 import type { TenantDirectory } from '../tenants/directory.ts';
 import { type DamagedTenant, readSnapshot, type SnapshotPage } from '../tenants/snapshot-store.ts';
 
-/** Reads changes every second, so that a running server sees those of the CLI within 5 s (contract section 5). */
+/**
+ * Reads changes every second, so that a running server sees those of the CLI within 5 s (contract section 5).
+ */
 const INTERVAL_MS = SECOND;
 /** The loaded state is stale after this time (contract section 5), whether reads failed or hang. */
 const STALE_MS = 5 * SECOND;
@@ -89,12 +91,15 @@ export async function startPolling(database: Database, directory: TenantDirector
       ...(poll.writable ? [] : ['database: it takes no writes']),
     ],
     /**
-     * Polls at once: a known caller named something that this node does not know yet, or this node changed something itself.
-     * Simultaneous callers share one poll, which begins after their calls.
+     * Polls at once: a known caller named something that this node does not know yet, or this node changed
+     * something itself. Simultaneous callers share one poll, which begins after their calls.
      * @throws {Unavailable} when the database cannot be read
      */
     refresh: () => polling.runNow().catch(unreadable),
-    /** Waits for the next poll without causing one, because strangers named something unknown. @throws {Unavailable} when the database cannot be read */
+    /**
+     * Waits for the next poll without causing one, because strangers named something unknown. @throws
+     * {Unavailable} when the database cannot be read
+     */
     nextLook: () => new Promise<void>((answer) => waiting.push(answer)).catch(unreadable),
     stop: polling.stop,
   };

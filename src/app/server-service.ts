@@ -55,6 +55,7 @@ async function followTenants(services: Services, options: AppOptions, { logFault
   const { config, database, tenants } = services;
   const decryptor = chooseDecryptor(options.decryptThread ?? null, {
     tenants: tenants.find,
+    allKeys: () => new Map(tenants.all().map(({ kid, sealKeys }) => [kid, sealKeys])),
     noteOpened: tenants.noteOpened,
     onFault: logFault('decryptor-thread-ended'),
   });

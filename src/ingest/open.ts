@@ -36,20 +36,13 @@ export interface Unsealed {
   readonly kid: string;
   /** True for a bundle without `epk`. */
   readonly symmetric: boolean;
+  /** Null if the symmetric key or no key opened it. */
+  readonly generation: number | null;
   /** Null if no live key of the tenant opened it. */
-  readonly plaintext: Buffer | null;
+  readonly plaintext: Uint8Array | null;
 }
 
 export type Openers = Pick<Tenant, 'openers' | 'symmetricOpener'>;
-
-function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
-  if (bundle.epk === undefined) return keys.symmetricOpener?.(bundle) ?? null;
-  for (const open of keys.openers) {
-    const plaintext = open(bundle);
-    if (plaintext) return plaintext;
-  }
-  return null;
-}
 
 /**
  * Opens with the live generations of the tenant that the bundle names, newest first; `keys` are undefined for
@@ -57,7 +50,15 @@ function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
  */
 export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unsealed {
   const { kid, epk } = bundle;
-  return { kid, symmetric: epk === undefined, plaintext: keys ? decrypt(bundle, keys) : null };
+  if (epk === undefined) {
+    const plaintext = keys?.symmetricOpener?.(bundle) ?? null;
+    return { kid, symmetric: true, generation: null, plaintext };
+  }
+  for (const { generation, open } of keys?.openers ?? []) {
+    const plaintext = open(bundle);
+    if (plaintext) return { kid, symmetric: false, generation, plaintext };
+  }
+  return { kid, symmetric: false, generation: null, plaintext: null };
 }
 
 /**
@@ -68,7 +69,7 @@ export const reasonForNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unkno
   symmetric ? 'unknown-key' : 'decrypt-failed';
 
 /** A plaintext that does not parse looks like a bad tag to anyone without the key. */
-function parsePlaintext(bytes: Buffer): Plaintext | null {
+function parsePlaintext(bytes: Uint8Array): Plaintext | null {
   return tryOr(() => plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes))).data, null) ?? null;
 }
 

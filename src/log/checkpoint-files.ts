@@ -198,8 +198,9 @@ function notesIn(lines: readonly string[]): string[] {
 }
 
 /**
- * Checkpoints of the log with this key, from a file that somebody stored: signed notes, or lines of a checkpoints.log, whose
- * MACs cannot be checked without that installation's key. Notes of other keys are ignored.
+ * Checkpoints of the log with this key, from a file that somebody stored: signed notes, or lines of a
+ * checkpoints.log, whose MACs cannot be checked without that installation's key. Notes of other keys are
+ * ignored.
  */
 export function readKeptNotes(text: string, vkey: string): Checkpoint[] {
   const lines = text.split('\n');

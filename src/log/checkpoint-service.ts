@@ -104,8 +104,8 @@ async function newestInDatabase(database: Database, kid: string, vkey: string): 
 }
 
 /**
- * Reads a log with its signed checkpoints, and requires that each extends the one before: the last line of this node's file, the
- * newest row, the head. The signer, verify and doctor use it.
+ * Reads a log with its signed checkpoints, and requires that each extends the one before: the last line of
+ * this node's file, the newest row, the head. The signer, verify and doctor use it.
  * @returns null if there is no such log; `newest` is the checkpoint that the next one has to extend
  * @throws {NotSigned}
  */

@@ -4,7 +4,10 @@ import { cellOf } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
 import { tryLockHead } from './entries-store.ts';
 
-/** Checkpoints as rows, which all nodes share. A writer of the database can change them: the file of a node shows that. */
+/**
+ * Checkpoints as rows, which all nodes share. A writer of the database can change them: the file of a node
+ * shows that.
+ */
 
 export interface StoredCheckpoint {
   readonly text: string;
@@ -13,8 +16,8 @@ export interface StoredCheckpoint {
 }
 
 /**
- * Stores a signed checkpoint that continues the newest one its signer had read. The head of the log stays locked until the
- * transaction ends, so two nodes never store at once.
+ * Stores a signed checkpoint that continues the newest one its signer had read. The head of the log stays
+ * locked until the transaction ends, so two nodes never store at once.
  * @returns false: another checkpoint was stored in between, here or on another node
  */
 export async function putCheckpoint(

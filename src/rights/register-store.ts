@@ -50,7 +50,10 @@ const REQUESTS = [
 
 const HELD = "SELECT 1 FROM erasure_refs h WHERE h.kind = 'held' AND h.receipt =";
 
-/** When the first later erasure with a reference of this one was complete that kept nothing under a legal hold. */
+/**
+ * When the first later erasure with a reference of this one was complete that kept nothing under a legal
+ * hold.
+ */
 const REST = `SELECT e.files_clean_at FROM erasure_refs mine
   JOIN erasure_refs other ON other.kid = mine.kid AND other.kind = mine.kind AND other.ref = mine.ref
   JOIN erasures e ON e.receipt_id = other.receipt
@@ -70,7 +73,10 @@ interface StoredRow extends RegisterRow {
   readonly rest_at: number | null;
 }
 
-/** An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the rest is erased. */
+/**
+ * An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the
+ * rest is erased.
+ */
 function withEnd({ is_held: isHeld, rest_at: restAt, ...row }: StoredRow): RegisterRow {
   if (row.state !== 'done' || !isTrue(isHeld)) return row;
   return restAt === null ? { ...row, state: 'partly', done_at: null } : { ...row, done_at: restAt };

@@ -24,7 +24,7 @@ export interface TenantDirectory {
   readonly masterKey: () => MasterKey;
   /** Calls `listener` after each poll with the seal keys that changed. Only one listener is kept. */
   readonly watchSealKeys: (listener: (changes: SealKeyChanges) => void) => void;
-  /** Counts a bundle that another thread decrypted. False: the generation is no longer live, and the bundle must be refused. */
+  /** Counts a bundle that was decrypted. False: the generation is no longer live, and the bundle must be refused. */
   readonly noteOpened: (kid: string, generation: number) => boolean;
   /**
    * Applies the changes of a poll. A damaged tenant is no longer served: its unreadable row may revoke a key.
@@ -118,7 +118,7 @@ export function createDirectory(options: DirectoryOptions): TenantDirectory {
     hasWebhooks: () => hasWebhooks,
     apply(page, rightKey) {
       if (page.kids === null) return [];
-      const deps = { masterKey: rightKey ?? masterKey, clock, random, onOpened };
+      const deps = { masterKey: rightKey ?? masterKey, clock, random };
       const applied = applyPage(tenants, page, deps, rightKey !== undefined);
       masterKey = deps.masterKey;
       tenants = applied.tenants;

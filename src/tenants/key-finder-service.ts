@@ -8,8 +8,9 @@ import { Refusal } from '../lib/errors.ts';
 import { createApiKeyStore } from './api-key-store.ts';
 
 /**
- * Finds API keys. Another process may have just created a key that this one does not know, so an unknown key is refused only
- * after the next look of the poll (contract 2, section 12; ADR 0096). Guessing causes no look.
+ * Finds API keys. Another process may have just created a key that this one does not know, so an unknown key
+ * is refused only after the next look of the poll (contract 2, section 12; ADR 0096). Guessing causes no
+ * look.
  */
 
 /** Requests with unknown keys that may wait at the same time, per client and in all. */

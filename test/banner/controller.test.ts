@@ -186,13 +186,6 @@ describe('a withdrawal before anybody could be asked', () => {
   });
 });
 
-it('a choice that another page took away in the meantime does not come back with the next one', async () => {
-  const { controller, store } = await open({ record: BOTH_GRANTED });
-  store.kept = null;
-  await controller.withdraw(['analytics']);
-  expect(controller.snapshot().granted).toEqual([]);
-});
-
 it('a choice ends by the server’s clock, whichever the device has by then', async () => {
   const first = await open({ ahead: -400 * DAY });
   await first.controller.choose(new Map([['analytics', true]]));

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WELL_KNOWN_PATH } from '../../src/agents/directory.ts';
 import { type Agents, newDirectory, startAgents } from '../../src/agents/service.ts';
 import { type DirectorySource, listDirectories } from '../../src/agents/store.ts';
@@ -15,18 +15,17 @@ import { createSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';
 import { noteStatements } from '../support/database.ts';
 import { NOW } from '../support/make.ts';
-import { type DirectoryServer, jwks, startDirectory } from './support/server.ts';
+import { started } from '../support/started.ts';
+import { jwks, startDirectory } from './support/server.ts';
 
 /** The background of a running server: what it fetches, when, and what a stranger can make it fetch. */
 
-let server: DirectoryServer;
+const server = started(() => startDirectory(300));
 let file: SqliteFile;
 let agent: Agent;
 beforeAll(async () => {
-  server = await startDirectory(300);
   agent = createAgent(server.url);
 });
-afterAll(() => server.close());
 
 let running: Agents | null = null;
 let now = NOW;

@@ -1,6 +1,5 @@
-import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/engine.ts';
 import { createMasterKey, outboxContext, webhookSecretContext } from '../../src/keys/master-key.ts';
@@ -14,7 +13,9 @@ import type { Webhook } from '../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../support/act.ts';
 import { KID } from '../support/constants.ts';
 import { NOW, seededRandom } from '../support/make.ts';
+import { receive } from '../support/serve.ts';
 import { initGpd } from '../support/server.ts';
+import { started } from '../support/started.ts';
 
 /** The dispatcher on a real database, with a receiver of its own. */
 
@@ -22,24 +23,13 @@ const random = seededRandom('webhooks');
 const wrapper = createMasterKey(random(32), random);
 const EVENT = 'consent.granted';
 
-let receiver: Server;
-let url: string;
 let receivedSeqs: number[];
-beforeAll(async () => {
-  receiver = createServer((request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => {
-      body += chunk.toString();
-    });
-    request.on('end', () => {
-      receivedSeqs.push((JSON.parse(body) as { seq: number }).seq);
-      response.end();
-    });
-  });
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-});
-afterAll(() => new Promise((resolve) => void receiver.close(resolve)));
+const receiver = started(() =>
+  receive(({ body }, response) => {
+    receivedSeqs.push((JSON.parse(body) as { seq: number }).seq);
+    response.end();
+  }),
+);
 beforeEach(() => {
   receivedSeqs = [];
 });
@@ -73,7 +63,7 @@ async function createPlace() {
     webhooks.set(id, webhook);
     await insertWebhook(database, webhook, operatorAt(NOW));
   };
-  await add('w1', url);
+  await add('w1', `${receiver.url}/`);
   const deps = {
     database,
     tenants: { masterKey: () => masterKey, all: () => [], hasWebhooks: () => true },

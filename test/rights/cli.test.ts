@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { dueIn } from '../../src/console/words.ts';
 import { HOUR } from '../../src/lib/clock.ts';
 import { runGpd } from '../support/command.ts';
@@ -6,15 +6,14 @@ import { KID, OTHER, REASON } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
 import { initGpd } from '../support/server.ts';
-import { apiKey, type Rights, startRights, type Visit } from './support/rights.ts';
+import { started } from '../support/started.ts';
+import { apiKey, startRights, type Visit } from './support/rights.ts';
 
-let rights: Rights;
+const rights = started(() => startRights());
 let secret: string;
 beforeAll(async () => {
-  rights = await startRights();
   secret = await apiKey(rights, 'secret');
 });
-afterAll(() => rights.stop());
 
 const cli = (...args: string[]) => rights.gpd.cli([...args, '--json']);
 

@@ -14,9 +14,10 @@ import { hasPages } from './rows-store.ts';
 import { scrubFiles } from './scrub-store.ts';
 
 /**
- * Makes sure that no erased byte is left in the files of the database. gpd empties the write-ahead log and searches the file. If it finds
- * an id, it rewrites the file, which blocks all writes: a large file at most once a day, in the operator's window. Then it searches
- * again: an id that is still there is in a live row, and the erasure has failed.
+ * Makes sure that no erased byte is left in the files of the database. gpd empties the write-ahead log and
+ * searches the file. If it finds an id, it rewrites the file, which blocks all writes: a large file at most
+ * once a day, in the operator's window. Then it searches again: an id that is still there is in a live row,
+ * and the erasure has failed.
  */
 
 export interface CleanDeps {
@@ -32,7 +33,10 @@ export interface CleanDeps {
 }
 
 interface SearchScope {
-  /** The bytes that the erasure has just deleted. Undefined: those of an earlier attempt that did not end are sought. */
+  /**
+   * The bytes that the erasure has just deleted. Undefined: those of an earlier attempt that did not end are
+   * sought.
+   */
   readonly needles?: SoughtIds;
   /** True: an operator waits for the search, and allows that a large file is rewritten. */
   readonly rewriteNow?: boolean;
@@ -90,7 +94,10 @@ async function findInFile({ database, isStopping }: CleanDeps, file: string, sea
   return found;
 }
 
-/** Finds the searches of which an id is in the rewritten file. Unknown ids cannot be sought, and gpd's own tables hold none of them. */
+/**
+ * Finds the searches of which an id is in the rewritten file. Unknown ids cannot be sought, and gpd's own
+ * tables hold none of them.
+ */
 async function findInRewritten(deps: CleanDeps, file: string, searches: readonly Search[]) {
   const again = searches.map((search) => ({ ...search, isFound: false }));
   const found = await findInFile(deps, file, again);
@@ -198,8 +205,8 @@ export function createCleaner(deps: CleanDeps) {
   });
   return {
     /**
-     * Searches for what an erasure deleted, and completes its receipt. One pass runs at a time; all erasures that wait meanwhile share the
-     * next.
+     * Searches for what an erasure deleted, and completes its receipt. One pass runs at a time; all erasures
+     * that wait meanwhile share the next.
      */
     async search(erasure: StoredErasure, scope: SearchScope): Promise<StoredErasure> {
       const { receiptId, kid } = erasure;

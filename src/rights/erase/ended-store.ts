@@ -31,14 +31,15 @@ import { placeHold, releaseHold } from './hold-store.ts';
 import { erasuresOf, knownReceipts, receiptsSince } from './receipts-store.ts';
 
 /**
- * Keys, holds and erasures that must stay ended after a restore. Lines of erasures.log are written from the rows that say so, and applied
- * to a database whose rows do not; an erasure is applied by its service (reapply-service.ts).
+ * Keys, holds and erasures that must stay ended after a restore. Lines of erasures.log are written from the
+ * rows that say so, and applied to a database whose rows do not; an erasure is applied by its service
+ * (reapply-service.ts).
  */
 
 /** The rows of a key, which a line ends: where they are, and what ends them. */
 interface KeyRows {
   readonly table: string;
-  /** The column that names the row beside the tenant; the line has it under the same name. */
+  /** The column that names the row of a tenant; the line has a field of that name. */
   readonly id: 'id' | 'generation';
   /** The column with the time of the end; null in a row of a key that is valid. */
   readonly endedAt: string;
@@ -107,7 +108,9 @@ async function readEnded(database: Database, since: number) {
   return { lines, receipts, names: new Set([...receipts, ...lines.map(nameOf)]) };
 }
 
-/** The names that the last sweep found or wrote, by path. A file that another took the place of is read again. */
+/**
+ * The names that the last sweep found or wrote, by path. A file that another took the place of is read again.
+ */
 const recorded = new Map<string, { readonly file: LogFile; readonly names: ReadonlySet<string> }>();
 
 async function recordMissingLines(logAccess: ErasureLogAccess, now: number): Promise<void> {
@@ -134,16 +137,16 @@ async function recordMissingLines(logAccess: ErasureLogAccess, now: number): Pro
 }
 
 /**
- * Compares what ended in the database with the file, and writes what is missing: after a change of a key or a hold, at the start, and in each
- * sweep, so that a line that could not be written is written later.
+ * Compares what ended in the database with the file, and writes what is missing: after a change of a key or a
+ * hold, at the start, and in each sweep, so that a line that could not be written is written later.
  */
 export function recordEnded(logAccess: ErasureLogAccess, now: number): Promise<void> {
   return serialise(`${erasureLog(logAccess).path} sweep`, () => recordMissingLines(logAccess, now));
 }
 
 /**
- * Ends all sessions and open invitations of staff, as a backup has some that ended, were used or were replaced later. It lacks the
- * nonces used since, so that older bundles become `stale`.
+ * Ends all sessions and open invitations of staff, as a backup has some that ended, were used or were
+ * replaced later. It lacks the nonces used since, so that older bundles become `stale`.
  */
 export async function endAllSessions(tx: Knex.Transaction, now: number): Promise<void> {
   const invitations = tx('staff').whereNotNull('invite_hash').where('invite_until', '>', now);
@@ -206,7 +209,10 @@ export async function endKeysOfLines(tx: Knex.Transaction, lines: readonly Ended
   };
 }
 
-/** True when the audit log lacks a change of a hold that it would still have: the database is older than the change. */
+/**
+ * True when the audit log lacks a change of a hold that it would still have: the database is older than the
+ * change.
+ */
 async function isHoldLost(database: Database, line: HoldLine, now: number): Promise<boolean> {
   const { tenant: kid, device: object, event: action } = line;
   const from = Date.parse(line.at);
@@ -217,8 +223,8 @@ async function isHoldLost(database: Database, line: HoldLine, now: number): Prom
 export type LineCollector = Awaited<ReturnType<typeof createLineCollector>>;
 
 /**
- * Collects what the database has to do again. A line from before the present tenant was made is about an earlier one with the same kid, and
- * is passed over.
+ * Collects what the database has to do again. A line from before the present tenant was made is about an
+ * earlier one with the same kid, and is passed over.
  */
 export async function createLineCollector(database: Database, now: number) {
   const createdTimes = await readCreationTimes(database);

@@ -48,26 +48,32 @@ import { countRows, type DeletedBytes, deletePages, type Erased, eraseRows } fro
 import { shredWithin } from './shred-store.ts';
 
 /**
- * Erasure (GDPR article 17, contract 6.4). One transaction deletes the rows, shreds the consent evidence and writes the receipt: the erasure
- * is open. Then a line outside the database tells a restore: it is logged. Requests that are too many for one transaction follow in pages,
- * and the files are searched for left bytes: it is done.
+ * Erasure (GDPR article 17, contract 6.4). One transaction deletes the rows, shreds the consent evidence and
+ * writes the receipt: the erasure is open. Then a line outside the database tells a restore: it is logged.
+ * Requests that are too many for one transaction follow in pages, and the files are searched for left bytes:
+ * it is done.
  */
 
 /** What can be done with an erasure. {@link planErasure} counts before what it would delete. */
 export interface EraseService {
   /**
-   * Erases. The receipt is incomplete while pages remain or something holds the files open; a job finishes it.
-   * @throws {Unavailable} nothing was deleted: too many wait for the tenant's log, or the database cannot be written now
+   * Erases. The receipt is incomplete while pages remain or something holds the files open; a job finishes
+   * it.
+   * @throws {Unavailable} nothing was deleted: too many wait for the tenant's log, or the database cannot be
+   * written now
    */
   erase(request: EraseRequest): Promise<ErasureReceipt>;
-  /** Reads a receipt; null: there is none. @throws {UnreadableErasure} its row is damaged */
+  /** Reads a receipt. @returns null for an unknown one @throws {UnreadableErasure} its row is damaged */
   status(receiptId: string): Promise<ErasureReceipt | null>;
   /** The receipts of a tenant, newest first. A damaged row is an id in `unreadable`, and no error. */
   list(
     kid: string,
     limit: number,
   ): Promise<{ readonly receipts: readonly ErasureReceipt[]; readonly unreadable: readonly string[] }>;
-  /** Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to be. */
+  /**
+   * Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to
+   * be.
+   */
   resume(): Promise<Resumed>;
   /** Finishes erasures for a job, except those that began in the last minute. */
   resumeStale(): Promise<Resumed>;
@@ -90,8 +96,8 @@ export interface EraseRequest {
   readonly actor: Actor;
   readonly keep: Keep;
   /**
-   * A stranger may ask again and again: a repeated request since this moment (epoch milliseconds) that erases nothing new is answered
-   * with the earlier receipt, and leaves no audit row and no line.
+   * A stranger may ask again and again: a repeated request since this moment (epoch milliseconds) that erases
+   * nothing new is answered with the earlier receipt, and leaves no audit row and no line.
    */
   readonly once?: number;
   /** The receipt of an erasure that a restore took back: applied again, under its own name and date. */
@@ -123,7 +129,10 @@ const PATIENCE_MS = 2 * SECOND;
 /** One transaction deletes this many in about the time of a few group commits. */
 const LARGE_ABOVE = 500;
 
-/** Erases from the request to the receipt. @param answerEarly answers with the receipt as it is, before the rest has finished */
+/**
+ * Erases from the request to the receipt.
+ * @param answerEarly answers with the receipt as it is, before the rest has finished
+ */
 async function erase(
   run: Run,
   request: EraseRequest,
@@ -156,7 +165,10 @@ interface Begun {
   readonly deletedBytes: DeletedBytes | null;
 }
 
-/** Deletes the rows and writes the receipt. Inside its transaction nothing reads on another connection: both would wait for one pool. */
+/**
+ * Deletes the rows and writes the receipt. Inside its transaction nothing reads on another connection: both
+ * would wait for one pool.
+ */
 async function begin(run: Run, request: EraseRequest, receiptId: string): Promise<Begun> {
   const { database, clock, largeAbove = LARGE_ABOVE } = run;
   const { principal: _, ...ids } = request.target;
@@ -179,7 +191,10 @@ async function begin(run: Run, request: EraseRequest, receiptId: string): Promis
   });
 }
 
-/** Shreds the consent evidence of a named principal; that of a principal whose links alone are deleted is counted and stays. */
+/**
+ * Shreds the consent evidence of a named principal; that of a principal whose links alone are deleted is
+ * counted and stays.
+ */
 async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: number) {
   const { kid, principalWrap: wrapKey, stateMac } = tenant;
   const { principal, linksOf } = target;

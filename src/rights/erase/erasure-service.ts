@@ -6,13 +6,18 @@ import type { OutboxEntry } from '../../notify/outbox-store.ts';
 import { ERASURE_SCOPES, type ErasureReceipt, type storedErasureSchema } from '../../schema/rights.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 
-/** Erasure (GDPR article 17, contract 6.4): what is deleted, what is kept and why, as a receipt that names nobody. */
+/**
+ * Erasure (GDPR article 17, contract 6.4): what is deleted, what is kept and why, as a receipt that names
+ * nobody.
+ */
 
 export type ScopeResult = ErasureReceipt['scopes'][number];
 export type Scope = ScopeResult['scope'];
 export type Requester = ErasureReceipt['requestedBy'];
 
-/** The rows to delete, by ids that were looked up. An empty target erases nothing, and its receipt says so. */
+/**
+ * The rows to delete, by ids that were looked up. An empty target erases nothing, and its receipt says so.
+ */
 export interface ErasureTarget {
   /** Everything of these devices. */
   readonly durables: readonly string[];
@@ -53,7 +58,10 @@ export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string
   return rightsRef(rightsKey, 'request', requests[0] ?? 'nobody');
 }
 
-/** Makes the keyed reference of a decision, and the events that name the decision once it is deleted (contract-2 section 20). */
+/**
+ * Makes the keyed reference of a decision, and the events that name the decision once it is deleted
+ * (contract-2 section 20).
+ */
 export function decisionRefs(tenant: Tenant, clock: Clock) {
   const { kid, rightsKey } = tenant;
   const requestRef = (requestId: string): string => rightsRef(rightsKey, 'request', requestId);
@@ -104,7 +112,10 @@ export function addCount(tally: Tally, scope: Scope, { erased, retained, basis }
   tally[scope] = keptBasis === undefined ? sum : { ...sum, basis: keptBasis };
 }
 
-/** Counts the consent evidence: that of a named principal is shredded, that of a principal whose links alone are deleted stays. */
+/**
+ * Counts the consent evidence: that of a named principal is shredded, that of a principal whose links alone
+ * are deleted stays.
+ */
 export function consentCount({ principal, linksOf }: ErasureTarget, openings: number): ScopeCount {
   if (principal !== null) return { erased: openings, retained: 0, basis: CONSENT_BASIS };
   return { erased: 0, retained: linksOf === null ? 0 : openings, basis: CONSENT_BASIS };
@@ -113,7 +124,10 @@ export function consentCount({ principal, linksOf }: ErasureTarget, openings: nu
 export const erasesAny = (counts: ScopeCounts): boolean =>
   Object.values(counts).some(({ erased }) => erased > 0);
 
-/** The counts of rows and consent with their copies: bytes in the files of the database, and the backups made before. */
+/**
+ * The counts of rows and consent with their copies: bytes in the files of the database, and the backups made
+ * before.
+ */
 export const withCopies = (counts: ScopeCounts, erases: boolean, backups: number): ScopeCounts => ({
   ...counts,
   backups: { erased: 0, retained: backups, basis: BACKUP_BASIS },
@@ -135,8 +149,8 @@ export function scopeResults(counts: ScopeCounts): ScopeResult[] {
 const PAGED_SCOPES: readonly Scope[] = ['contests', 'decisions', 'links', 'signal-summaries'];
 
 /**
- * The receipt of an erasure whose bytes may still be in the write-ahead log. @param hasLeft requests are left to pages, and nothing of them is
- * counted yet
+ * The receipt of an erasure whose bytes may still be in the write-ahead log.
+ * @param hasLeft requests are left to pages, and nothing of them is counted yet
  */
 export const markPending = (scopes: readonly ScopeResult[], hasLeft: boolean): ScopeResult[] =>
   scopes.map((result) => {
@@ -150,7 +164,10 @@ export const withCounts = (scopes: readonly ScopeResult[], counts: Tally): Scope
     result.action === 'pending' ? { ...result, count: result.count + counts[result.scope].erased } : result,
   );
 
-/** The receipt of an erasure whose rows are deleted. @param areFilesClean whether the files of the database are clean too */
+/**
+ * The receipt of an erasure whose rows are deleted.
+ * @param areFilesClean whether the files of the database are clean too
+ */
 export function markComplete(scopes: readonly ScopeResult[], areFilesClean: boolean): ScopeResult[] {
   return scopes.map((result) =>
     (result.action === 'pending' || result.action === 'failed') &&
@@ -180,11 +197,16 @@ const isHeld = ({ action, basis = DEFENCE_BASIS }: ScopeResult): boolean =>
 export const heldRows = (scopes: readonly ScopeResult[]): number =>
   scopes.reduce((sum, result) => sum + (isHeld(result) ? result.count : 0), 0);
 
-/** True if a legal hold kept everything: gpd then had no bytes in the files of the database to remove either. */
+/**
+ * True if a legal hold kept everything: gpd then had no bytes in the files of the database to remove either.
+ */
 export const erasedNothing = (scopes: readonly ScopeResult[]): boolean =>
   heldRows(scopes) > 0 && scopes.every(({ scope, action }) => scope !== 'storage' || action === 'none');
 
-/** False if nothing was deleted and nothing held: a backup cannot bring back what no erasure took, and no line tells of it. */
+/**
+ * False if nothing was deleted and nothing held: a backup cannot bring back what no erasure took, and no line
+ * is needed.
+ */
 export const needsLine = ({
   scopes,
   held: heldRefs = [],

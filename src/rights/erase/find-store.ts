@@ -10,7 +10,10 @@ import type { OutboxEntry } from '../../notify/outbox-store.ts';
 import { tablesWhere } from '../person-map.ts';
 import { DEFENCE_BASIS, DEVICE_BASIS, type ErasureTarget, type Keep } from './erasure-service.ts';
 
-/** Finds the requests and devices of an erasure, the part of them that is kept, and the ids that the tables of a tenant have. */
+/**
+ * Finds the requests and devices of an erasure, the part of them that is kept, and the ids that the tables of
+ * a tenant have.
+ */
 
 export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
   readonly kid: string;
@@ -24,7 +27,10 @@ export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
 /** Ids by which the rows of an erasure are found. */
 export interface Ids {
   readonly requests: string[];
-  /** The same requests, also where a large erasure leaves the rest of them to pages: what people wrote goes at once. */
+  /**
+   * The same requests, also where a large erasure leaves the rest of them to pages: what people wrote is
+   * deleted at once.
+   */
   readonly contests: string[];
   readonly devices: string[];
   /** Devices with an override. */
@@ -42,7 +48,10 @@ interface RequestRow {
   readonly durable: string | null;
 }
 
-/** Reads rows that name both a device and a request. A contest and an override outlive their decision in the retention. */
+/**
+ * Reads rows that name both a device and a request. A contest and an override outlive their decision in the
+ * retention.
+ */
 async function rowsNamed(
   db: Knex,
   table: 'contests' | 'overrides' | 'decisions',
@@ -61,7 +70,10 @@ async function rowsNamed(
   return namedRows;
 }
 
-/** Reads the target's requests and the hours of their decisions, by short reads. @returns null if there are more than `maxRequests` */
+/**
+ * Reads the target's requests and the hours of their decisions, by short reads.
+ * @returns null if there are more than `maxRequests`
+ */
 export async function readTargetSize(db: Knex, { kid, durables, requests }: RowTarget, maxRequests: number) {
   const ids = new Set(requests);
   const hours = new Set<number>();
@@ -81,8 +93,8 @@ export async function readTargetSize(db: Knex, { kid, durables, requests }: RowT
 }
 
 /**
- * Waits for visits and rulings that are under way; until the transaction ends none of these devices or requests gets another row.
- * SQLite has one writer.
+ * Waits for visits and rulings that are under way; until the transaction ends none of these devices or
+ * requests gets another row. SQLite has one writer.
  */
 export async function lockSubject(
   tx: Knex.Transaction,
@@ -140,9 +152,32 @@ async function readLinkedRequests(
   return linked;
 }
 
+/** Divides ids into those that are deleted and those that a legal hold or a defence keeps. */
+function createSubject(holds: ReadonlyMap<string, string>) {
+  const deletedIds = noIds();
+  const keptIds = new Map<string, Ids>();
+  function idsKeptBy(basis: string): Ids {
+    const ids = keptIds.get(basis) ?? noIds();
+    keptIds.set(basis, ids);
+    return ids;
+  }
+  function placeId(
+    kind: keyof Ids,
+    id: string,
+    durable: string | null | undefined,
+    isDefended = false,
+  ): void {
+    const basis = holds.get(durable ?? '') ?? (isDefended ? DEFENCE_BASIS : undefined);
+    const ids = basis === undefined ? deletedIds : idsKeptBy(basis);
+    ids[kind].push(id);
+  }
+  return { deletedIds, keptIds, idsKeptBy, placeId };
+}
+
 /**
- * The part of an erasure that one transaction deletes. `whole`: everything. `begin`: everything but the requests, which may be too many
- * and are left to pages. `page`: some of those requests; the legal holds were met at the beginning, and a later one keeps nothing.
+ * The part of an erasure that one transaction deletes. `whole`: everything. `begin`: everything but the
+ * requests, which may be too many and are left to pages. `page`: some of those requests; the legal holds were
+ * met at the beginning, and a later one keeps nothing.
  */
 export type Part = 'whole' | 'begin' | 'page';
 
@@ -151,7 +186,8 @@ export async function readSubject(db: Knex, target: RowTarget, part: Part = 'who
   const { kid, durables, keep, requestRef } = target;
   const contests = await rowsNamed(db, 'contests', target);
   const overrides = await rowsNamed(db, 'overrides', target);
-  // The receipt counts all rows of a held device, which are kept. That takes its time under the lock, for few devices ever.
+  // The receipt counts all rows of a held device, which are kept. That takes its time under the lock, for few
+  // devices ever.
   const scannedDevices = part === 'begin' ? [...(await holdsOn(db, kid, durables)).keys()] : durables;
   const decisions =
     part === 'page' ? [] : await rowsNamed(db, 'decisions', { ...target, durables: scannedDevices });
@@ -168,22 +204,7 @@ export async function readSubject(db: Knex, target: RowTarget, part: Part = 'who
   const defended = new Set([...defendedIds].map((id) => requests.get(id)));
   if (keep.override) for (const { durable } of overrides) defended.add(durable);
 
-  const deletedIds = noIds();
-  const keptIds = new Map<string, Ids>();
-  const placeId = (
-    kind: keyof Ids,
-    id: string,
-    durable: string | null | undefined,
-    isDefended = false,
-  ): void => {
-    const basis = holds.get(durable ?? '') ?? (isDefended ? DEFENCE_BASIS : undefined);
-    if (basis === undefined) deletedIds[kind].push(id);
-    else
-      keptIds
-        .set(basis, keptIds.get(basis) ?? noIds())
-        .get(basis)
-        ?.[kind].push(id);
-  };
+  const { deletedIds, keptIds, placeId, idsKeptBy } = createSubject(holds);
   for (const [id, durable] of requests) {
     placeId('requests', id, durable, defendedIds.has(id));
     placeId('contests', id, durable, defendedIds.has(id));
@@ -198,8 +219,7 @@ export async function readSubject(db: Knex, target: RowTarget, part: Part = 'who
   if (target.linksOf !== null)
     for (const durable of devices)
       if (!durables.includes(durable)) {
-        const ofDevice = keptIds.get(DEVICE_BASIS) ?? noIds();
-        keptIds.set(DEVICE_BASIS, ofDevice);
+        const ofDevice = idsKeptBy(DEVICE_BASIS);
         ofDevice.devices.push(durable);
         ofDevice.indexed.push(durable);
       }
@@ -214,7 +234,10 @@ export interface LeftDevice {
   readonly durable: string;
 }
 
-/** Reads the devices that only the linked requests of a principal lead to. No request leads to a shared id, which may be other people's. */
+/**
+ * Reads the devices that only the linked requests of a principal lead to. No request leads to a shared id,
+ * which may be other people's.
+ */
 export async function readLeftDevices(
   db: Knex,
   { kid, durables, requests, linksOf }: RowTarget,
@@ -261,8 +284,8 @@ export async function idsInUse(
 const PAGE = 5000;
 
 /**
- * Every id of a kind that a tenant's tables have: a tombstone names its subject by a keyed reference alone. Ids come more than
- * once when several tables have them.
+ * Every id of a kind that a tenant's tables have: a tombstone names its subject by a keyed reference alone.
+ * Ids come more than once when several tables have them.
  */
 export async function* storedIds({ read }: Database, kid: string, name: 'durable' | 'request_id') {
   for (const table of tablesWhere(({ reapplied, names }) => reapplied && names.includes(name)))

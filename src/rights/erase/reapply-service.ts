@@ -17,8 +17,9 @@ import type { ErasureTarget } from './erasure-service.ts';
 import { storedIds } from './find-store.ts';
 
 /**
- * An older backup brings back what was erased and which keys ended after it was made, and loses the legal holds since. Before the server
- * listens, every line of erasures.log that the database does not know is applied again.
+ * An older backup brings back what was erased and which keys ended after it was made, and loses the legal
+ * holds since. Before the server listens, every line of erasures.log that the database does not know is
+ * applied again.
  */
 export interface ReapplyDeps extends ErasureLogAccess {
   readonly eraser: EraseService;
@@ -37,7 +38,8 @@ type Kind = keyof typeof COLUMNS;
 /** Finds the ids behind the references of each line. */
 async function resolveIds({ database }: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
   const idsByLine = new Map<Line, Record<Kind, Set<string>>>();
-  // Several lines may name one reference: a device may have been erased more than once, keeping other rows each time.
+  // Several lines may name one reference: a device may have been erased more than once, keeping other rows
+  // each time.
   const linesByRef = new Map<string, Line[]>();
   for (const line of lines) {
     idsByLine.set(line, { durable: new Set(), request: new Set() });
@@ -52,7 +54,10 @@ async function resolveIds({ database }: ReapplyDeps, tenant: Tenant, lines: read
   return idsByLine;
 }
 
-/** Applies the lines in the order in which they happened: a hold keeps what was to be erased after it, and not what was before. */
+/**
+ * Applies the lines in the order in which they happened: a hold keeps what was to be erased after it, and not
+ * what was before.
+ */
 async function reapplyTenant(deps: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
   const idsByLine = await resolveIds(deps, tenant, lines);
   for (const line of lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
@@ -96,8 +101,8 @@ async function removeAgain({ database }: ReapplyDeps, removals: readonly Tombsto
 }
 
 /**
- * {@link reapplyErasures} at the first call, and whenever a standby has taken over since the last: without synchronous
- * replication it lacks the erasures of its last moments.
+ * {@link reapplyErasures} at the first call, and whenever a standby has taken over since the last: without
+ * synchronous replication it lacks the erasures of its last moments.
  */
 export function createReapplying(deps: ReapplyDeps): () => Promise<number> {
   let lastTimeline: string | null | undefined;

@@ -24,11 +24,14 @@ export interface StoredErasure
   readonly keep: Keep;
   /** Keyed references of devices of which a legal hold kept rows. */
   readonly held?: readonly string[] | undefined;
-  /** `open`: its line is not on disk outside the database yet; `logged`: the line is; `done`: no server has anything left to do. */
+  /**
+   * `open`: its line is not on disk outside the database yet; `logged`: the line is; `done`: no server has
+   * anything left to do.
+   */
   readonly state: 'open' | 'logged' | 'done';
   /**
-   * When no file of the database held its bytes any more: the erasure is complete. An erasure that is done without it waits for
-   * `gpd erase scrub`, because the files of PostgreSQL may hold them.
+   * When no file of the database held its bytes any more: the erasure is complete. An erasure that is done
+   * without it waits for `gpd erase scrub`, because the files of PostgreSQL may hold them.
    */
   readonly filesCleanAt: number | null;
 }
@@ -48,7 +51,10 @@ const rows = (db: Knex) =>
     filesCleanAt: 'files_clean_at',
   });
 
-/** A stored receipt that does not parse. The error has no cause and quotes nothing: the words of a parser hold a piece of the row. */
+/**
+ * A stored receipt that does not parse. The error has no cause and quotes nothing: the words of a parser hold
+ * a piece of the row.
+ */
 export class UnreadableErasure extends Error {
   readonly receiptId: string;
   readonly kid: string;
@@ -119,8 +125,8 @@ export async function insertErasure(
 }
 
 /**
- * The latest receipt of this subject, or since this moment one that names this request: once a device is erased, its
- * request is all that leads to the receipt.
+ * The latest receipt of this subject, or since this moment one that names this request: once a device is
+ * erased, its request is all that leads to the receipt.
  */
 export async function receiptOfRequest(
   tx: Knex,
@@ -200,7 +206,9 @@ export async function knownReceipts(database: Database, receiptIds: readonly str
 /** States of erasures that a server finishes automatically. */
 export const UNFINISHED = ['open', 'logged'] as const;
 
-/** Reads erasures in these states that are not complete and began no later than `before`, the oldest first. */
+/**
+ * Reads erasures in these states that are not complete and began no later than `before`, the oldest first.
+ */
 export async function incompleteErasures(
   { read }: Database,
   states: readonly StoredErasure['state'][],
@@ -214,7 +222,10 @@ export async function incompleteErasures(
   return rowsToErasures(rowsFound);
 }
 
-/** Receipts of a tenant's erasures that began no earlier than `since`, but those that are open and write their line themselves. */
+/**
+ * Receipts of a tenant's erasures that began no earlier than `since`, but those that are open and write their
+ * line themselves.
+ */
 export const receiptsSince = ({ read }: Database, kid: string, since: number): Promise<string[]> =>
   read('erasures')
     .where({ kid })

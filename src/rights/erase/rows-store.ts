@@ -32,8 +32,8 @@ import { type Ids, lockSubject, type RowTarget, readSubject, type Subject } from
 import { addCounts, findErasure, type StoredErasure } from './receipts-store.ts';
 
 /**
- * The rows that an erasure deletes; the consent evidence is in shred-store.ts. Each transaction locks the head of the tenant's log, so that
- * meanwhile nobody files a contest, places a hold or anchors an hour.
+ * The rows that an erasure deletes; the consent evidence is in shred-store.ts. Each transaction locks the
+ * head of the tenant's log, so that meanwhile nobody files a contest, places a hold or anchors an hour.
  */
 
 interface Delete {
@@ -75,11 +75,16 @@ export interface Erased {
 interface Division {
   /** The places of the erased verdicts in anchored hours, as far as they were read before the transaction. */
   readonly places?: AnchoredPlaces | undefined;
-  /** The receipt whose pages delete the requests, because they are more than one transaction should delete. */
+  /**
+   * The receipt whose pages delete the requests, because they are more than one transaction should delete.
+   */
   readonly leftTo?: string | undefined;
 }
 
-/** Deletes the rows of the target: all of them, or, where its requests are left to pages, those that a device has few of. */
+/**
+ * Deletes the rows of the target: all of them, or, where its requests are left to pages, those that a device
+ * has few of.
+ */
 export async function eraseRows(
   tx: Knex.Transaction,
   target: RowTarget,
@@ -105,7 +110,9 @@ export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
   return erasedOf(work, subject.deletedIds, subject.heldDevices);
 }
 
-/** Writes down the requests that pages have to delete: single ones, and those of a device up to its newest. */
+/**
+ * Writes down the requests that pages have to delete: single ones, and those of a device up to its newest.
+ */
 async function leaveRequests(tx: Knex.Transaction, kid: string, receiptId: string, ids: Ids): Promise<void> {
   const rows = ids.requests.map((id): Bindings => [receiptId, kid, '', id]);
   for (const durable of ids.devices) {
@@ -134,7 +141,8 @@ const PIECE_ROWS = 100;
 
 /**
  * Deletes the requests that the first transaction left, as other nodes may do at the same time.
- * @param deletedBytes takes the bytes of what was deleted; null: those of an earlier page are lost with its process
+ * @param deletedBytes takes the bytes of what was deleted; null: those of an earlier page are lost with its
+ * process
  * @returns the erasure with what was counted
  */
 export async function deletePages(
@@ -219,7 +227,10 @@ const startCount = (db: Knex, target: RowTarget) => ({ ...createWork(target), mo
 const startDeletion = (db: Knex.Transaction, target: RowTarget, places: AnchoredPlaces) =>
   ({ ...createWork(target), mode: 'delete', db, places, erasedEvents: target.erasedEvents }) as const;
 
-/** The rows of one delete. The day comes first in the keys of the networks, and so each stored day is looked at. */
+/**
+ * The rows of one delete. The day comes first in the keys of the networks, and so each stored day is looked
+ * at.
+ */
 function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly string[]): Knex.QueryBuilder {
   const rows = whereAmong(db(table).where({ kid }), db, column, ids);
   return table === 'network_marks' || table === 'network_days' ? ofStoredDays(rows, table) : rows;
@@ -263,10 +274,16 @@ async function deleteRows(work: Deletion, one: Delete, ids: readonly string[]): 
   return deleteVisitorIds(tx, work.kid, rows());
 }
 
-/** The first characters of a stored ciphertext, with its nonce, are on one page of the file: SQLite may move the rest to other pages. */
+/**
+ * The first characters of a stored ciphertext, with its nonce, are on one page of the file: SQLite may move
+ * the rest to other pages.
+ */
 export const CIPHERTEXT_START = 48;
 
-/** Reads from these rows, before they are deleted, the bytes to search for, the commitments to keep and the events to send. */
+/**
+ * Reads from these rows, before they are deleted, the bytes to search for, the commitments to keep and the
+ * events to send.
+ */
 async function readDeletedBytes(
   work: Deletion,
   table: TableName,

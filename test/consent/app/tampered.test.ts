@@ -1,20 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/merkle.ts';
 import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
-import { type Api, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { startApi } from './support/api.ts';
 import { readCheckpoint } from './support/naive-log.ts';
 
 /** A withdrawal that somebody takes out of the log by SQL alone: the running server, verify and doctor. */
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = started(() => startApi());
 
 const sql = (...statements: string[]) => execute(api.gpd.dataDir, ...statements);
 

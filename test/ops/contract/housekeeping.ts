@@ -3,6 +3,7 @@ import type { Database } from '../../../src/db/engine.ts';
 import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/db/meta-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
+import type { Moment } from '../../../src/lib/jobs.ts';
 import { runRetention } from '../../../src/ops/housekeeping-service.ts';
 import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
 import { retainTenant } from '../../../src/rights/retention/store.ts';
@@ -193,6 +194,21 @@ export function housekeepingContract(make: MakeDatabase): void {
       fails = false;
       await house.round();
       expect(house.degraded()).toEqual([]);
+      await house.stop();
+    });
+
+    it('a daily job runs with the first round, and again after a day', async () => {
+      const runs: number[] = [];
+      const run = async ({ now }: Moment) => void runs.push(now);
+      const house = createHouse(db.database, NOW, { jobs: [{ name: 'daily', every: DAY, run }] });
+      for (const [after, expected] of [
+        [MINUTE, 1],
+        [HOUR, 1],
+        [DAY, 2],
+      ] as const) {
+        await house.round(after);
+        expect(runs).toHaveLength(expected);
+      }
       await house.stop();
     });
 

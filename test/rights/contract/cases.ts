@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { createCaseService } from '../../../src/rights/contests/case-by-key-service.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from '../../../src/rights/notices-store.ts';
 import { reachOfRequests } from '../../../src/rights/subject.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
 import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
+import { started } from '../../support/started.ts';
 import { openHouse } from './contest-texts.ts';
 
 /** Contests without an account, and the notices that time brings, by both databases. */
 export function casesContract(make: MakeDatabase): void {
   describe('cases and notices', () => {
-    let db: TestDatabase;
-    beforeAll(async () => {
-      db = await make();
-    });
-    afterAll(() => db.close());
+    const db = started(make);
 
     async function house(kid: string) {
       const opened = await openHouse(db.database, kid, ['w1']);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../../src/db/engine.ts';
 import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
@@ -20,16 +20,12 @@ import { placeHold } from '../../../src/rights/erase/hold-store.ts';
 import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
-import {
-  addTenant,
-  holdTransaction,
-  type MakeDatabase,
-  type TestDatabase,
-} from '../../db/contract/database.ts';
+import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
 import { noteStatements } from '../../support/database.ts';
 import { createEntry, createTestTenant, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 import { sealProblems } from '../../support/verify.ts';
 import { eraserOn, requestOf } from '../support/eraser.ts';
 import { contestOf, insert, WORDS } from './contest-texts.ts';
@@ -41,14 +37,10 @@ const FORGET: Keep = { openContests: true, override: true };
 /** The preview of an erasure equals its receipt, and a large one leaves its requests to steps. */
 export function erasureContract(make: MakeDatabase): void {
   describe('an erasure', () => {
-    let db: TestDatabase;
-    let other: Database;
+    const { db, other } = twoNodes(make);
     beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
       await db.database.transaction((tx) => writeMeta(tx, LAST_BACKUP, String(NOW)));
     });
-    afterAll(() => db.close());
 
     const within = (work: Parameters<Database['transaction']>[0]) => db.database.transaction(work);
     const hold = (kid: string, durable: string) =>

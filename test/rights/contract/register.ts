@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
 import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
 import type { ScopeResult } from '../../../src/rights/erase/erasure-service.ts';
 import { insertErasure } from '../../../src/rights/erase/receipts-store.ts';
 import { readRegister, wholeRegister } from '../../../src/rights/register-service.ts';
 import type { RegisterCursor } from '../../../src/rights/register-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
+import { started } from '../../support/started.ts';
 
 /** The register of requests, by both databases. */
 export function registerContract(make: MakeDatabase): void {
-  let db: TestDatabase;
-  beforeAll(async () => {
-    db = await make();
-  });
-  afterAll(() => db.close());
+  const db = started(make);
 
   it('the register has each request once with its due date, by pages of any size, and nobody else\u2019s', async () => {
     const { database } = db;

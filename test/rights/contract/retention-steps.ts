@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { type Bindings, insertMany, rowsOf } from '../../../src/db/sql.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
-import {
-  addTenant,
-  holdTransaction,
-  type MakeDatabase,
-  type TestDatabase,
-} from '../../db/contract/database.ts';
+import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
 import { type NotedStatement, noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 const OLD = NOW - 40 * DAY;
 /** Tables in which a tenant has millions of rows. */
@@ -26,13 +22,7 @@ const FILLED = /\b(decisions|sightings|visitor_index|links)\b/;
 /** A step of retention must not read and lock again the rows that an earlier step has passed. */
 export function retentionStepsContract(make: MakeDatabase): void {
   describe('the steps of retention', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const insert = (table: string, columns: string, rows: readonly Bindings[]) =>
       db.database.transaction((tx) => insertMany(tx, `INSERT INTO ${table} (${columns})`, rows));
