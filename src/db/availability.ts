@@ -68,6 +68,8 @@ export function locationName(location: string): string {
 }
 
 /** @param place of the database, where it is known */
+export function asUnavailable(thrown: Error, place?: string): Error;
+export function asUnavailable(thrown: unknown, place?: string): unknown;
 export function asUnavailable(thrown: unknown, place?: string): unknown {
   if (thrown instanceof Unavailable || !(thrown instanceof Error)) return thrown;
   if (!isTransient(thrown) && !isIoError(thrown)) return thrown;

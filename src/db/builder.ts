@@ -81,7 +81,7 @@ export function createBuilder(kind: keyof typeof CLIENTS, ask: Ask): Knex.Transa
   const client = Object.create(clientOf(kind)) as Client;
   client.ask = ask;
   const from = (table: string): Knex.QueryBuilder => client.queryBuilder().from(table);
-  const raw = (...sql: unknown[]): Knex.Raw => client.raw(...sql);
+  const raw = (...sql: unknown[]): Knex.Raw => client.raw(...sql) as Knex.Raw;
   const builder = Object.assign(from, { client, from, raw });
   Object.defineProperty(builder, 'schema', { get: () => client.schemaBuilder() });
   return builder as unknown as Knex.Transaction;

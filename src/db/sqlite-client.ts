@@ -60,17 +60,10 @@ const openFile = (filename: string): Promise<Database> => {
 export const BUSY_MS = 5000;
 const ASK_AGAIN_MS = 1;
 
-export type SqliteConnection = Awaited<ReturnType<typeof connect>>;
-
-/** @param pragmas run first */
-export async function connect(filename: string, pragmas: readonly string[]) {
-  const database = await openFile(filename).catch((error: unknown) => {
-    throw namedError(error, filename);
-  });
+/** Runs the statements of one connection. */
+function createAsk(database: Database, filename: string) {
   /** Statements that stay prepared, by their text: 12 % of a check, 5 % of a visit or a grant. */
   const prepared = new Map<string, Statement>();
-  /** False after a transaction that did not wait for the disk. */
-  let awaitsDisk = true;
 
   const ask: Ask = (sql, bindings, wants) =>
     new Promise((resolve, reject) => {
@@ -92,6 +85,27 @@ export async function connect(filename: string, pragmas: readonly string[]) {
         });
       }
     });
+
+  /** SQLite refuses to close a connection that has statements. */
+  async function close(): Promise<void> {
+    for (const statement of prepared.values())
+      await new Promise<void>((resolve) => void statement.finalize(() => resolve()));
+    await promised<void>((done) => database.close((error) => done(error)));
+  }
+
+  return { ask, close };
+}
+
+export type SqliteConnection = Awaited<ReturnType<typeof connect>>;
+
+/** @param pragmas run first */
+export async function connect(filename: string, pragmas: readonly string[]) {
+  const database = await openFile(filename).catch((error: unknown) => {
+    throw namedError(error, filename);
+  });
+  const { ask, close } = createAsk(database, filename);
+  /** False after a transaction that did not wait for the disk. */
+  let awaitsDisk = true;
 
   /**
    * Each transaction sets its durability, so that none inherits less. SQLite applies the pragma when it
@@ -125,13 +139,6 @@ export async function connect(filename: string, pragmas: readonly string[]) {
     }
   }
 
-  async function close(): Promise<void> {
-    // SQLite refuses to close a connection that has statements.
-    for (const statement of prepared.values())
-      await new Promise<void>((resolve) => void statement.finalize(() => resolve()));
-    await promised<void>((done) => database.close((error) => done(error)));
-  }
-
   try {
     await execute(database, pragmas.join(';'));
   } catch (error) {
@@ -152,9 +159,24 @@ export async function connect(filename: string, pragmas: readonly string[]) {
   };
 }
 
-interface Waiting {
-  readonly resolve: (connection: SqliteConnection) => void;
-  readonly timer: NodeJS.Timeout;
+/** Callers that wait for a connection, in the order in which they came. */
+function createQueue(file: string, waitMs: number) {
+  const waiting: ((connection: SqliteConnection) => void)[] = [];
+  return {
+    wait: () =>
+      new Promise<SqliteConnection>((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.splice(waiting.indexOf(serve), 1);
+          reject(asUnavailable(new Error(NO_CONNECTION), file));
+        }, waitMs);
+        function serve(connection: SqliteConnection): void {
+          clearTimeout(timer);
+          resolve(connection);
+        }
+        waiting.push(serve);
+      }),
+    next: () => waiting.shift(),
+  };
 }
 
 /** Connections to one file, which never go away by themselves. */
@@ -164,25 +186,14 @@ export function createPool(
   { max, waitMs }: { readonly max: number; readonly waitMs: number },
 ): Pool<SqliteConnection> {
   const free: SqliteConnection[] = [];
-  const waiting: Waiting[] = [];
+  const queue = createQueue(file, waitMs);
   let opened = 0;
   let onLastBack: (() => void) | null = null;
-
-  function wait(): Promise<SqliteConnection> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        waiting.splice(waiting.indexOf(entry), 1);
-        reject(asUnavailable(new Error(NO_CONNECTION), file));
-      }, waitMs);
-      const entry = { resolve, timer };
-      waiting.push(entry);
-    });
-  }
 
   async function take(): Promise<SqliteConnection> {
     const connection = free.pop();
     if (connection !== undefined) return connection;
-    if (opened >= max) return wait();
+    if (opened >= max) return queue.wait();
     opened += 1;
     try {
       return await connect(file, pragmas);
@@ -193,14 +204,13 @@ export function createPool(
   }
 
   function giveBack(connection: SqliteConnection): void {
-    const next = waiting.shift();
-    if (next === undefined) {
-      free.push(connection);
-      if (free.length === opened) onLastBack?.();
+    const serve = queue.next();
+    if (serve !== undefined) {
+      serve(connection);
       return;
     }
-    clearTimeout(next.timer);
-    next.resolve(connection);
+    free.push(connection);
+    if (free.length === opened) onLastBack?.();
   }
 
   return {
