@@ -93,8 +93,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
     const thread = new Worker(entry, { name: 'gpd-decrypt', env: {}, resourceLimits: RESOURCES });
     // This comes after the listeners, because each of them would keep the process alive again.
     thread.on('message', take).on('error', deps.onFault).on('exit', end).unref();
-    const first: ToWorker = { keys: deps.allKeys() };
-    thread.postMessage(first);
+    thread.postMessage({ keys: deps.allKeys() } satisfies ToWorker);
     return thread;
   }
 

@@ -179,16 +179,16 @@ export function windowOutgrowsScreen(facts: Facts): boolean {
 
 /** The names that their browsers send: televisions and set-top boxes, consoles, cars, kiosks, headsets. */
 const APPLIANCES = [
-  'TV|\\w*TV\\b|SmartHub|NetCast|VIDAA|BRAVIA|VIERA|Tizen|Web0S|CE-HTML|CrKey|AFT[A-Z]|Roku|STB|MAG\\d{3}|Set-?Top',
-  'PlayStation|Xbox|Nintendo',
-  'Tesla|QtCarBrowser|Automotive|MBUX',
-  '\\w*Kiosk|BrightSign|Signage',
-  'Oculus|Quest|Pico|Wolvic|HoloLens|VR\\b',
+  /\b(?:TV|\w*TV\b|SmartHub|NetCast|VIDAA|BRAVIA|VIERA|Tizen|Web0S|CE-HTML|CrKey|AFT[A-Z]|Roku|STB|MAG\d{3}|Set-?Top)/i,
+  /\b(?:PlayStation|Xbox|Nintendo)/i,
+  /\b(?:Tesla|QtCarBrowser|Automotive|MBUX)/i,
+  /\b(?:\w*Kiosk|BrightSign|Signage)/i,
+  /\b(?:Oculus|Quest|Pico|Wolvic|HoloLens|VR\b)/i,
 ];
-const APPLIANCE = new RegExp(`\\b(?:${APPLIANCES.join('|')})`, 'i');
 
 /** A device without a pointer whose browser seldom says which engine it has. */
-export const isAppliance = ({ signals }: Facts): boolean => APPLIANCE.test(signals.page?.userAgent ?? '');
+export const isAppliance = ({ signals }: Facts): boolean =>
+  APPLIANCES.some((names) => names.test(signals.page?.userAgent ?? ''));
 
 /** Android that asks for the desktop site says Linux, and keeps its touch screen and its processor. */
 export function isAndroidDesktopMode({ signals }: Facts): boolean {
