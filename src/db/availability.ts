@@ -13,7 +13,10 @@ export const READ_ONLY = '25006';
 const TRANSIENT =
   /^(SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;
 
-/** The message of pg's pool, and of SQLite's in sqlite-client.ts; the second comes from a server that does not answer. */
+/**
+ * The message of pg's pool, and of SQLite's in sqlite-client.ts; the second comes from a server that does not
+ * answer.
+ */
 export const NO_CONNECTION = 'timeout exceeded when trying to connect';
 const GAVE_NONE = new RegExp(`${NO_CONNECTION}|due to connection timeout`);
 
@@ -90,7 +93,10 @@ const ROLLED_BACK = /^(40001|40P01)$/;
 
 export const isRolledBack = (error: Error): boolean => ROLLED_BACK.test(errorCode(error));
 
-/** The outcome of a COMMIT: SQLite reports it unless the disk failed; a PostgreSQL that is unreachable reports nothing. */
+/**
+ * The outcome of a COMMIT: SQLite reports it unless the disk failed; a PostgreSQL that is unreachable reports
+ * nothing.
+ */
 export function isOutcomeUnknown(error: Error): boolean {
   if (isIoError(error)) return true;
   return isTransient(error) && !errorCode(error).startsWith('SQLITE_') && !isRolledBack(error);

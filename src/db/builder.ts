@@ -2,15 +2,16 @@ import knexModule, { type Knex } from 'knex';
 import { memoised } from '../lib/collections.ts';
 
 /**
- * Knex builds queries, and a connection of this folder runs them. A query of knex that is awaited asks its client for
- * a runner; the clients here have no pool, and a runner that takes the finished SQL to a connection. If a release of
- * knex asked anything else, each query would fail, because such a client gives no connection.
+ * Knex builds queries, and a connection of this folder runs them. A query of knex that is awaited asks its
+ * client for a runner; the clients here have no pool, and a runner that takes the finished SQL to a
+ * connection (ADR 0098). If a release of knex asked anything else, each query would fail, because such a
+ * client gives no connection.
  */
 
 const { knex } = knexModule;
 
 /** The answer to one statement. */
-export interface Answer {
+export interface DriverAnswer {
   readonly rows: readonly unknown[];
   /** The number of changed rows, where it was wanted. */
   readonly count: number;
@@ -27,7 +28,7 @@ export type Ask = (
   sql: string,
   bindings: readonly unknown[],
   wants: 'rows' | 'few' | 'count',
-) => Promise<Answer>;
+) => Promise<DriverAnswer>;
 
 interface Client extends Knex.Client {
   ask: Ask;
@@ -94,8 +95,8 @@ export function askDirectly<Found>(
   bindings: readonly unknown[],
 ): Promise<readonly Found[]> {
   const client = db.client as Client;
-  const asked = client.ask(client.positionBindings(sql) as string, bindings, 'few');
-  return asked.then(({ rows }) => rows as readonly Found[]);
+  const answer = client.ask(client.positionBindings(sql) as string, bindings, 'few');
+  return answer.then(({ rows }) => rows as readonly Found[]);
 }
 
 const nothing = (): void => {};

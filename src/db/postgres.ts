@@ -59,8 +59,8 @@ const BY_INDEX =
   '; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 0.01';
 
 /**
- * With PgBouncer's transaction pooling, session settings are refused at the start or reach other clients, so each BEGIN
- * carries the statement timeout for its transaction. A limit of 0 is for schema changes.
+ * With PgBouncer's transaction pooling, session settings are refused at the start or reach other clients, so
+ * each BEGIN carries the statement timeout for its transaction. A limit of 0 is for schema changes.
  */
 function beginSql(begins: Begins, limitMs: number): string {
   const limit = `; SET LOCAL statement_timeout = ${limitMs}`;
@@ -79,7 +79,9 @@ async function loadDriver(): Promise<typeof pg> {
 
 const STATEMENT_MS = 9000;
 const IDLE_MS = 30_000;
-/** The driver stopped waiting, and closes the connection, because the answer would meet the next statement. */
+/**
+ * The driver stopped waiting, and closes the connection, because the answer would meet the next statement.
+ */
 const HANGS = 'Query read timeout';
 
 interface PostgresConnection extends Connection {
@@ -103,7 +105,10 @@ function connectionOf(client: pg.PoolClient, place: string, limitMs: number): Po
   return {
     ask,
     client,
-    /** In statement mode PgBouncer refuses it, and statements would commit one by one (pgbouncer.org/features.html). */
+    /**
+     * In statement mode PgBouncer refuses it, and statements would commit one by one
+     * (pgbouncer.org/features.html).
+     */
     begin: async (begins) => void (await ask(beginSql(begins, limitMs), [], 'few')),
     async commit() {
       const { raw } = await ask('COMMIT', [], 'few');
@@ -139,9 +144,10 @@ function createPostgresPool(
 ): Pool<PostgresConnection> {
   const place = locationName(location);
   function createPool(sessionLimitMs: number): pg.Pool {
-    const made = new driver.Pool({
+    const pool = new driver.Pool({
       connectionString: withTls(location),
-      // Without PgBouncer the limit also applies to the session, so that a read outside a transaction has one.
+      // Without PgBouncer the limit also applies to the session, so that a read outside a transaction has
+      // one.
       ...(sessionLimitMs > 0 && { statement_timeout: sessionLimitMs }),
       // A connection is usable after a timeout of the server, and useless after one of the client.
       ...(limitMs > 0 && { query_timeout: limitMs + 1000 }),
@@ -153,9 +159,9 @@ function createPostgresPool(
       idleTimeoutMillis: IDLE_MS,
     });
     // A connection that breaks is not used again; without listeners the process would end.
-    made.on('error', () => {});
-    made.on('connect', (client) => client.on('error', () => {}));
-    return made;
+    pool.on('error', () => {});
+    pool.on('connect', (client) => client.on('error', () => {}));
+    return pool;
   }
   const first = createPool(limitMs);
   let pool = first;
@@ -198,12 +204,12 @@ export async function openPostgres({ location, afterClose, ...watch }: DatabaseO
     const transact = transactOn('postgres', on, options?.repeatable === true ? 'repeatable' : 'write');
     return runTransaction(transact<T>, work, watch);
   };
-  async function withOwnPool<T>(work: (own: Pool<PostgresConnection>) => Promise<T>): Promise<T> {
-    const own = createPostgresPool(driver, location, { ...limits, max: 1, limitMs: 0 });
+  async function withOwnPool<T>(work: (single: Pool<PostgresConnection>) => Promise<T>): Promise<T> {
+    const single = createPostgresPool(driver, location, { ...limits, max: 1, limitMs: 0 });
     try {
-      return await work(own);
+      return await work(single);
     } finally {
-      await own.close();
+      await single.close();
     }
   }
   return {
@@ -214,13 +220,13 @@ export async function openPostgres({ location, afterClose, ...watch }: DatabaseO
     transaction: <T>(work: Work<T>, options?: TransactionOptions) => transactionOn(pool, work, options),
     quietMs: () => Number.POSITIVE_INFINITY,
     copyLog: async () => {},
-    longTransaction: <T>(work: Work<T>) => withOwnPool((own) => transactionOn(own, work)),
+    longTransaction: <T>(work: Work<T>) => withOwnPool((single) => transactionOn(single, work)),
     migration: <T>(work: Work<T>) =>
-      withOwnPool((own) =>
-        runTransaction<T>((run) => own.use(({ client }) => byKnex('postgres', client, run)), work, watch),
+      withOwnPool((single) =>
+        runTransaction<T>((run) => single.use(({ client }) => byKnex('postgres', client, run)), work, watch),
       ),
     onOwnConnection: <T>(work: (connection: Knex) => Promise<T>) =>
-      withOwnPool((own) => work(readerOn('postgres', own))),
+      withOwnPool((single) => work(readerOn('postgres', single))),
     file: null,
     backend: () =>
       pool.use(async ({ ask, client }) => {

@@ -28,11 +28,14 @@ interface Limits {
 
 /** A step is about as long as a group commit. */
 const URGENT: Limits = { stepMs: 10, minRows: 250, part: 1 };
-/** Nobody waits for the deletion, and nobody else writes. A newcomer waits for one step at most, and the next step yields. */
+/**
+ * Nobody waits for the deletion, and nobody else writes. A newcomer waits for one step at most, and the next
+ * step yields.
+ */
 const PATIENT: Limits = { stepMs: 20, minRows: 250, part: 1 };
 /**
- * Nobody waits, and others write: a step is shorter than a commit. Together, steps still delete several times the rows
- * that visits add in that time. PostgreSQL has no single writer, and is always quiet.
+ * Nobody waits, and others write: a step is shorter than a commit. Together, steps still delete several times
+ * the rows that visits add in that time. PostgreSQL has no single writer, and is always quiet.
  */
 const SHARED: Limits = { stepMs: 4, minRows: 50, part: 0.15 };
 

@@ -128,8 +128,8 @@ export const whereAmong = (
 ): Knex.QueryBuilder => whereIn(rows, column, keyList(db, keys));
 
 /**
- * Like {@link whereAmong}, for few keys: SQLite sees in a list how few they are, and uses an index instead of reading
- * all rows of the tenant.
+ * Like {@link whereAmong}, for few keys: SQLite sees in a list how few they are, and uses an index instead of
+ * reading all rows of the tenant.
  */
 export const whereOneOf = (
   rows: Knex.QueryBuilder,
@@ -221,7 +221,8 @@ export async function runAsked<Found>(
  */
 export function joinRow(db: Knex, table: string, alias: string, condition: string): string {
   if (!hasRowLocks(db)) return `LEFT JOIN ${table} ${alias} ON ${condition}`;
-  // It has no statistics of columns that name a person, and in a plain join would compare each row of the tenant.
+  // It has no statistics of columns that name a person, and in a plain join would compare each row of the
+  // tenant.
   return `LEFT JOIN LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} LIMIT 1) ${alias} ON true`;
 }
 

@@ -9,7 +9,10 @@ import { asUnavailable, NO_CONNECTION, namedError } from './availability.ts';
 import type { Ask } from './builder.ts';
 import type { Begins, Pool } from './transaction.ts';
 
-/** Connections to a SQLite file by the package sqlite3: one statement at a time, and transactions that begin as writes. */
+/**
+ * Connections to a SQLite file by the package sqlite3: one statement at a time, and transactions that begin
+ * as writes.
+ */
 
 const require = createRequire(import.meta.url);
 
@@ -79,7 +82,7 @@ function createAsk(database: Database, filename: string) {
         const statement: Statement = database.prepare(sql, (error) => {
           if (error) return fail(error);
           statement.all(bindings, done);
-          // The same text may have been asked twice at the same time.
+          // Two callers may have prepared one text at the same time.
           if (prepared.has(sql)) statement.finalize();
           else prepared.set(sql, statement);
         });
@@ -119,10 +122,10 @@ export async function connect(filename: string, pragmas: readonly string[]) {
   }
 
   /**
-   * A deferred BEGIN that turns into a write next to a second process fails at once with SQLITE_BUSY, whatever
-   * busy_timeout says (sqlite.org/lang_transaction.html). SQLite's own wait polls ever less often, up to every 100 ms,
-   * and has no queue: a process that writes continuously would block the others. Polling every millisecond finds the
-   * gap between two of its transactions.
+   * A deferred BEGIN that turns into a write next to a second process fails at once with SQLITE_BUSY,
+   * whatever busy_timeout says (sqlite.org/lang_transaction.html). SQLite's own wait polls ever less often,
+   * up to every 100 ms, and has no queue: a process that writes continuously would block the others. Polling
+   * every millisecond finds the gap between two of its transactions.
    */
   async function beginImmediate(isRepeatable: boolean): Promise<void> {
     await setDurability(isRepeatable);

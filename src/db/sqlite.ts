@@ -110,7 +110,10 @@ export async function openSqlite(options: DatabaseOptions) {
   };
 }
 
-/** Knex begins without a lock, so the first statement is a write: it changes nothing and takes SQLite's writer. */
+/**
+ * Knex begins without a lock, so the first statement is a write: it changes nothing and takes SQLite's
+ * writer.
+ */
 const takingWriter =
   <T>(work: Work<T>): Work<T> =>
   async (tx) => {
@@ -169,8 +172,8 @@ interface Progress {
 }
 
 /**
- * PASSIVE copies while nobody waits; TRUNCATE then empties the log; NOOP only returns how far the log is copied. The `busy`
- * column shows whether it could be done (sqlite.org/pragma.html#pragma_wal_checkpoint).
+ * PASSIVE copies while nobody waits; TRUNCATE then empties the log; NOOP only returns how far the log is
+ * copied. The `busy` column shows whether it could be done (sqlite.org/pragma.html#pragma_wal_checkpoint).
  */
 async function runCheckpoint(
   { ask }: SqliteConnection,
@@ -183,10 +186,10 @@ async function runCheckpoint(
 const ANOTHER_MS = 50;
 
 /** Copies the log without blocking the writer, until so few pages are left: seconds for a large file. */
-async function copyPages(connection: SqliteConnection, left: number, tries: number): Promise<void> {
+async function copyPages(connection: SqliteConnection, pagesLeft: number, tries: number): Promise<void> {
   for (let i = 0; i < tries; i += 1) {
     const { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
-    if (log - checkpointed <= left) return;
+    if (log - checkpointed <= pagesLeft) return;
     const { busy } = await runCheckpoint(connection, 'PASSIVE');
     // Another checkpoint is running.
     if (busy !== 0) await sleep(ANOTHER_MS);

@@ -77,8 +77,8 @@ interface Admits {
 }
 
 /**
- * Browsers send Sec-Fetch-Site and no script can set or remove it (W3C Fetch Metadata), but not from a page without TLS: such a page
- * is recognised by its origin. Backends send neither.
+ * Browsers send Sec-Fetch-Site and no script can set or remove it (W3C Fetch Metadata), but not from a page
+ * without TLS: such a page is recognised by its origin. Backends send neither.
  */
 const isFromPage = (headers: IncomingHttpHeaders, knowsOrigin: KnowsOrigin): boolean =>
   headers['sec-fetch-site'] !== undefined || (headers.origin !== undefined && knowsOrigin(headers.origin));

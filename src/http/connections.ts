@@ -102,13 +102,18 @@ export function createConnectionLimit(
   };
 }
 
-/** After an early answer gpd reads on for this long and this much; a polite peer notices the answer meanwhile. */
+/**
+ * After an early answer gpd reads on for this long and this much; a polite peer notices the answer meanwhile.
+ */
 const READ_ON_MS = 1000;
 const READ_ON_BYTES = 16 * 1024 * 1024;
 /** Connections above this number are closed at once, so that reading on has a bound. */
 const MAX_READING_ON = 100;
 
-/** Connections that close after an answer whose request has not arrived whole. What follows on them is no request. */
+/**
+ * Connections that close after an answer whose request has not arrived whole. What follows on them is no
+ * request.
+ */
 const readingOn = new Set<Socket>();
 
 /** Reads and drops what comes of a request, up to a bound of time and of bytes. */
@@ -134,8 +139,8 @@ export function readOn(request: IncomingMessage): Promise<void> {
 }
 
 /**
- * Ends the last answer of a connection. To close a socket with unread bytes resets the connection, and the peer may lose the answer:
- * so the whole answer leaves first, and gpd reads on before it closes.
+ * Ends the last answer of a connection. To close a socket with unread bytes resets the connection, and the
+ * peer may lose the answer: so the whole answer leaves first, and gpd reads on before it closes.
  */
 export function endLast(response: ServerResponse, body: string | Uint8Array): void {
   if (response.req.complete) {
@@ -217,7 +222,9 @@ export function createClientErrors(createRequestId: () => string) {
   };
 }
 
-/** A server that drains still takes connections for this long, and closes those without a request after it. */
+/**
+ * A server that drains still takes connections for this long, and closes those without a request after it.
+ */
 const QUIET_MS = 1000;
 
 /** Node's default for connections that wait to be accepted. */
@@ -246,8 +253,9 @@ async function acceptWaiting(server: Server): Promise<void> {
 }
 
 /**
- * Waits until all connections are closed, at the deadline by force. Node's close() ends idle connections at once, while a balancer may
- * be sending on one: so the listener stays open until none is left, or for a moment in which each that is used gets its last answer.
+ * Waits until all connections are closed, at the deadline by force. Node's close() ends idle connections at
+ * once, while a balancer may be sending on one: so the listener stays open until none is left, or for a
+ * moment in which each that is used gets its last answer.
  */
 export async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);

@@ -12,15 +12,18 @@ import type { Limiter } from './request.ts';
 export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
 
 /**
- * The bound of a hot route: half a second of bundles on two processors, three seconds on a sixth of that. Nobody
- * waits longer for an answer, and batches of 400 are full long before.
+ * The bound of a hot route: half a second of bundles on two processors, three seconds on a sixth of that.
+ * Nobody waits longer for an answer, and batches of 400 are full long before.
  */
 export const MAX_UNDER_WAY = 1000;
 
 export function createConcurrencyLimit(places = MAX_UNDER_WAY) {
   let servedCount = 0;
   return {
-    /** Takes a place, which `leave` gives back. @throws {Refusal} `unavailable`: after a second there is one, or the server is too small */
+    /**
+     * Takes a place, which `leave` gives back.
+     * @throws {Refusal} `unavailable`: after a second there is one, or the server is too small
+     */
     enter() {
       if (servedCount >= places) throw new Refusal('unavailable', { headers: { 'retry-after': '1' } });
       servedCount += 1;

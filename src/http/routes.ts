@@ -39,8 +39,8 @@ import {
 } from './request.ts';
 
 /**
- * Joins handlers to rows of the table of routes, and does what the rows say: preflights, limits, 405, credentials, parameters, bodies
- * and CORS, for every route in one place.
+ * Joins handlers to rows of the table of routes, and does what the rows say: preflights, limits, 405,
+ * credentials, parameters, bodies and CORS, for every route in one place.
  */
 
 export type CallerOf<C extends RouteCredential> = C extends 'oidc'
@@ -308,7 +308,10 @@ async function runHandler(
   }
 }
 
-/** Programs call these paths, also with the `Accept` of a browser: refusals below them are JSON (docs/errors.md). */
+/**
+ * Programs call these paths, also with the `Accept` of a browser: refusals below them are JSON
+ * (docs/errors.md).
+ */
 export const INTERFACE = /^\/(?:v1|_fp|privacy|ledger)(?:\/|$)/i;
 
 /** `/v1/consent`, `/v1/sessions`, `/privacy` …: every path below answers preflights, even unknown ones. */
@@ -318,7 +321,9 @@ const API_AREAS = new Set(
 );
 const corsOfArea = (path: string): Cors => (API_AREAS.has(AREA.exec(path)?.[0] ?? '') ? 'api' : 'none');
 
-/** Express answers this: a page, a file, a path without a row, or an error that a browser may read as a page. */
+/**
+ * Express answers this: a page, a file, a path without a row, or an error that a browser may read as a page.
+ */
 export interface HandOver {
   readonly headers: Readonly<Record<string, string>>;
   readonly error: unknown;

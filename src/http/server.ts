@@ -34,7 +34,10 @@ import {
 } from './request.ts';
 import type { FoundPlace, HandOver, RouteTable } from './routes.ts';
 
-/** The HTTP server: reads the facts of each request, asks the table of routes, and hands pages over to Express. */
+/**
+ * The HTTP server: reads the facts of each request, asks the table of routes, and hands pages over to
+ * Express.
+ */
 
 const CLIENT_LEFT = 499;
 /** Never set for the operator's other hosts. */

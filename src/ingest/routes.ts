@@ -141,7 +141,10 @@ export interface DecisionDeps {
   readonly origin: () => string;
 }
 
-/** `GET /v1/decisions/{requestId}` for the tenant's backend (contract 3.6). Another tenant's decision looks as if it did not exist. */
+/**
+ * `GET /v1/decisions/{requestId}` for the tenant's backend (contract 3.6). Another tenant's decision looks as
+ * if it did not exist.
+ */
 export function decisionRoutes({ findDecision, origin }: DecisionDeps): readonly ServedRoute[] {
   return [
     json(ROUTES.getDecision, async ({ caller, params: { requestId } }) => {

@@ -24,7 +24,10 @@ export interface TenantDirectory {
   readonly masterKey: () => MasterKey;
   /** Calls `listener` after each poll with the seal keys that changed. Only one listener is kept. */
   readonly watchSealKeys: (listener: (changes: SealKeyChanges) => void) => void;
-  /** Counts a bundle that was decrypted. False: the generation is no longer live, and the bundle must be refused. */
+  /**
+   * Counts a bundle that was decrypted. False: the generation is no longer live, and the bundle must be
+   * refused.
+   */
   readonly noteOpened: (kid: string, generation: number) => boolean;
   /**
    * Applies the changes of a poll. A damaged tenant is no longer served: its unreadable row may revoke a key.

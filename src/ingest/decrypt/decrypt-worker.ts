@@ -8,9 +8,9 @@ import type { FromWorker, ToWorker } from './worker.ts';
 
 /**
  * Opens bundles in a second thread if there is a second processor, else on the event loop. Measured on two
- * processors, with checks of consent during a flood of bundles (ADR 0097): by `webcrypto.subtle` in libuv's pool
- * an ingest takes 1.19 times the CPU, and the P99 of the event loop's delay is 1.6 times as high. On the event
- * loop the CPU is the same, and that delay twice as high.
+ * processors, with checks of consent during a flood of bundles (ADR 0097): by `webcrypto.subtle` in libuv's
+ * pool an ingest takes 1.19 times the CPU, and the P99 of the event loop's delay is 1.6 times as high. On the
+ * event loop the CPU is the same, and that delay twice as high.
  */
 
 /** Null if the body is not a SealedBundle. */

@@ -81,7 +81,9 @@ export async function readPooling(database: Database) {
     pooled: backend.pid !== backend.reported,
     /** False: the pooler sends the statements of one transaction to different backends. */
     transactions: await keepsTransactions(database),
-    /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit. */
+    /**
+     * The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit.
+     */
     readLimit: String(limit?.statement_timeout),
   };
 }

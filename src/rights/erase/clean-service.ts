@@ -17,7 +17,7 @@ import { scrubFiles } from './scrub-store.ts';
  * Makes sure that no erased byte is left in the files of the database. gpd empties the write-ahead log and
  * searches the file. If it finds an id, it rewrites the file, which blocks all writes: a large file at most
  * once a day, in the operator's window. Then it searches again: an id that is still there is in a live row,
- * and the erasure has failed.
+ * and the erasure has failed (docs/rights.md, "What an erasure does").
  */
 
 export interface CleanDeps {

@@ -28,8 +28,8 @@ export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
 export interface Ids {
   readonly requests: string[];
   /**
-   * The same requests, also where a large erasure leaves the rest of them to pages: what people wrote is
-   * deleted at once.
+   * Requests whose contests are deleted at once, because people wrote them, even if a large erasure leaves
+   * the rest to pages.
    */
   readonly contests: string[];
   readonly devices: string[];
