@@ -134,16 +134,13 @@ async function createKeys(knex) {
 
 /** @param {Knex} knex */
 async function createLog(knex) {
-  // The row that appenders lock: size, roots of the right edge, the last entry, the last signed checkpoint, and until when hours are
-  // anchored: those rows are deleted by retention.
+  // The row that appenders lock: size, roots of the right edge, the last entry, and until when hours are anchored: those rows are
+  // deleted by retention.
   await knex.schema.createTable('ledger_heads', (t) => {
     t.text('kid').primary().references('kid').inTable('tenants').onDelete('CASCADE');
     texts(t, 'origin', 'vkey');
     counts(t, 'size');
     texts(t, 'frontier', 'head_hash');
-    optionalTexts(t, 'checkpoint');
-    counts(t, 'checkpoint_size');
-    moments(t, 'checkpoint_at');
     for (const mark of ['verdicts_sealed_to', 'audit_sealed_to'])
       t.bigInteger(mark).notNullable().defaultTo(0);
   });
@@ -551,16 +548,18 @@ async function createContests(knex) {
 
 /** @param {Knex} knex */
 async function createErasures(knex) {
-  // Receipts. `subject` and `refs` are keyed references, `scopes` says what was deleted and what was kept. `step`: rows (deleted, and
-  // still in the write-ahead log), logged (the tombstone is on disk), scrub, done.
+  // Receipts. `subject` and `refs` are keyed references, `scopes` says what was deleted and what was kept. `state`: open (its line is not
+  // in erasures.log yet), logged (it is), done (no server has anything left to do). `files_clean_at`: when it was complete, as the files of
+  // the database held none of its bytes any more; of one that is done, null says that it waits for `gpd erase scrub`.
   await knex.schema.createTable('erasures', (t) => {
     t.text('receipt_id').primary();
     texts(t, 'kid', 'subject', 'requested_by');
     moments(t, 'erased_at');
-    texts(t, 'scopes', 'refs', 'step');
+    texts(t, 'scopes', 'refs', 'state');
+    optionalMoments(t, 'files_clean_at');
     t.boolean('noticed').notNullable().defaultTo(false);
     t.index(['kid', 'erased_at']);
-    t.index(['step']);
+    t.index(['state', 'files_clean_at']);
   });
   // A repeated request of a person finds the receipt of the first.
   await knex.raw('CREATE INDEX erasures_subject ON erasures (kid, subject)');

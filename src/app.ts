@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createLanes, type Lanes } from './app/lanes-service.ts';
+import type { Router } from 'express';
+import { createRoutes } from './app/routes-service.ts';
 import {
   type OpenServer,
   openServer,
@@ -9,20 +9,25 @@ import {
 } from './app/server-service.ts';
 import { eraseAgainFirst, noteState, startBackground } from './app/upkeep-service.ts';
 import { baseUrl, type Config } from './config.ts';
+import { followClock } from './db/clock-rule-store.ts';
 import { databaseAnswers } from './db/meta-store.ts';
+import { createExpressApp } from './http/express-app.ts';
+import { createRouteTable, isPage } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { createDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
 import { listen } from './ops/listen-service.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
 import { createForwardedNote } from './ops/untrusted-forwarded-files.ts';
-import { ROUTES } from './schema/routes.ts';
 
 /** Starts and stops the server: `gpd serve`, the demo and tests call startApp with a configuration. */
 
 const DRAIN_MS = 10 * SECOND;
 
-/** Stops in reverse order of the start, and all of them even if one fails. @throws {Error} the first failure */
+/**
+ * Stops in reverse order of the start, and all of them even if one fails.
+ * @throws {Error} the first failure
+ */
 async function stopAll(stops: Stop[]): Promise<void> {
   const failures: unknown[] = [];
   for (const stop of stops.splice(0).reverse()) {
@@ -48,27 +53,25 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   }
 }
 
-/** Until the pages are loaded, requests outside the hot lanes wait for them. */
+/** The table of routes with Express behind it. */
 function createHttp(
   server: OpenServer,
-  lanes: Lanes,
-  pages: Promise<(request: IncomingMessage, response: ServerResponse) => void>,
+  { served, deps, behind }: ReturnType<typeof createRoutes>,
+  extra: readonly Router[],
 ) {
-  const { services, settings, log } = server;
+  const { services, settings, log, onFault } = server;
   const { config, clock, random } = services;
+  const pages = served.filter(isPage);
   return createHttpServer({
-    lanes: new Map([
-      [ROUTES.ingest.path, lanes.ingest],
-      [ROUTES.checkConsent.path, lanes.check],
-    ]),
-    express: (request, response) => void pages.then((listener) => listener(request, response)),
+    routes: createRouteTable(deps, served),
+    express: createExpressApp({ routers: extra, pages, behind, views: server.views, onFault }),
     clock,
     random,
     knowsOrigin: server.knowsOrigin,
     trustedProxies: settings.trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
     onUntrustedForwarded: createForwardedNote(config, clock, (about) => log.warn(about)),
-    onFault: server.onFault,
+    onFault,
     onUnavailable: server.writes.onUnavailable,
     https: server.address.url.startsWith('https:'),
     tls: settings.tls,
@@ -86,33 +89,29 @@ async function start(
 ): Promise<RunningApp> {
   const server = await openServer(config, settings, options, stops);
   const { services, polling, address } = server;
-  const { database, tenants, rights } = services;
+  const { database, clock, tenants, rights } = services;
   const eraseAgain = await eraseAgainFirst(server);
-  const lanes = await createLanes(server);
   const findDecision = createDecisionFinder(database, tenants.find);
+  // Before the first bundle is judged by it.
+  const clockRule = await followClock(database, clock, config.max_clock_skew * SECOND);
   let draining = false;
-  const notReadyReasons = (): string[] =>
-    (draining ? ['draining'] : []).concat(polling.notReadyReasons(), lanes.clockRule.notReadyReasons());
+  const notReady = (): string[] =>
+    (draining ? ['draining'] : []).concat(polling.notReadyReasons(), clockRule.notReadyReasons());
   const degraded = () => [server.writes, server.decryptor, upkeep].flatMap((part) => part.degraded());
-  const pages = (async () => {
-    const extra = (await options.routers?.({ url: () => address.url, database })) ?? [];
-    const { createPages } = await import('./app/pages-service.ts');
-    const swept = () => upkeep.swept();
-    return createPages(server, lanes, { findDecision, notReady: notReadyReasons, degraded, swept }, extra);
-  })();
-  pages.catch(options.onFatal);
-  const http = createHttp(server, lanes, pages);
+  const swept = () => upkeep.swept();
+  const routes = createRoutes(server, clockRule, { findDecision, notReady, degraded, swept });
+  const extra = (await options.routers?.({ url: () => address.url, database })) ?? [];
+  const http = createHttp(server, routes, extra);
   await noteState(server);
   const port = await listen(http, config, server.sockets.http);
   address.url = baseUrl(config, port);
-  const { upkeep, networks } = startBackground(server, lanes.clockRule, { findDecision, eraseAgain }, stops);
-  stops.push(() => pages.catch(() => {}));
-  stops.push(() => Promise.all([lanes.idle(), rights.eraser.stop()]));
-  server.metrics?.showReadiness({ notReady: notReadyReasons, degraded });
+  const { upkeep, networks } = startBackground(server, clockRule, { findDecision, eraseAgain }, stops);
+  stops.push(() => Promise.all([routes.idle(), rights.eraser.stop()]));
+  server.metrics?.showReadiness({ notReady, degraded });
   return {
     url: address.url,
     port,
-    notReady: notReadyReasons,
+    notReady,
     pingDatabase: () => databaseAnswers(database),
     reload: async () => void (await Promise.allSettled([networks.runNow(), polling.refresh()])),
     async stop(deadlineMs = DRAIN_MS) {

@@ -49,8 +49,9 @@ export function parseDescriptor(path: string): number | null {
 }
 
 /**
- * Reads a descriptor without opening it by its name, which needs a right that only the process that passed it has. A descriptor may be
- * a pipe; a file that is named may not. @throws {NotRegularFile}
+ * Reads a descriptor without opening it by its name, which needs a right that only the process that passed it
+ * has. A descriptor may be a pipe; a file that is named may not.
+ * @throws {NotRegularFile}
  */
 export function readSecretFile(path: string): Buffer {
   const descriptor = parseDescriptor(path);
@@ -59,6 +60,21 @@ export function readSecretFile(path: string): Buffer {
   if (!stat.isFile()) return readFileSync(path);
   const content = Buffer.alloc(stat.size);
   return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
+}
+
+/**
+ * The secret of the console's OIDC client; null if none is configured. The server reads it before it starts,
+ * so that a wrong path stops the start instead of failing a sign-in.
+ * @throws {ConfigError}
+ */
+export function readClientSecret(config: Config): string | null {
+  const file = config.console_client_secret_file;
+  if (file === null) return null;
+  try {
+    return readSecretFile(file).toString('utf8').trim();
+  } catch {
+    throw new ConfigError(`GPD_CONSOLE_CLIENT_SECRET_FILE: cannot read ${file}`);
+  }
 }
 
 function refuseUnknownSettings(

@@ -1,32 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from './config.ts';
 import { type Consent, createConsent } from './consent/create-consent-service.ts';
-import type { Database } from './db/engine.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Random } from './lib/crypto.ts';
 import { type CheckpointBook, createCheckpointBook } from './log/checkpoint-files.ts';
 import type { WitnessPolicy } from './log/checkpoint-service.ts';
 import { createLogService, type LogService } from './log/service.ts';
 import { createRights, type Rights } from './rights/create-rights-service.ts';
-import { createDirectory, type TenantDirectory } from './tenants/directory.ts';
+import { createDirectory, type Installation } from './tenants/directory.ts';
 import { openStore, type Store } from './tenants/installation-files.ts';
-import { createKeyUseCounter, type KeyUseCounter } from './tenants/key-use-store.ts';
+import { createKeyUseCounter } from './tenants/key-use-store.ts';
 import { readSnapshot } from './tenants/snapshot-store.ts';
 
 /**
  * Builds the services of all features over one open database. The server, commands and tests start from here.
  */
 
-export interface Services {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly database: Database;
-  readonly serverSecret: Uint8Array;
-  /** It is empty until `loadTenants` is called, or a server has polled. */
-  readonly tenants: TenantDirectory;
-  /** Counts which seal key decrypted a bundle. */
-  readonly keyUse: KeyUseCounter;
+export interface Services extends Installation {
   /** The signed checkpoints, in files outside the database. */
   readonly book: CheckpointBook;
   readonly log: LogService;
@@ -54,41 +44,25 @@ const rethrow = (error: unknown): never => {
   throw error;
 };
 
-/** @throws {ConfigError} with a plain sentence */
+/**
+ * Its tenants are empty until `loadTenants` is called, or a server has polled.
+ * @throws {ConfigError} with a plain sentence
+ */
 export async function createServices(config: Config, options: ServiceOptions = {}): Promise<Services> {
-  const { clock = Date.now, random = randomBytes, witnesses } = options;
+  const { clock = Date.now, random = randomBytes, witnesses, onErasureFault = rethrow, patienceMs } = options;
   const store = options.store ?? (await openStore(config, options));
   const { database, masterKey, serverSecret } = store;
   const keyUse = createKeyUseCounter(database, clock);
   const tenants = createDirectory({ masterKey, clock, random, onOpened: keyUse.note });
   const book = createCheckpointBook(config.data_dir, serverSecret);
+  const tenantOf = tenants.find;
+  const parts: Installation = { config, clock, random, database, serverSecret, tenants, tenantOf, keyUse };
   return {
-    config,
-    clock,
-    random,
-    database,
-    serverSecret,
-    tenants,
-    keyUse,
+    ...parts,
     book,
-    log: createLogService({
-      database,
-      book,
-      keysOf: tenants.find,
-      clock,
-      ...(witnesses ? { witnesses } : {}),
-    }),
-    consent: createConsent(database, clock, random),
-    rights: createRights({
-      config,
-      database,
-      serverSecret,
-      tenantOf: tenants.find,
-      clock,
-      random,
-      onErasureFault: options.onErasureFault ?? rethrow,
-      patienceMs: options.patienceMs,
-    }),
+    log: createLogService({ ...parts, book, ...(witnesses && { witnesses }) }),
+    consent: createConsent(parts),
+    rights: createRights(parts, { onErasureFault, patienceMs }),
   };
 }
 

@@ -28,7 +28,7 @@ const RANKS = [
   ['cli'],
 ] as const;
 
-type Room = (typeof RANKS)[number][number] | 'agent' | 'banner';
+type Room = (typeof RANKS)[number][number] | 'agent' | 'banner' | 'browser';
 
 const ANY_NODE = 'node:*';
 /** All rooms of the server may import these. */
@@ -62,6 +62,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   cli: [ANY_NODE, 'commander', 'csv-parse', 'fastest-levenshtein', 'ink', 'react'],
   agent: [],
   banner: [],
+  browser: [],
 };
 
 /** Packages that a role may import in addition to those of its room. */
@@ -92,8 +93,9 @@ const FEATURES = new Set<Room>(
 const OUTER = new Set<Room>(['ops', 'demo', 'app', 'cli']);
 /** The files of the server that browser code may import; of schema only types. */
 const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
-  ['agent', /^src\/(?:agent\/|lib\/|seal\/(?:constants|context)\.ts$)/],
-  ['banner', /^src\/banner\//],
+  ['agent', /^src\/(?:agent\/|browser\/|lib\/|seal\/(?:constants|context)\.ts$)/],
+  ['banner', /^src\/(?:banner|browser)\//],
+  ['browser', /^src\/browser\//],
 ]);
 const ROOT_FILES: ReadonlyMap<string, Room> = new Map([
   ['src/app.ts', 'app'],
@@ -291,7 +293,7 @@ function* faultsOf(file: string, module: Module): Generator<string> {
 describe('src/', () => {
   it('is read whole', () => {
     const rooms = new Set([...modules.keys()].map(roomOf));
-    expect(rooms).toEqual(new Set([...RANKS.flat(), 'agent', 'banner']));
+    expect(rooms).toEqual(new Set([...RANKS.flat(), ...LEAVES.keys()]));
     expect(modules.size).toBeGreaterThan(100);
   });
 

@@ -32,7 +32,7 @@ const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]
   'insufficient-scope': ['after the fix', 'Use a key of another scope: [API keys](api-keys.md).'],
   'secret-key-in-page': [
     'no',
-    'The key was in a page: [replace it](operate/key-compromise.md). Call from your backend, or use a publishable key.',
+    'If a page has the key, [replace it](operate/key-compromise.md) and use a publishable key there. A backend leaves out `Origin` and `Sec-Fetch-Site` of its visitor.',
   ],
   'origin-not-allowed': [
     'after the fix',

@@ -1,6 +1,6 @@
 import type { ConsentReceipt, Refused } from './types.ts';
 
-/** The one purpose that the server identifies under (interface section 1). */
+/** The only purpose under which the server identifies devices (interface section 1). */
 export const PURPOSE = 'device-identification';
 
 const MESSAGES = {
@@ -26,23 +26,18 @@ function isReceipt(value: unknown): value is ConsentReceipt {
   );
 }
 
-/** GPC of the browser (https://w3c.github.io/gpc/): only `true` is a signal. */
-export function browserGpc(): boolean {
-  return (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true;
-}
-
 /**
- * The gate that everything else stands behind. A receipt that is missing or misshapen refuses like one that lacks
- * the purpose: fail closed.
- * @param receipt what the page says was granted
- * @param gpc the browser's own signal
+ * The consent gate: nothing is collected or sent before it. A missing or malformed receipt is refused like
+ * one without the purpose.
+ * @param receipt the grant as the page reports it
+ * @param gpc the Global Privacy Control of this browser
  */
 export function passConsentGate(receipt: unknown, gpc: boolean): ConsentReceipt | Refused {
-  const whole = isReceipt(receipt) ? receipt : null;
-  // The server checks a yes over the signal in the ledger: without a proof it would only refuse it.
-  const over = whole?.overGpc === true && whole.proof && whole.principalId;
-  if ((gpc || whole?.gpc) && !over) return refused('gpc');
-  return whole?.purposes.includes(PURPOSE) ? whole : refused('consent-missing');
+  const valid = isReceipt(receipt) ? receipt : null;
+  // The server looks up a yes over GPC in the ledger. It would refuse one without a proof.
+  const isOverGpc = valid?.overGpc === true && valid.proof && valid.principalId;
+  if ((gpc || valid?.gpc) && !isOverGpc) return refused('gpc');
+  return valid?.purposes.includes(PURPOSE) ? valid : refused('consent-missing');
 }
 
 export function isRefused(outcome: ConsentReceipt | Refused): outcome is Refused {

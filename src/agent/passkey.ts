@@ -1,12 +1,15 @@
-import { fromBase64, toBase64Url, toJson } from './encoding.ts';
+import { fromBase64, toBase64Url, toJson } from '../browser/encoding.ts';
 import type { IngestResponse } from './types.ts';
 
-/** The browser half of a passkey, a separate file: loaded when a page wants one (contract-2 section 16). */
+/**
+ * The browser's part of a passkey, in a separate file that is loaded when a page wants a passkey (contract-2
+ * section 16).
+ */
 
-/** `token`: the transparency token of the visit that needs attestation. */
+/** `token` is the transparency token of the visit that needs attestation. */
 export type PasskeyRequest = Readonly<Record<'endpoint' | 'kid' | 'token', string>>;
 
-/** A status without a response: the person declined, or it failed. */
+/** Without a response the person declined, or the ceremony failed. */
 export type PasskeyAnswer =
   | { readonly passkey: 'attested'; readonly status: number; readonly response: IngestResponse }
   | { readonly passkey: 'declined' | 'failed' };
@@ -33,19 +36,24 @@ async function post<T>(url: string, body: object): Promise<T | number> {
   return response.ok ? ((await response.json()) as T) : response.status;
 }
 
-/** That this browser has made one; where nothing can be stored it makes another the next time. */
-function remember(kid: string, has?: boolean): boolean {
+/**
+ * Remembers that this browser has created a passkey. Without storage it creates another one the next time.
+ */
+function rememberPasskey(kid: string, exists?: boolean): boolean {
   const name = `gpd-passkey ${kid}`;
   try {
-    if (has === true) localStorage.setItem(name, '1');
-    if (has === false) localStorage.removeItem(name);
+    if (exists === true) localStorage.setItem(name, '1');
+    if (exists === false) localStorage.removeItem(name);
     return localStorage.getItem(name) !== null;
   } catch {
     return false;
   }
 }
 
-/** The console asks by it too. @returns WebAuthn JSON: RegistrationResponseJSON or AuthenticationResponseJSON */
+/**
+ * The console's sign-in calls it too.
+ * @returns WebAuthn's RegistrationResponseJSON or AuthenticationResponseJSON
+ */
 export async function ask({ ceremony, publicKey }: Offer) {
   const { challenge, user } = publicKey;
   const options = {
@@ -68,22 +76,22 @@ export async function ask({ ceremony, publicKey }: Offer) {
   return { id: credential.id, rawId: credential.id, type: credential.type, response };
 }
 
-/** Asks the person. Never throws: who declines keeps what they have. */
+/** Asks the person. Never throws: a person who declines keeps the verdict unchanged. */
 export async function attest({ endpoint, kid, token }: PasskeyRequest): Promise<PasskeyAnswer> {
   const base = `${endpoint}/_fp/attest/v1/`;
   try {
-    const ceremony = remember(kid) ? 'get' : 'create';
+    const ceremony = rememberPasskey(kid) ? 'get' : 'create';
     const offer = await post<Offer>(`${base}options`, { token, ceremony });
     if (typeof offer === 'number') return { passkey: 'failed' };
     const credential = await ask(offer);
     const response = await post<IngestResponse>(`${base}verify`, { token, credential });
     const isDone = typeof response !== 'number';
-    // The server may have forgotten it: then the next one is new.
-    remember(kid, isDone);
+    // The server may have deleted the passkey: then the next ceremony creates one.
+    rememberPasskey(kid, isDone);
     return isDone ? { passkey: 'attested', status: 200, response } : { passkey: 'failed' };
   } catch (error) {
     const isDeclined = (error as Error).name === 'NotAllowedError';
-    if (isDeclined) remember(kid, false);
+    if (isDeclined) rememberPasskey(kid, false);
     return { passkey: isDeclined ? 'declined' : 'failed' };
   }
 }

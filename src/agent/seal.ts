@@ -1,16 +1,16 @@
+import { fromBase64, randomBytes, toBase64, toBase64Url, toJson } from '../browser/encoding.ts';
 import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SEAL_VERSION, TAG_BYTES } from '../seal/constants.ts';
 import { additionalData, keyInfo, type SealContext } from '../seal/context.ts';
-import { fromBase64, randomBytes, toBase64, toBase64Url, toJson } from './encoding.ts';
 import type { CollectedSignals, ConsentReceipt, Recipient, SealedBundle } from './types.ts';
 
 /** Builds the plaintext of a bundle and seals it to the tenant's key with Web Crypto (contract section 2). */
 
 const NONCE_BYTES = 16;
 
-/** The receipt's own fields and no others: a page may hand in a richer object. */
+/** Copies only the receipt's fields: a page may pass a richer object. */
 function wireReceipt(receipt: ConsentReceipt): ConsentReceipt {
   const { purposes, gpc, version, issuedAt, proof, principalId } = receipt;
-  // JSON leaves out what is undefined; null would be refused by the server.
+  // JSON omits undefined fields; the server would refuse null.
   return {
     purposes,
     gpc,
@@ -23,7 +23,7 @@ function wireReceipt(receipt: ConsentReceipt): ConsentReceipt {
 
 /**
  * The plaintext of a bundle (contract section 2), with a new nonce and time on every call.
- * @param aheadMs how far this device's clock is ahead of the server's
+ * @param aheadMs milliseconds by which this device's clock is ahead of the server's
  * @param after the earlier request of this session that the bundle supersedes
  */
 export function makePlaintext(
@@ -45,7 +45,7 @@ export function makePlaintext(
 
 const CURVE = { name: 'ECDH', namedCurve: 'P-256' } as const;
 
-/** gpd-seal/1 (contract section 2) with what must be fresh for every bundle given, for the known-answer test. */
+/** Seals as gpd-seal/1 (contract section 2) with a given ephemeral key and IV, for the known-answer test. */
 export async function sealWith(
   recipient: Recipient,
   plaintext: Uint8Array<ArrayBuffer>,

@@ -1,12 +1,13 @@
+import { fromBase64, toJson } from '../browser/encoding.ts';
+import { doc } from '../browser/page.ts';
 import { ASYMMETRIC_ALG, POINT_BYTES, UNCOMPRESSED } from '../seal/constants.ts';
-import { fromBase64, toJson } from './encoding.ts';
 import type { Identified, IngestResponse, Recipient, SealedBundle, Unavailable } from './types.ts';
 
-/** The two requests to the server: for the tenant's key, and with a sealed bundle. */
+/** The server's addresses, and the two requests to it: for the tenant's key, and with a sealed bundle. */
 
 interface Reply {
   readonly status: number;
-  /** Null when the body is not JSON. */
+  /** Null if the body is not JSON. */
   readonly body: unknown;
   readonly retryAfterSeconds: number | null;
   /**
@@ -25,7 +26,7 @@ const MESSAGES: Readonly<Record<Unavailable['cause'], string>> = {
   'nothing-to-update': 'This page has no verdict yet: call identify first.',
 };
 
-/** A missing verdict as a value; `reply` tells what the server said, if it said anything. */
+/** A missing verdict as a value. @param reply the server's answer, if there was one */
 export function unavailable(cause: Unavailable['cause'], reply?: Reply): Unavailable {
   const error = (reply?.body as { error?: unknown } | null | undefined)?.error;
   return {
@@ -39,7 +40,7 @@ export function unavailable(cause: Unavailable['cause'], reply?: Reply): Unavail
   };
 }
 
-/** One request; whatever goes wrong on the way is a value. A redirect is refused: it would carry the bundle elsewhere. */
+/** Returns every failure as a value. A redirect is refused: it would send the bundle elsewhere. */
 async function request(url: string, init: RequestInit): Promise<Reply | Unavailable> {
   try {
     const response = await fetch(url, { redirect: 'error', ...init });
@@ -53,7 +54,10 @@ async function request(url: string, init: RequestInit): Promise<Reply | Unavaila
   }
 }
 
-/** RFC 9110 section 6.6.1; a cache on the way adds how old the answer is (RFC 9111 section 5.1). */
+/**
+ * Compares the clock with `Date` (RFC 9110 section 6.6.1). A cache adds the age of the answer (RFC 9111
+ * section 5.1).
+ */
 function aheadOf(headers: Headers): number {
   return Date.now() - Date.parse(headers.get('date') ?? '') - Math.round(Number(headers.get('age'))) * 1000;
 }
@@ -78,13 +82,10 @@ export interface ServerFacts {
   readonly aheadMs: number;
 }
 
-/** `Date` has whole seconds and an answer takes its time: nothing to correct. */
+/** A smaller difference may come from the whole seconds of `Date` and from the way of the answer. */
 const TOLERATED_MS = 60_000;
 
-/**
- * Kept for the life of the page; `decrypt-failed` shows a rotation, `stale` a wrong clock, and both ask
- * again.
- */
+/** Kept for the life of the page; `decrypt-failed` (a rotation) and `stale` ask the server again. */
 const cache = new Map<string, ServerFacts>();
 
 function isPoint(publicKey: string): boolean {
@@ -103,29 +104,29 @@ function readKey(body: unknown, kid: string): Recipient | null {
 }
 
 /**
- * The tenant's public seal key and the server's time (GET /_fp/pubkey).
- * @param again past both caches, this page's and the browser's: only such an answer tells the time
+ * Loads the tenant's public seal key and the server's time (GET /_fp/pubkey).
+ * @param reload bypasses the caches of this page and of the browser: only such an answer has the present time
  */
-export async function serverFactsOf(
+export async function loadServerFacts(
   endpoint: string,
   kid: string,
   signal: AbortSignal,
-  again: boolean,
+  reload: boolean,
 ): Promise<ServerFacts | Unavailable> {
   const url = `${endpoint}/_fp/pubkey?kid=${encodeURIComponent(kid)}`;
   const cached = cache.get(url);
-  if (cached && !again) return cached;
-  const reply = await request(url, { signal, credentials: 'omit', cache: again ? 'reload' : 'default' });
+  if (cached && !reload) return cached;
+  const reply = await request(url, { signal, credentials: 'omit', cache: reload ? 'reload' : 'default' });
   if (isUnavailable(reply)) return reply;
   const key = reply.status === 200 ? readKey(reply.body, kid) : null;
   if (!key) return unavailable('key', reply);
-  const aheadMs = again && Math.abs(reply.aheadMs) > TOLERATED_MS ? reply.aheadMs : 0;
+  const aheadMs = reload && Math.abs(reply.aheadMs) > TOLERATED_MS ? reply.aheadMs : 0;
   const facts = { key, aheadMs };
   cache.set(url, facts);
   return facts;
 }
 
-/** Only the core answers with both; every other body is an error of the shape `{error}`. */
+/** Only a verdict has both fields; every other body is an error, `{error}`. */
 function isIngestResponse(body: unknown): body is IngestResponse {
   const { reason, requestId } = (body ?? {}) as Record<string, unknown>;
   return typeof reason === 'string' && typeof requestId === 'string';
@@ -133,12 +134,11 @@ function isIngestResponse(body: unknown): body is IngestResponse {
 
 function readReply(reply: Reply): Identified | Unavailable {
   if (!isIngestResponse(reply.body)) return unavailable('refused', reply);
-  // A named element of the page may hide the document's own method.
-  if (reply.body.askAgain) EventTarget.prototype.dispatchEvent.call(document, new Event('gpd-ask-again'));
+  if (reply.body.askAgain) doc.dispatchEvent(new Event('gpd-ask-again'));
   return { sent: true, status: reply.status, response: reply.body };
 }
 
-/** POST /_fp/i/v1. The cookie is sent and comes back: the transparency token is bound to it. */
+/** POST /_fp/i/v1 with the cookie, which the answer renews: the transparency token is bound to it. */
 export async function send(
   endpoint: string,
   bundle: SealedBundle,
@@ -154,3 +154,33 @@ export async function send(
   });
   return isUnavailable(reply) ? reply : readReply(reply);
 }
+
+/**
+ * The address before `/v1/`, because a proxy may serve gpd below a path. For a copy in another folder, only
+ * its origin.
+ */
+function serverOf(scriptUrl: string): string {
+  const { origin, pathname } = new URL(scriptUrl);
+  return origin + (/^(.*)\/v1\/[^/]*$/.exec(pathname)?.[1] ?? '');
+}
+
+/** The base address of the server, without a slash at the end. */
+export function endpointOf(endpoint: string | undefined, scriptUrl: string | null): string {
+  const base = endpoint ?? (scriptUrl === null ? location.origin : serverOf(scriptUrl));
+  return new URL(base, location.href).href.replace(/\/+$/, '');
+}
+
+/**
+ * The address of the worker file, or null: browsers start workers from the page's origin only.
+ * @param workerUrl from IdentifyOptions: null for no worker, undefined for the file next to the script
+ */
+export function workerUrlOf(workerUrl: string | null | undefined, scriptUrl: string | null): string | null {
+  const base = workerUrl === undefined ? scriptUrl : location.href;
+  if (workerUrl === null || base === null) return null;
+  const url = new URL(workerUrl ?? 'agent-worker.js', base);
+  return url.origin === location.origin ? url.href : null;
+}
+
+/** The passkey script is served from the same folder. */
+export const passkeyUrlOf = (endpoint: string, scriptUrl: string | null): string =>
+  new URL('agent-passkey.js', scriptUrl ?? `${endpoint}/v1/`).href;

@@ -16,7 +16,7 @@ export interface ConsentReceipt {
   /** Ledger proof, for a tenant with `consent.basis = "ledger"`. */
   readonly proof?: { readonly seq: number; readonly hash: string } | undefined;
   readonly principalId?: string | undefined;
-  /** The person agreed to `device-identification` alone although GPC was on. Not sent: the server asks the ledger. */
+  /** The person agreed to `device-identification` alone under GPC. Not sent: the server asks the ledger. */
   readonly overGpc?: true | undefined;
 }
 
@@ -26,22 +26,23 @@ export type UpdateOptions = Pick<IdentifyOptions, 'timeoutMs'> & Partial<Pick<Id
 export interface IdentifyOptions {
   /** The tenant's key id. */
   readonly kid: string;
-  /** Base address of the gpd server; default: where this script came from, without `/v1/agent.js`. */
+  /** Base address of the gpd server; by default the address of this script without `/v1/agent.js`. */
   readonly endpoint?: string | undefined;
   /** The receipt, or a function that waits for the person's choice. Null refuses. */
   readonly consent: ConsentReceipt | null | (() => ConsentReceipt | null | Promise<ConsentReceipt | null>);
-  /** Address of agent-worker.js on the page's own origin; null for none; default: next to this script if same-origin. */
+  /** Address of agent-worker.js on the page's origin; null: none; default: next to a same-origin script. */
   readonly workerUrl?: string | null | undefined;
   /** Milliseconds for everything after the consent; default 10,000. */
   readonly timeoutMs?: number | undefined;
   /**
-   * When `needsAttestation` comes back, ask for a passkey: only in a click of the person, with the purpose `device-attestation`.
-   * A verdict of the last four minutes that needs it is taken up again.
+   * Asks for a passkey if the verdict says `needsAttestation`: only in a click of the person, with the
+   * purpose `device-attestation`. A verdict of the last four minutes that needs it is attested without a new
+   * visit.
    */
   readonly attest?: 'passkey' | undefined;
 }
 
-/** The server's core answered: `response.reason` says how. */
+/** The server answered with a verdict; `response.reason` says how it came about. */
 export interface Identified {
   readonly sent: true;
   readonly status: number;
@@ -51,7 +52,7 @@ export interface Identified {
    * bundle's time.
    */
   readonly clockAheadMs?: number | undefined;
-  /** The worker file was not named, or did not answer: rules that compare page and worker could not fire. */
+  /** No worker file was named, or it did not answer: rules that compare page and worker could not fire. */
   readonly incomplete?: 'worker' | undefined;
   /**
    * The result of `attest`; absent if the verdict needs none. All but `attested` leave the verdict unchanged:
@@ -60,18 +61,18 @@ export interface Identified {
   readonly passkey?: 'attested' | 'declined' | 'failed' | 'not-pressed' | 'not-consented' | undefined;
 }
 
-/** Refused here: nothing was collected, fetched or sent. */
+/** Refused in the browser: nothing was collected, fetched or sent. */
 export interface Refused {
   readonly sent: false;
   readonly reason: 'consent-missing' | 'gpc';
   readonly message: string;
 }
 
-/** No verdict: the answer was not an IngestResponse, or none came. */
+/** No verdict: no answer came, or it was not an IngestResponse. */
 export interface Unavailable {
   readonly sent: false;
   readonly reason: 'unavailable';
-  /** `refused`: the server turned the request away before its core (413, 415, 429, 431, 5xx). */
+  /** `refused`: the server refused the request before judging it (413, 415, 429, 431, 5xx). */
   readonly cause:
     | 'insecure-context'
     | 'key'
@@ -83,7 +84,7 @@ export interface Unavailable {
   readonly status: number | null;
   /** The server's error code, such as `unknown-kid` or `rate-limited`. */
   readonly error: string | null;
-  /** From Retry-After, where the browser may read it. */
+  /** From Retry-After, if the browser may read it. */
   readonly retryAfterSeconds: number | null;
   readonly message: string;
 }
@@ -135,7 +136,7 @@ export interface IngestResponse {
   readonly transparencyToken?: string | undefined;
   /** A passkey distinguished this device from identical ones. */
   readonly attested?: { readonly by: 'passkey'; readonly deviceBound: boolean } | undefined;
-  /** A machine gave the consent that this visit rode on: the banner asks the person. */
+  /** A machine gave the consent that this visit used: the banner asks the person. */
   readonly askAgain?: true | undefined;
 }
 
@@ -153,5 +154,5 @@ export interface Recipient {
   readonly publicKey: string;
 }
 
-/** The groups of `signals`; what a browser lacks is null. */
+/** The groups of `signals`; null where a browser lacks something. */
 export type CollectedSignals = Readonly<Record<string, unknown>>;

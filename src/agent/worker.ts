@@ -1,10 +1,14 @@
+import { attempt } from '../browser/page.ts';
 import { nav } from './collect/browser.ts';
-import { unmaskedRenderer } from './collect/graphics.ts';
-import { attempt, brands, flag, type Group, number, text, texts } from './collect/read.ts';
+import { readRenderer } from './collect/graphics.ts';
+import { brands, flag, type Group, number, text, texts } from './collect/read.ts';
 import { consoleReadsStacks } from './collect/tells.ts';
 
-/** Runs inside the worker: the same questions, asked where a disguise of the page seldom reaches. */
-function workerFacts(): Group<'worker'> {
+/**
+ * Runs inside the worker and reads the properties that the page also reads: a disguise of the page seldom
+ * reaches a worker.
+ */
+function readFacts(): Group<'worker'> {
   const uaData = attempt(() => nav().userAgentData);
   return {
     userAgent: text(() => nav().userAgent),
@@ -14,11 +18,11 @@ function workerFacts(): Group<'worker'> {
     webdriver: flag(() => nav().webdriver),
     renderer: text(() => {
       const gl = new OffscreenCanvas(1, 1).getContext('webgl');
-      return gl && unmaskedRenderer(gl);
+      return gl && readRenderer(gl);
     }),
     uaData: uaData && { brands: brands(() => uaData.brands), platform: text(() => uaData.platform) },
     cdp: consoleReadsStacks(globalThis),
   };
 }
 
-postMessage(workerFacts());
+postMessage(readFacts());

@@ -23,7 +23,10 @@ const ed25519JwkSchema = z.object({
   exp: z.number().optional(),
 });
 
-/** RFC 7519 section 2: a NumericDate is in seconds. Some agents publish milliseconds; in seconds this is the year 5138. */
+/**
+ * RFC 7519 section 2: a NumericDate is in seconds. Some agents publish milliseconds; in seconds this is the
+ * year 5138.
+ */
 const LATEST_SECONDS = 1e11;
 
 const isMilliseconds = (date: number | undefined): date is number =>

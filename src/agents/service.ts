@@ -13,6 +13,16 @@ import type { FindAgentKey } from './verify.ts';
  * Keeps the directories of Web Bot Auth agents; they are fetched in the background, never during a request.
  */
 
+export interface Agents {
+  /**
+   * The key of an agent, if its directory has it now. An unknown directory is fetched for later requests,
+   * where discovery is open.
+   */
+  readonly findKey: FindAgentKey;
+  /** Ends when no directory is being fetched any more. */
+  readonly stop: () => Promise<void>;
+}
+
 export const DIRECTORY_FETCH: FetchOptions = {
   mediaType: 'application/http-message-signatures-directory+json',
   maxBytes: 65_536,
@@ -91,8 +101,6 @@ export async function loadAgentKeys(database: Database): Promise<FindAgentKey> {
   return (url, thumbprint, nowSeconds) => lookupKey(keys, url, thumbprint, nowSeconds);
 }
 
-export type Agents = Awaited<ReturnType<typeof startAgents>>;
-
 interface AgentsOptions {
   /** GPD_WBA_OPEN_DISCOVERY: fetches directories that are on no list. */
   readonly openDiscovery: boolean;
@@ -151,14 +159,14 @@ function discover({ options, directories, toDiscover, refused }: AgentCache, url
 }
 
 /** Loads all directories, follows their changes every second and refreshes those that are due. */
-export async function startAgents(database: Database, options: AgentsOptions) {
+export async function startAgents(database: Database, options: AgentsOptions): Promise<Agents> {
   const state = { directories: new Map(), keys: new Map(), revision: -1 };
   const cache: AgentCache = { database, options, ...state, toDiscover: new Set(), refused: new Map() };
   await reload(cache);
   const { interval: ms = SECOND, onFault } = options;
   const looks = every(() => refreshDue(cache), { ms, timer: setInterval, onFault });
   return {
-    findKey: (url: string, thumbprint: string, nowSeconds: number) => {
+    findKey: (url, thumbprint, nowSeconds) => {
       if (!cache.keys.has(url)) discover(cache, url);
       return lookupKey(cache.keys, url, thumbprint, nowSeconds);
     },

@@ -1,18 +1,23 @@
 import type { Knex } from 'knex';
 import { writeActForAll } from '../audit/audit-store.ts';
-import { raiseForgotten, readForgotten } from '../db/clock-rule-store.ts';
+import { keepNoncesFrom, raiseForgotten, readForgotten } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/engine.ts';
 import { createGroup } from '../db/group-commit.ts';
 import { bump } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, type Columns, fromColumns, insertMany, requireNone, toColumns } from '../db/sql.ts';
 import type { InstallationAct } from '../lib/act.ts';
-import { MINUTE } from '../lib/clock.ts';
+import { MINUTE, SECOND } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
+import type { Job } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 
-/** `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open discovery. */
+/**
+ * `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open
+ * discovery.
+ */
 export type DirectorySource = 'pinned' | 'listed' | 'discovered';
 
 export interface AgentDirectory {
@@ -114,7 +119,7 @@ async function claimBatch(database: Database, claims: readonly SignatureClaim[])
     ({ nonce, bundle, expiresAt }): Bindings => [nonce, bundle, expiresAt],
   );
   rows.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
-  return database.plainTransaction(async (tx) => {
+  return database.transaction(async (tx) => {
     const stored = await insertMany<{ nonce: string; bundle: string }>(
       tx,
       'INSERT INTO agent_nonces (nonce, bundle, expires_at)',
@@ -147,3 +152,14 @@ export function purgeAgentNonces(database: Database, from: number): Promise<numb
   const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, from);
   return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', from), note);
 }
+
+export const agentJobs = ({
+  database,
+  config,
+}: Pick<Installation, 'database' | 'config'>): readonly Job[] => [
+  {
+    name: 'purge-agent-nonces',
+    every: MINUTE,
+    run: ({ until }) => purgeAgentNonces(database, keepNoncesFrom(until, config.max_clock_skew * SECOND)),
+  },
+];

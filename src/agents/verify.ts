@@ -73,10 +73,7 @@ export interface SignatureClaim {
 export interface BotAuthDeps {
   readonly policy: BotAuthPolicy;
   readonly findKey: FindAgentKey;
-  /**
-   * True for the first bundle that uses a signature's nonce, also when it is sent again, on all nodes
-   * together.
-   */
+  /** True for the first bundle that uses a signature's nonce on any node, also when it is sent again. */
   readonly claimNonce: (claim: SignatureClaim) => Promise<boolean>;
 }
 
@@ -126,7 +123,9 @@ const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
 /** http-message-sig takes quadratic time on a run of blanks in a value. */
 const LONG_RUN = /[\t ]{33}/;
 
-/** A header's value as a signature base may contain it, or null: a line break in one could forge another line. */
+/**
+ * A header's value as a signature base may contain it, or null: a line break in one could forge another line.
+ */
 function fieldContent(name: string, value: string): string | null {
   const text = value.trim();
   if (text.length > MAX_COVERED_LENGTH && !SIGNATURE_FIELDS.includes(name)) return null;
@@ -196,10 +195,7 @@ function timesAreGood({ created, expires }: SignatureParameters, now: number, po
 /** A signature with acceptable claims and a key of its directory; its bytes are not verified yet. */
 type Admitted = NonNullable<ReturnType<typeof admit>>;
 
-/**
- * Null: against the policy, or the key is unknown. Nothing of the candidate is trusted before its bytes
- * verify.
- */
+/** @returns null if the policy or a missing key forbids it. Nothing is trusted before the bytes verify. */
 function admit(
   { policy, findKey }: BotAuthDeps,
   { components, parameters }: UntrustedSignatureCandidate,

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { startAgents } from '../agents/service.ts';
-import { baseUrl, type Config } from '../config.ts';
-import { readClientSecret } from '../console/secret-files.ts';
+import { baseUrl, type Config, readClientSecret } from '../config.ts';
 import { refuseForeignObjects } from '../db/foreign-objects.ts';
 import { noteRefusal } from '../http/reply.ts';
 import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
@@ -11,7 +10,7 @@ import { MINUTE } from '../lib/clock.ts';
 import { poolRandom } from '../lib/crypto.ts';
 import { every } from '../lib/jobs.ts';
 import { readPolicy } from '../log/cosign-service.ts';
-import { createDaySalts } from '../ops/day-salt-service.ts';
+import { createDaySalts } from '../ops/day-salt-store.ts';
 import { createDayHash, createLimiters } from '../ops/limits-service.ts';
 import { parseRanges, readTls } from '../ops/listen-service.ts';
 import { createFaultLog, logInvalidStates, logRefusals } from '../ops/log-service.ts';
@@ -28,7 +27,10 @@ import { startPolling } from './poll-service.ts';
 /** Stops one thing that was started; the last that was started stops first. */
 export type Stop = () => unknown;
 
-/** Reads the files of the configuration: a wrong one is refused before anything is opened. @throws {ConfigError} */
+/**
+ * Reads the files of the configuration: a wrong one is refused before anything is opened.
+ * @throws {ConfigError}
+ */
 export async function readSettings(config: Config) {
   return {
     tls: readTls(config),
@@ -43,7 +45,10 @@ export type ServerSettings = Awaited<ReturnType<typeof readSettings>>;
 
 type FaultLog = ReturnType<typeof createFaultLog>;
 
-/** Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either. @throws {ConfigError} */
+/**
+ * Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either.
+ * @throws {ConfigError}
+ */
 async function startMetrics(services: Services, socket: number | null, { logFault }: FaultLog) {
   const address = socket ?? services.config.metrics_listen;
   if (address === null) return null;
@@ -56,6 +61,7 @@ async function followTenants(services: Services, options: AppOptions, { logFault
   const { config, database, tenants } = services;
   const decryptor = chooseDecryptor(options.decryptThread ?? null, {
     tenants: tenants.find,
+    allKeys: () => new Map(tenants.all().map(({ kid, sealKeys }) => [kid, sealKeys])),
     noteOpened: tenants.noteOpened,
     onFault: logFault('decryptor-thread-ended'),
   });
@@ -107,7 +113,10 @@ function createOriginCheck(tenants: Services['tenants'], address: { readonly url
 /** A server's own parts, with the services. */
 export type OpenServer = Awaited<ReturnType<typeof openServer>>;
 
-/** Opens the database, loads all tenants and follows what changes. @throws {ConfigError} with a plain sentence */
+/**
+ * Opens the database, loads all tenants and follows what changes.
+ * @throws {ConfigError} with a plain sentence
+ */
 export async function openServer(
   config: Config,
   settings: ServerSettings,
@@ -118,7 +127,7 @@ export async function openServer(
   const faults = createFaultLog(log);
   const { logFault } = faults;
   const monotonic = (): number => performance.now();
-  const writes = createWriteWatch({ log, monotonic });
+  const writes = createWriteWatch(log, monotonic);
   const services = await createServices(config, {
     onWrite: writes.onWrite,
     clock: options.clock,
@@ -141,8 +150,8 @@ export async function openServer(
   const saltOf = await followSalts(services, faults, stops);
   stops.push(logInvalidStates(log), logRefusals(log, monotonic));
   const day = { serverSecret, saltOf, clock };
-  const { refresh } = polling;
-  const findKey = createUnknownKeys({ findKnownKey: tenants.findApiKey, refresh, now: monotonic });
+  const { nextLook } = polling;
+  const findKey = createUnknownKeys({ findKnownKey: tenants.findApiKey, nextLook, now: monotonic });
   /** The address at which the server listens; its port is known once it does. */
   const address = { url: baseUrl(config) };
   return {

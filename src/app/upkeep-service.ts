@@ -1,20 +1,30 @@
+import { agentJobs } from '../agents/store.ts';
+import { consentJobs } from '../consent/sessions-store.ts';
+import { consoleJobs } from '../console/session-store.ts';
 import type { ClockRule } from '../db/clock-rule-store.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { parseRelay } from '../egress/smtp.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
-import { DAY, SECOND } from '../lib/clock.ts';
-import { every } from '../lib/jobs.ts';
-import { explainBrokenBook, keepCheckpoints } from '../log/checkpoint-service.ts';
-import { thinCheckpoints } from '../log/checkpoint-store.ts';
+import { ingestJobs } from '../ingest/store.ts';
+import { SECOND } from '../lib/clock.ts';
+import { every, type Job } from '../lib/jobs.ts';
+import { explainBrokenBook } from '../log/checkpoint-service.ts';
 import { createCosigning } from '../log/cosign-service.ts';
-import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher-service.ts';
-import { notify, staffLanesOf } from '../notify/notify-service.ts';
+import { logJobs } from '../log/service.ts';
+import type { DeliveryDeps } from '../notify/delivery-service.ts';
+import { startDispatcher } from '../notify/dispatcher-service.ts';
+import { notify } from '../notify/notify-service.ts';
+import { notifyJobs } from '../notify/outbox-store.ts';
 import { startHousekeeping } from '../ops/housekeeping-service.ts';
 import { noteCertificate } from '../ops/listen-service.ts';
+import { rateJobs } from '../ops/rate-store.ts';
 import { findContest } from '../rights/contests/store.ts';
+import { rightsJobs } from '../rights/create-rights-service.ts';
 import { recordEnded } from '../rights/erase/ended-store.ts';
-import { dropOldErasureLines, erasureLogAccess } from '../rights/erase/erasure-log-service.ts';
+import { erasureLogAccess } from '../rights/erase/erasure-log-service.ts';
 import { createReapplying } from '../rights/erase/reapply-service.ts';
+import type { Services } from '../services.ts';
+import { tenantJobs } from '../tenants/secrets-store.ts';
 import type { OpenServer, Stop } from './server-service.ts';
 
 /** Interval of the checks for a replaced GPD_MMDB_FILE. */
@@ -52,15 +62,11 @@ export async function noteState(server: OpenServer): Promise<void> {
  * @returns does the same again, for a standby that takes over
  */
 export async function eraseAgainFirst({ services, polling, log, logFault }: OpenServer) {
-  const { config, database, clock, tenants, rights } = services;
-  const logAccess = erasureLogAccess(services, config);
+  const logAccess = erasureLogAccess(services, services.config);
   const reapply = createReapplying({
-    database,
-    dataDir: logAccess.dataDir,
-    logKey: logAccess.logKey,
-    tenantOf: tenants.find,
-    eraser: rights.eraser,
-    clock,
+    ...services,
+    ...logAccess,
+    eraser: services.rights.eraser,
     onBroken: (reason) => log.error({ event: 'erasure-log-broken', reason }),
   });
   const eraseAgain = async (): Promise<void> => {
@@ -71,12 +77,12 @@ export async function eraseAgainFirst({ services, polling, log, logFault }: Open
   };
   await eraseAgain();
   // The job of every minute tries again.
-  await recordEnded(logAccess, clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
+  await recordEnded(logAccess, services.clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
   return eraseAgain;
 }
 
 /** Null: no relay is set. */
-function createMailer({ services, address }: OpenServer): DispatcherDeps['mail'] {
+function createMailer({ services, address }: OpenServer): DeliveryDeps['mail'] {
   const { config, database, rights } = services;
   if (config.smtp_url === null) return null;
   return {
@@ -91,38 +97,26 @@ function createMailer({ services, address }: OpenServer): DispatcherDeps['mail']
 }
 
 /** Delivers what waits in the outbox. */
-function startWebhooks(server: OpenServer, findDecision: DispatcherDeps['findDecision']) {
-  const { database, clock, tenants } = server.services;
-  const mail = createMailer(server);
-  return startDispatcher(
+const startWebhooks = (server: OpenServer, findDecision: DeliveryDeps['findDecision']) =>
+  startDispatcher(
     {
-      database,
-      masterKey: tenants.masterKey,
-      clock,
-      webhook: (kid, id) => tenants.find(kid)?.webhooks.find((webhook) => webhook.id === id),
-      tenantOf: tenants.find,
-      staffLanes: () => staffLanesOf(tenants.all()),
+      ...server.services,
       findDecision,
-      mail,
+      mail: createMailer(server),
       onFault: server.logFault('webhooks-failed'),
     },
-    () => tenants.hasWebhooks() || mail !== null,
     server.options.intervals?.webhooks,
   );
-}
 
 /** Asks the witnesses for each checkpoint that is kept. */
 function startCosigning({ services, settings: { witnesses }, metrics, log }: OpenServer) {
-  const { database, book, tenants, clock } = services;
+  const { database, book, tenantOf, clock } = services;
   const cosign = createCosigning({
-    database,
-    book,
-    keysOf: tenants.find,
-    clock,
+    ...services,
     witnesses,
     onAnswer: (result) => metrics?.countCosigning(result),
     async onFork(kid, data) {
-      const tenant = tenants.find(kid);
+      const tenant = tenantOf(kid);
       log.error({ event: 'log.fork', tenant: kid });
       const about = { origin: tenant?.signer.name, ...data };
       const notice = { event: 'log.fork', data: about, at: clock() } as const;
@@ -134,36 +128,35 @@ function startCosigning({ services, settings: { witnesses }, metrics, log }: Ope
   return cosign;
 }
 
+/**
+ * The jobs of all features, in the order in which they run.
+ * @param cosign asks the witnesses for the last checkpoint of a tenant
+ * @param eraseAgain applies what a standby that took over does not know
+ */
+export const jobsOf = (
+  services: Services,
+  { cosign, eraseAgain }: { cosign: (kid: string) => Promise<void>; eraseAgain: () => Promise<void> },
+): readonly Job[] => [
+  ...ingestJobs(services),
+  ...agentJobs(services),
+  ...rateJobs(services),
+  ...consentJobs(services),
+  ...notifyJobs(services),
+  ...consoleJobs(services),
+  ...logJobs(services, cosign),
+  ...tenantJobs(services),
+  ...rightsJobs(services, eraseAgain),
+];
+
 /** Starts the jobs that time alone makes due. */
 function startUpkeep(server: OpenServer, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
-  const { services, log, logFault, options } = server;
-  const { config, database, clock, book, tenants, keyUse, rights } = services;
-  const { eraser, notifyDueContests, notifyUnfinishedErasures } = rights;
-  const logAccess = erasureLogAccess(services, config);
+  const { services, log, logFault, metrics, options } = server;
   return startHousekeeping({
-    database,
-    macsOf: (kid) => tenants.find(kid)?.stateMac,
-    async resumeErasures() {
-      await eraseAgain();
-      return (await eraser.resumeStale()).failures;
-    },
-    releasePages: () => eraser.releasePages(),
-    notifyDueContests,
-    notifyUnfinishedErasures,
-    flushKeyUse: keyUse.flush,
-    recordEnded: () => recordEnded(logAccess, clock()),
-    dropOldErasures: (committed) =>
-      dropOldErasureLines(logAccess, committed - config.erasure_lines_days * DAY),
-    keepCheckpoints: (kid) => keepCheckpoints({ database, book, keysOf: tenants.find, clock }, kid),
-    cosignCheckpoints: startCosigning(server),
-    async thinCheckpoints(now) {
-      await thinCheckpoints(database, now);
-      await book.thin(now);
-    },
-    clock,
+    ...services,
+    jobs: jobsOf(services, { cosign: startCosigning(server), eraseAgain }),
     clockRule,
     interval: options.intervals?.housekeeping,
-    onRun: server.metrics?.countJob,
+    onRun: metrics?.countJob,
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });
@@ -174,7 +167,7 @@ export function startBackground(
   server: OpenServer,
   clockRule: ClockRule,
   work: {
-    readonly findDecision: DispatcherDeps['findDecision'];
+    readonly findDecision: DeliveryDeps['findDecision'];
     readonly eraseAgain: () => Promise<void>;
   },
   stops: Stop[],

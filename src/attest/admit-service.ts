@@ -1,21 +1,17 @@
 import type { ConsentCheck } from '../consent/service.ts';
-import type { Database } from '../db/engine.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';
-import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { Installation } from '../tenants/directory.ts';
 import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { type FailedDeps, type OpenedToken, type Presented, relyingPartyOf } from './ceremony.ts';
+import { type OpenedToken, type Presented, relyingPartyOf } from './ceremony.ts';
 
-/** Admits to a passkey ceremony: a browser needs a token for a visit with a shared id, and consent. */
+/** Admits a browser to a passkey ceremony: it needs a token for a visit with a shared id, and consent. */
 
-export interface AdmitDeps extends FailedDeps {
-  readonly database: Database;
-  readonly serverSecret: Uint8Array;
-  readonly clock: Clock;
-  readonly tenantOf: (kid: string) => Tenant | undefined;
+export interface AdmissionParts extends Pick<Installation, 'database' | 'tenantOf'> {
+  readonly openToken: (presented: Presented) => OpenedToken | null;
   /** From the database: a withdrawal counts at once. */
   readonly check: (kid: string, check: ConsentCheck) => Promise<{ readonly allowed: boolean }>;
 }
@@ -37,9 +33,12 @@ interface Visit extends OpenedToken {
 
 export type Admitted = Awaited<ReturnType<typeof admit>>;
 
-/** Each source of GPC only ever takes away; one that came with the bundle was counted there. @throws {Refusal} 451 */
+/**
+ * Each GPC source only ever reduces permission; one in the bundle was applied at ingest.
+ * @throws {Refusal} 451
+ */
 export async function requireConsent(
-  { check }: AdmitDeps,
+  { check }: AdmissionParts,
   { kid, tenant, verdict, principalId }: Visit,
   gpcHeader: boolean,
 ): Promise<void> {
@@ -47,7 +46,7 @@ export async function requireConsent(
   const refused = new Refusal('consent-missing');
   if (!purposes.includes(DEVICE_ATTESTATION)) throw refused;
   if (gpcHeader && !gpc && tenant.gpcPolicy(DEVICE_ATTESTATION) !== 'ignore') throw refused;
-  // Under `ask` a purpose survives GPC by what the ledger proved alone.
+  // Under the policy `ask`, only a proof of the ledger lets a purpose survive GPC.
   const survived = (purpose: string): boolean => gpc && tenant.gpcPolicy(purpose) === 'ask';
   const proven = [NEEDED_PURPOSE, DEVICE_ATTESTATION].filter(
     (purpose) => tenant.needsProof || survived(purpose),
@@ -59,20 +58,20 @@ export async function requireConsent(
 }
 
 /** The visit that a token stands for, from a page of the tenant; and consent. @throws {Refusal} */
-async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
-  const tenant = opened ? deps.tenantOf(opened.kid) : undefined;
+async function visitOf(parts: AdmissionParts, opened: OpenedToken | null, origin: string, gpc: boolean) {
+  const tenant = opened ? parts.tenantOf(opened.kid) : undefined;
   if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');
-  const decision = await findDecision(deps.database, opened.kid, opened.requestId);
+  const decision = await findDecision(parts.database, opened.kid, opened.requestId);
   if (!decision) throw new Refusal('no-retained-data');
   const visit = { ...opened, tenant, verdict: decision.verdict };
-  await requireConsent(deps, visit, gpc);
+  await requireConsent(parts, visit, gpc);
   return visit;
 }
 
 /** Admits a browser to a passkey ceremony. */
-export async function admit(deps: AdmitDeps, { presented, gpc }: PasskeyCaller) {
+export async function admit(parts: AdmissionParts, { presented, gpc }: PasskeyCaller) {
   const { origin = '', token } = presented;
-  const visit = await visitOf(deps, deps.openToken(presented), origin, gpc);
+  const visit = await visitOf(parts, parts.openToken(presented), origin, gpc);
   if (!visit.verdict.needsAttestation) throw new Refusal('no-retained-data');
   const rpId = relyingPartyOf(origin, visit.tenant.settings['attest.rpId']);
   if (rpId === null) throw new Refusal('attestation-failed');

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Call, json, type ServedRoute } from '../http/register.ts';
 import { cookieValues, hasGpcHeader } from '../http/request.ts';
+import { type Call, json, type ServedRoute } from '../http/routes.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { PasskeyCaller } from './admit-service.ts';
 import type { Presented } from './ceremony.ts';
@@ -14,7 +14,7 @@ export const present = ({ origin, cookie }: IncomingHttpHeaders, token: unknown)
   origin,
 });
 
-type Asked = Pick<Call<'none', never, never>, 'headers' | 'network' | 'requestId'>;
+type Asked = Pick<Call<'none', never, never>, 'headers' | 'networkKey' | 'requestId'>;
 
 export interface AttestRoutesDeps {
   readonly service: AttestService;
@@ -24,11 +24,11 @@ export interface AttestRoutesDeps {
 
 /** POST /_fp/attest/v1/options and verify (contract-2 section 16). */
 export function attestRoutes({ service, markNetwork }: AttestRoutesDeps): readonly ServedRoute[] {
-  const askerOf = ({ headers, network, requestId }: Asked, token: unknown): PasskeyCaller => ({
+  const askerOf = ({ headers, networkKey, requestId }: Asked, token: unknown): PasskeyCaller => ({
     presented: present(headers, token),
     gpc: hasGpcHeader(headers),
     requestId,
-    network: markNetwork(network),
+    network: markNetwork(networkKey),
   });
   return [
     json(ROUTES.startAttestation, async (call) => {

@@ -2,10 +2,13 @@ import { z } from 'zod';
 import type { IssueToken } from '../ingest/ingest.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, type Random, sha256Text } from '../lib/crypto.ts';
-import { Refusal, tryOr } from '../lib/errors.ts';
+import { tryOr } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
 
-/** Verifies a browser's answer with @simplewebauthn/server, which the first answer loads. Null: the answer proves nothing. */
+/**
+ * Verifies a browser's answer with @simplewebauthn/server, which is loaded for the first answer. Null if the
+ * answer proves nothing.
+ */
 
 const MAX_TEXT = 24_000;
 /** 1,023 bytes (WebAuthn section 4). */
@@ -34,7 +37,7 @@ const clientDataSchema = z.object({ challenge: z.string(), crossOrigin: z.litera
 
 export type Presentation = NonNullable<ReturnType<typeof readCredential>>;
 
-/** Its parts, and the challenge that it says it answers. */
+/** Reads the parts of a credential, and the challenge that it claims to answer. */
 export function readCredential(value: unknown) {
   const { data } = credentialSchema.safeParse(value);
   if (!data) return null;
@@ -51,7 +54,7 @@ export function readCredential(value: unknown) {
 type Given<C extends Presentation['ceremony']> = Extract<Presentation, { ceremony: C }>['credential'];
 
 type Expected = Readonly<Record<'challenge' | 'origin' | 'rpId', string>> & {
-  /** A PIN or a finger, and not a touch alone. */
+  /** True to require a PIN or biometrics, not only a touch. */
   readonly verifiesUser?: boolean;
 };
 
@@ -62,7 +65,9 @@ const expecting = ({ challenge, origin, rpId, verifiesUser = false }: Expected) 
   requireUserVerification: verifiesUser,
 });
 
-/** No attestation, or the credential's own: a certificate could make the library fetch what it names. */
+/**
+ * True without attestation or with self-attestation: a certificate could make the library fetch addresses.
+ */
 async function isSelfMade(attestationObject: string): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers');
   const decoded = decodeAttestationObject(new Uint8Array(Buffer.from(attestationObject, 'base64url')));
@@ -94,7 +99,10 @@ export async function verifyCreated(credential: Given<'create'>, expected: Expec
 const COSE_EC2 = 2;
 const DER_SEQUENCE = 0x30;
 
-/** The library reads past what follows a signature's end: one signature, one spelling (of P-256, short DER). */
+/**
+ * Requires the exact encoding (for P-256, short DER), because the library ignores bytes after the end of a
+ * signature.
+ */
 function isExact(signature: string, publicKey: Uint8Array): boolean {
   const bytes = Buffer.from(signature, 'base64url');
   // The first pair of a canonical COSE key is its type.
@@ -124,7 +132,7 @@ export async function verifyUsed(
   }
 }
 
-/** A counter that does not rise is a copy's (WebAuthn section 6.1.1); one that stays at 0 counts nothing. */
+/** A counter that does not rise is that of a copy (WebAuthn section 6.1.1), except one that stays at 0. */
 export const isCloned = (stored: number, signed: number): boolean =>
   (stored > 0 || signed > 0) && signed <= stored;
 
@@ -139,7 +147,7 @@ export type Ceremony = 'create' | 'get';
 export const challengeKeyOf = (deps: { readonly serverSecret: Uint8Array }): Buffer =>
   hmacSha256(deps.serverSecret, 'gpd/attest-challenge/v1');
 
-/** The token is bound to its request, session and origin: so is what is bound to the token. */
+/** A binding to the token is enough, because the token is bound to its request, session and origin. */
 export interface ChallengeBinding {
   readonly token: string;
   readonly kid: string;
@@ -152,7 +160,10 @@ function macOf(key: Uint8Array, head: Uint8Array, { token, kid, ceremony, rpId }
   return hmacSha256(key, JSON.stringify(bound));
 }
 
-/** A challenge is its own record: what it was made for is under its MAC, so that any node knows it again. That it is used once is a nonce's claim, in the transaction that writes the decision. */
+/**
+ * A challenge needs no row: its MAC covers its purpose, so that any node recognises it. The transaction that
+ * writes the decision claims its nonce, so that it is used once.
+ */
 export function createChallenge(key: Uint8Array, random: Random, now: number, binding: ChallengeBinding) {
   const head = Buffer.alloc(TIME_BYTES);
   head.writeUIntBE(now + CHALLENGE_TTL_MS, 0, TIME_BYTES);
@@ -160,7 +171,10 @@ export function createChallenge(key: Uint8Array, random: Random, now: number, bi
   return Buffer.concat([whole, macOf(key, whole, binding)]).toString('base64url');
 }
 
-/** @returns when it was made and when it expires; null for a challenge that expired or was made for something else */
+/**
+ * @returns when it was made and when it expires; null for a challenge that expired or was made for something
+ * else
+ */
 export function readChallenge(key: Uint8Array, now: number, challenge: string, binding: ChallengeBinding) {
   const bytes = Buffer.from(challenge, 'base64url');
   if (bytes.length !== HEAD_BYTES + MAC_BYTES || bytes.toString('base64url') !== challenge) return null;
@@ -178,8 +192,8 @@ const RS256 = -257;
 const ALGORITHMS = [ES256, ED25519, RS256];
 
 /**
- * The options for the browser (WebAuthn JSON): a discoverable credential, no attestation. `userId` is random for each passkey and identifies
- * no person.
+ * The options for the browser (WebAuthn JSON): a discoverable credential, no attestation. `userId` is random
+ * for each passkey and identifies no person.
  */
 export function publicKeyOf(
   ceremony: Ceremony,
@@ -203,16 +217,17 @@ export function publicKeyOf(
   };
 }
 
-/** Browsers refuse passkeys for an IP address. Setup, `gpd staff invite` and the sign-in say it in these words. */
+/** Browsers refuse passkeys for an IP address. Setup, `gpd staff invite` and the sign-in use this text. */
 export const NEEDS_NAME = 'browsers make passkeys for a name such as localhost, not for an address of digits';
 
 /**
- * The host of the page, or the tenant's `attest.rpId` where that is a parent of it. Null for an address: a relying party is a
- * domain (WebAuthn section 5.1.3). That it is registrable is the browser's to say, which has the list.
+ * The host of the page, or the tenant's `attest.rpId` where that is a parent of it. Null for an address: a
+ * relying party is a domain (WebAuthn section 5.1.3). The browser checks that it is registrable, because it
+ * has the list.
  */
 export function relyingPartyOf(origin: string, setting: string): string | null {
   const host = parseUrl(origin)?.hostname ?? '';
-  // A host of digits and dots is an IPv4 address in a URL, whatever its spelling was.
+  // In a URL, a host of digits and dots is an IPv4 address.
   if (host === '' || host.startsWith('[') || /^[\d.]+$/.test(host)) return null;
   return setting !== '' && host.endsWith(`.${setting}`) ? setting : host;
 }
@@ -228,7 +243,7 @@ export interface Presented {
 /** The request and the session that the token was issued for. */
 export type OpenedToken = Omit<Parameters<IssueToken>[0], 'origin' | 'now'>;
 
-/** A ceremony that failed, and how. */
+/** A ceremony that failed, with its outcome. */
 export class Failed extends Error {
   override readonly name = 'Failed';
   readonly outcome: CeremonyOutcome;
@@ -236,23 +251,6 @@ export class Failed extends Error {
   constructor(outcome: CeremonyOutcome) {
     super(outcome);
     this.outcome = outcome;
-  }
-}
-
-export interface FailedDeps {
-  readonly openToken: (presented: Presented) => OpenedToken | null;
-  /** Counts the outcome of a ceremony of this tenant. */
-  readonly onOutcome: (outcome: CeremonyOutcome, kid: string) => void;
-}
-
-/** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
-export async function telling<T>(deps: FailedDeps, presented: Presented, ceremony: Promise<T>): Promise<T> {
-  try {
-    return await ceremony;
-  } catch (error) {
-    if (!(error instanceof Failed)) throw error;
-    deps.onOutcome(error.outcome, deps.openToken(presented)?.kid ?? '');
-    throw new Refusal('attestation-failed');
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Database } from '../db/engine.ts';
 import { isTrue, runSql, type Transaction } from '../db/sql.ts';
 
-/** Passkeys by the keyed hash of their id, which is the durable id of the device that they tell apart. */
+/**
+ * Stores passkeys by the keyed hash of their id, which is the durable id of the device that they distinguish.
+ */
 export type StoredPasskey = Readonly<NonNullable<Awaited<ReturnType<typeof findCredential>>>>;
 
 interface CredentialKey {
@@ -18,7 +20,7 @@ export async function findCredential({ read }: Database, { kid, durable }: Crede
     : null;
 }
 
-/** @returns false where there is one already */
+/** @returns false if it exists already */
 export async function addCredential(
   tx: Transaction,
   { kid, durable }: CredentialKey,
@@ -34,7 +36,7 @@ export async function addCredential(
   return added.length === 1;
 }
 
-/** @returns false where it was erased, or used by another meanwhile */
+/** @returns false if it was erased, or another ceremony used it meanwhile */
 export async function takeCredential(
   tx: Transaction,
   { kid, durable }: CredentialKey,

@@ -11,22 +11,30 @@ import {
 } from '../ingest/verdict/identity.ts';
 import { isReconciled, reconcile } from '../ingest/verdict/verdict.ts';
 import { DAY } from '../lib/clock.ts';
-import { hmacSha256Text, type Random, sha256 } from '../lib/crypto.ts';
+import { hmacSha256Text, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { IngestResponse } from '../schema/responses.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { type AdmitDeps, type Admitted, admit, type PasskeyCaller, requireConsent } from './admit-service.ts';
+import {
+  type AdmissionParts,
+  type Admitted,
+  admit,
+  type PasskeyCaller,
+  requireConsent,
+} from './admit-service.ts';
 import {
   type Ceremony,
+  type CeremonyOutcome,
   challengeKeyOf,
   createChallenge,
   Failed,
   isCloned,
   type Presentation,
+  type Presented,
   publicKeyOf,
   readChallenge,
   readCredential,
-  telling,
   verifyCreated,
   verifyUsed,
 } from './ceremony.ts';
@@ -34,33 +42,50 @@ import { addCredential, findCredential, type StoredPasskey, takeCredential } fro
 
 /** Distinguishes identical devices by a passkey (contract-2 section 16). */
 
-export interface AttestDeps extends AdmitDeps {
-  readonly record: RecordAlone;
-  readonly issueToken: IssueToken;
-  readonly epochDays: number;
-  readonly random: Random;
+/**
+ * A ceremony has two acts. Both throw these: `unauthenticated` for a token that does not hold,
+ * `consent-missing`, `no-retained-data` where nothing has to be distinguished, and `attestation-failed` for
+ * every failed ceremony alike.
+ */
+export interface AttestService {
+  /** Offers a challenge to a browser whose id others share. */
+  options(asker: PasskeyCaller, ceremony: Ceremony): Promise<AttestOptions>;
+  /** Moves the visit to the device of the passkey that answers the challenge. */
+  verify(asker: PasskeyCaller, credential: unknown): Promise<IngestResponse>;
 }
 
-export type AttestService = ReturnType<typeof createAttestService>;
+interface AttestOptions {
+  readonly ceremony: Ceremony;
+  readonly publicKey: ReturnType<typeof publicKeyOf>;
+}
+
+export interface AttestParts
+  extends AdmissionParts,
+    Pick<Installation, 'config' | 'clock' | 'random' | 'serverSecret'> {
+  readonly record: RecordAlone;
+  readonly issueToken: IssueToken;
+  /** Counts the outcome of a ceremony of this tenant. */
+  readonly onOutcome: (outcome: CeremonyOutcome, kid: string) => void;
+}
 
 const USER_ID_BYTES = 16;
 const SALT_BYTES = 16;
 
-/** Before it no durable id begins: those of signals are of 32 bytes. */
+/** The label keeps the id of a passkey apart from those of signals, which are MACs of 32-byte hashes. */
 const durableOf = ({ durableKey }: Tenant, credentialId: string): string =>
   hmacSha256Text(durableKey, `gpd/passkey/v1 ${credentialId}`);
 
 interface Proven {
   readonly durable: string;
   readonly credential: StoredPasskey;
-  /** Null: it is new. */
-  readonly before: number | null;
-  /** A review found that a person uses the device of the visit. */
+  /** The signature counter that is stored; null for a new passkey. */
+  readonly storedCounter: number | null;
+  /** True if a review found that a person uses the device of the visit. */
   readonly isVisitConfirmed: boolean;
 }
 
 /** @throws {Failed} */
-async function prove(deps: AttestDeps, admitted: Admitted, presentation: Presentation): Promise<Proven> {
+async function prove(deps: AttestParts, admitted: Admitted, presentation: Presentation): Promise<Proven> {
   const { kid, tenant, origin, rpId, verdict } = admitted;
   const { challenge } = presentation;
   const expected = { challenge, origin, rpId };
@@ -70,22 +95,22 @@ async function prove(deps: AttestDeps, admitted: Admitted, presentation: Present
   if (presentation.ceremony === 'create') {
     const credential = await verifyCreated(presentation.credential, expected);
     if (!credential) throw new Failed('signature');
-    return { durable, credential, before: null, isVisitConfirmed };
+    return { durable, credential, storedCounter: null, isVisitConfirmed };
   }
   const stored = await findCredential(deps.database, { kid, durable });
   if (!stored) throw new Failed('unknown');
   const counter = await verifyUsed(presentation.credential, stored.publicKey, expected);
   if (counter === null) throw new Failed('signature');
   if (isCloned(stored.counter, counter)) throw new Failed('cloned');
-  return { durable, credential: { ...stored, counter }, before: stored.counter, isVisitConfirmed };
+  return { durable, credential: { ...stored, counter }, storedCounter: stored.counter, isVisitConfirmed };
 }
 
 /**
- * Moves the verdict, with its class, score and rules, to the passkey's own device. A review of that device counts, and one of the
- * visit's device that was made since the visit.
+ * Moves the verdict, with its class, score and rules, to the device of the passkey. A review of that device
+ * counts, and a review of the visit's device since the visit.
  */
 function decideOn(
-  { epochDays, random }: AttestDeps,
+  { config: { epoch_days: epochDays }, random }: AttestParts,
   { tenant, verdict }: Admitted,
   { requestId, network }: PasskeyCaller,
   proven: Proven,
@@ -119,13 +144,13 @@ function decideOn(
 
 /** Challenge, credential and decision are claimed and written together. @throws {Failed} */
 async function recordProof(
-  deps: AttestDeps,
+  deps: AttestParts,
   admitted: Admitted,
   asker: PasskeyCaller,
   { proven, challenge, madeAt }: { proven: Proven; challenge: string; madeAt: number },
 ): Promise<RecordEntry> {
   const { kid, tenant } = admitted;
-  const { durable, credential, before: previousVerdict } = proven;
+  const { durable, credential, storedCounter } = proven;
   const now = deps.clock();
   const nonce = sha256(`gpd/attest ${challenge}`).subarray(0, 16).toString('base64url');
   const recorded = await deps.record(
@@ -137,10 +162,10 @@ async function recordProof(
     async (tx) => {
       const key = { kid, durable };
       const result =
-        previousVerdict === null
+        storedCounter === null
           ? await addCredential(tx, key, credential, now)
-          : await takeCredential(tx, key, { from: previousVerdict, to: credential.counter }, now);
-      if (!result) throw new Failed(previousVerdict === null ? 'unknown' : 'cloned');
+          : await takeCredential(tx, key, { from: storedCounter, to: credential.counter }, now);
+      if (!result) throw new Failed(storedCounter === null ? 'unknown' : 'cloned');
     },
   );
   if (recorded === 'gone') throw new Refusal('unauthenticated');
@@ -148,7 +173,7 @@ async function recordProof(
   return recorded;
 }
 
-async function attest(deps: AttestDeps, asker: PasskeyCaller, credentialJson: unknown) {
+async function attest(deps: AttestParts, asker: PasskeyCaller, credentialJson: unknown) {
   const admitted = await admit(deps, asker);
   const { kid, token, rpId, session, origin, principalId } = admitted;
   const { requestId } = asker;
@@ -159,33 +184,37 @@ async function attest(deps: AttestDeps, asker: PasskeyCaller, credentialJson: un
   const read = readChallenge(challengeKeyOf(deps), deps.clock(), challenge, binding);
   if (read === null) throw new Failed('challenge');
   const proven = await prove(deps, admitted, presentation);
-  // Once more: a signature takes its time, and what was withdrawn meanwhile is withdrawn.
+  // Checked again, because a signature takes time, and consent may have been withdrawn meanwhile.
   await requireConsent(deps, admitted, asker.gpc);
   const entry = await recordProof(deps, admitted, asker, { proven, challenge, madeAt: read.madeAt });
-  deps.onOutcome(proven.before === null ? 'created' : 'used', kid);
+  deps.onOutcome(proven.storedCounter === null ? 'created' : 'used', kid);
   const now = deps.clock();
   const response: IngestResponse = verdictResponse(entry.verdict, entry.identified?.visitorId ?? null);
   response.transparencyToken = deps.issueToken({ kid, requestId, session, origin, now, principalId });
   return response;
 }
 
-/** Each throws a Refusal: 401 for the token, 451 for the consent, 404 where nothing has to be told apart. */
-export function createAttestService(deps: AttestDeps) {
+/** A client learns neither how a ceremony failed nor what is known of the passkey: metrics and the log do. */
+async function answerAlike<T>(deps: AttestParts, presented: Presented, ceremony: Promise<T>): Promise<T> {
+  try {
+    return await ceremony;
+  } catch (error) {
+    if (!(error instanceof Failed)) throw error;
+    deps.onOutcome(error.outcome, deps.openToken(presented)?.kid ?? '');
+    throw new Refusal('attestation-failed');
+  }
+}
+
+export function createAttestService(deps: AttestParts): AttestService {
   return {
-    async options(asker: PasskeyCaller, ceremony: Ceremony) {
+    async options(asker, ceremony) {
       const { token, kid, rpId } = await admit(deps, asker);
       const { random, clock } = deps;
-      const challenge = createChallenge(challengeKeyOf(deps), random, clock(), {
-        token,
-        kid,
-        ceremony,
-        rpId,
-      });
+      const binding = { token, kid, ceremony, rpId };
+      const challenge = createChallenge(challengeKeyOf(deps), random, clock(), binding);
       const userId = random(USER_ID_BYTES).toString('base64url');
       return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }) };
     },
-    /** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
-    verify: (asker: PasskeyCaller, credential: unknown): Promise<IngestResponse> =>
-      telling(deps, asker.presented, attest(deps, asker, credential)),
+    verify: (asker, credential) => answerAlike(deps, asker.presented, attest(deps, asker, credential)),
   };
 }

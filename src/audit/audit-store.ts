@@ -109,10 +109,7 @@ export function rightsRef(rightsKey: Uint8Array, kind: RefKind, id: string): str
   return hmacSha256(rightsKey, `${kind}|${id}`).toString('base64url');
 }
 
-/**
- * A staff member or subject, by the issuer's name for them (OIDC core 1.0 section 5.7: `iss` and `sub`
- * together).
- */
+/** A staff member or subject by `iss` and `sub` together (OIDC core 1.0 section 5.7). */
 export function actorRef(rightsKey: Uint8Array, issuer: string, sub: string): string {
   return rightsRef(rightsKey, 'actor', JSON.stringify([issuer, sub]));
 }

@@ -104,7 +104,9 @@ export interface ConsoleSession {
   /** The name that colleagues see on a case which this staff member has claimed. */
   readonly label: string;
   readonly roles: readonly string[];
-  /** The identity provider that vouched for the person, as `hashProvider` writes it; null if a passkey did. */
+  /**
+   * The identity provider that vouched for the person, as `hashProvider` writes it; null if a passkey did.
+   */
   readonly provider: string | null;
   readonly csrf: string;
   /** Encrypted; null if the identity provider has no sign-out endpoint. */
@@ -118,10 +120,7 @@ export function createConsoleToken(random: Random): string {
   return random(32).toString('base64url');
 }
 
-/**
- * A session from the future counts as invalid: it began
- * while a clock was ahead, and would live that much longer.
- */
+/** A session from the future is invalid: it began while a clock was ahead, and would live longer. */
 export function isLiveSession(session: ConsoleSession, now: number): boolean {
   const { createdAt, seenAt, expiresAt } = session;
   if (Math.max(createdAt, seenAt) > now + MINUTE) return false;
@@ -171,10 +170,7 @@ export interface LoginChallenge {
   readonly verifier: string;
 }
 
-/**
- * Values of `prompt` (OIDC core section 3.1.2.1). Every
- * provider supports `login`, but only some `select_account`.
- */
+/** Values of `prompt` (OIDC core section 3.1.2.1). All providers know `login`, only some `select_account`. */
 export type SignInPrompt = 'select_account' | 'login';
 
 export interface VerifiedLogin {

@@ -9,9 +9,9 @@ import { principalIdSchema } from '../schema/bundle.ts';
 import type { Settings } from '../schema/settings.ts';
 
 /**
- * Bearer tokens of an OIDC identity provider (contract section 6.1): parse
- * the JWS strictly, check its signature and registered claims, and read
- * who the caller is. `rights/oidc-service.ts` calls verifyBearer for /privacy; sign-in of staff and discovery use the other exports.
+ * Bearer tokens of an OIDC identity provider (contract section 6.1): parse the JWS strictly, check its
+ * signature and registered claims, and read who the caller is. `rights/oidc-service.ts` calls verifyBearer
+ * for /privacy; sign-in of staff and discovery use the other exports.
  */
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -72,7 +72,9 @@ export function readJws(token: string): UnverifiedJws | JwsFault {
   return (SIGNING_ALGORITHMS as readonly string[]).includes(alg) ? { kid, payload } : 'algorithm';
 }
 
-/** `alg` of a token. ES256 needs a P-256 key, RS256 an RSA key of at least 2048 bits (RFC 7518 section 3.1). */
+/**
+ * `alg` of a token. ES256 needs a P-256 key, RS256 an RSA key of at least 2048 bits (RFC 7518 section 3.1).
+ */
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const;
 const MAX_KEYS = 100;
 const MIN_RSA_BITS = 2048;
@@ -225,8 +227,8 @@ function findClaim(claims: Claims, name: string): unknown {
 const readText = (value: unknown): string | null => principalIdSchema.safeParse(value).data ?? null;
 
 /**
- * Absent, null and empty: the token names none, and a route that needs it refuses the caller. Another value that is no text
- * is refused as well, and not ignored.
+ * Absent, null and empty: the token names none, and a route that needs it refuses the caller. Another value
+ * that is no text is refused as well, and not ignored.
  */
 function optionalText(claims: Claims, name: string): string | null {
   const value = findClaim(claims, name) ?? '';
@@ -261,7 +263,7 @@ export function readClaimant(claims: Claims, rules: OidcRules): Claimant {
   };
 }
 
-export interface BearerDeps {
+interface BearerDeps {
   readonly rules: OidcRules;
   /**
    * Finds the key that a header names. An unknown kid makes it fetch the provider's keys again,

@@ -9,15 +9,15 @@ export interface Purpose {
   readonly description: string;
   readonly gpc: 'opt-out' | 'ask' | 'ignore';
   readonly ttlDays: number;
-  /** Places in the tenant's log, to compare with the `definition` of a choice. */
+  /** Numbers of entries in the tenant's log, to compare with the `definition` of a choice. */
   readonly definition: {
-    /** The entry with these words; null: gpd wrote them. */
+    /** The entry that defines the purpose in these words; null if gpd wrote them. */
     readonly seq: number | null;
-    /** A choice of this definition or an earlier one is asked again. */
+    /** Choices made under this definition or an earlier one are asked again. */
     readonly outdatedUntil: number | null;
-    /** A choice of this definition or an earlier one was made while `gpc` was `opt-out`. */
+    /** Choices made under this definition or an earlier one were made while `gpc` was `opt-out`. */
     readonly optOutUntil: number | null;
-    /** The last one that was made while `gpc` was `ask`. */
+    /** Choices made under this definition or an earlier one were made while `gpc` was at least `ask`. */
     readonly askUntil: number | null;
   };
 }
@@ -42,15 +42,17 @@ function isPurpose(value: unknown): value is Purpose {
     isText(description) &&
     ['opt-out', 'ask', 'ignore'].includes(gpc as string) &&
     isCount(ttlDays) &&
-    Object.values(definition ?? { definition }).every((place) => place === null || isCount(place))
+    Object.values(definition ?? { definition }).every((seq) => seq === null || isCount(seq))
   );
 }
 
-/** Null for anything else: what cannot be read cannot be shown, and nothing is granted under it. */
+/**
+ * @returns null if a field is missing or malformed: the banner asks nothing under terms that it cannot read
+ */
 export function readConfig(value: unknown): Config | null {
   const config = (value ?? {}) as Config;
   const { kid, policy, title, body, purposes, gpc } = config;
-  const whole =
+  const isWhole =
     isText(kid) &&
     isText(title) &&
     isText(body) &&
@@ -60,5 +62,5 @@ export function readConfig(value: unknown): Config | null {
     typeof gpc === 'boolean' &&
     Array.isArray(purposes) &&
     purposes.every(isPurpose);
-  return whole ? config : null;
+  return isWhole ? config : null;
 }

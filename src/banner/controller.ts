@@ -2,216 +2,231 @@ import {
   type Context,
   type ControllerDeps,
   createContext,
+  currentSnapshot,
   hasGpc,
-  snapshot,
-  tell,
+  ledgerTime,
+  notifyPage,
   termsOf,
-  time,
-  update,
+  updateRecord,
 } from './context.ts';
 import {
-  overtaken,
+  addProofs,
+  CHOICE_BY_ACTION,
+  findOvertaken,
+  findRefused,
   planWrites,
-  prove,
-  refusedSince,
-  remember,
+  rememberWrite,
   removePending,
   splitPending,
-  takeBack,
   type Wants,
-  WORD,
+  withdrawStored,
 } from './plan.ts';
-import { createKey, createPrincipal } from './principal.ts';
-import { createReceipt, emptyReceipt } from './receipt.ts';
 import { hasGrants, isFresh, isRecorded, reconcile } from './reconcile.ts';
-import type { Choice, ConsentRecord, Write } from './record.ts';
+import { type Choice, type ConsentRecord, createKey, createPrincipal, type Write } from './record.ts';
 import { type Entry, isFailure, type Standing } from './server.ts';
-import { askable, choiceOf, statusOf, type Terms } from './status.ts';
+import {
+  askablePurposes,
+  choiceOf,
+  createReceipt,
+  emptyReceipt,
+  purposesWith,
+  type Terms,
+} from './status.ts';
 import type { ChoiceResult, ConsentReceipt } from './types.ts';
 
-/**
- * Keeps the choices, and the order in which they take effect: a refusal here first, a grant in the ledger
- * first.
- */
+/** Applies choices. A refusal takes effect before it is sent, a grant once the ledger has recorded it. */
 
-/** After which a page that stays open tells the server what it could not tell before. */
+/** An open page waits this long before it sends an unsent choice again. */
 const RETRY_MS = 30_000;
 
-/** After which a page that stays open asks the ledger again: an answer counts for a day. */
+/** An open page asks the ledger again after half a day: an answer counts for a day. */
 const CHECK_MS = 43_200_000;
 
-/** A receipt says what the ledger said at most this long ago. */
+/** A receipt rests on an answer of the ledger that is at most this old. */
 const RECEIPT_MS = 60_000;
 
 const RECORDED: ChoiceResult = { outcome: 'recorded', problem: null };
+const failed = (problem: string): ChoiceResult => ({ outcome: 'failed', problem });
 
-async function send({ server, record, missing }: Context, write: Write) {
+async function sendWrite({ server, record, missing }: Context, write: Write) {
   return server && record ? server.write(record, write) : { problem: missing, transient: false };
 }
 
-/** Tells the page that the ledger has this write. */
-function tellRecorded(context: Context, { action, purposes }: Write, entries: readonly Entry[]): void {
-  const choices = Object.fromEntries(purposes.map((id) => [id, WORD[action]]));
-  context.recorded({ seq: Math.max(...entries.map(({ seq }) => seq)), choices, recorded: true });
+/** Notifies the page that the ledger has this write. */
+function notifyRecorded(context: Context, { action, purposes }: Write, entries: readonly Entry[]): void {
+  const choices = Object.fromEntries(purposes.map((id) => [id, CHOICE_BY_ACTION[action]]));
+  context.onRecorded({ seq: Math.max(...entries.map(({ seq }) => seq)), choices, recorded: true });
 }
 
 /**
  * Sends earlier choices that the server has not received, in their order.
- * @returns keys of refused ones, which stay for the next page
+ * @returns keys of the writes that the server refused; the next page sends them again
  */
-async function flush(context: Context, kid: string): Promise<ReadonlySet<string>> {
-  clearTimeout(context.retry);
+async function sendPending(context: Context, kid: string): Promise<ReadonlySet<string>> {
+  clearTimeout(context.retryTimer);
   const refused = new Set<string>();
   const queue = [...(context.record?.pending ?? [])];
-  // The loop appends the parts of a write that is split.
+  // The loop itself appends to the queue when it splits a write.
   for (const write of queue) {
-    const answer = await send(context, write);
+    const answer = await sendWrite(context, write);
     if (!isFailure(answer)) {
-      update(context, kid, (present) => removePending(prove(present, answer), write));
-      tellRecorded(context, write, answer);
+      updateRecord(context, kid, (record) => removePending(addProofs(record, answer), write));
+      notifyRecorded(context, write, answer);
     }
-    // It was recorded by an earlier try, and its person was erased since.
-    else if (answer.problem === 'erased') update(context, kid, (present) => removePending(present, write));
+    // An earlier attempt recorded the write, and the person was erased since.
+    else if (answer.problem === 'erased')
+      updateRecord(context, kid, (record) => removePending(record, write));
     else if (!answer.transient) {
       refused.add(write.key);
       if (answer.problem !== 'unknown-purpose' || write.purposes.length === 1) continue;
-      // The tenant has removed one of them, so each is sent alone.
+      // The tenant has removed one of the purposes, so each is sent alone.
       const parts = write.purposes.map((id) => ({ ...write, purposes: [id], key: createKey() }));
-      update(context, kid, (present) => splitPending(present, write, parts));
+      updateRecord(context, kid, (record) => splitPending(record, write, parts));
       queue.push(...parts);
     } else {
-      context.retry = setTimeout(() => void serialise(context, () => flush(context, kid)), RETRY_MS);
+      context.retryTimer = setTimeout(
+        () => void serialise(context, () => sendPending(context, kid)),
+        RETRY_MS,
+      );
       break;
     }
   }
   return refused;
 }
 
-/** In force before the server knows: the next page sends what this one could not. */
-async function refuse(context: Context, terms: Terms, write: Write): Promise<ChoiceResult> {
+/** A refusal takes effect before it is sent. If it cannot be sent now, the next page sends it. */
+async function applyRefusal(context: Context, terms: Terms, write: Write): Promise<ChoiceResult> {
   const { kid } = terms.config;
-  update(context, kid, (present) => {
-    const remembered = remember(present, write, terms);
-    return { ...remembered, pending: [...remembered.pending, write] };
+  updateRecord(context, kid, (record) => {
+    const changed = rememberWrite(record, write, terms);
+    return { ...changed, pending: [...changed.pending, write] };
   });
-  const refused = await flush(context, kid);
-  const proven = write.purposes.every((id) => choiceOf(context.record, id)?.proof);
-  return proven ? RECORDED : { outcome: 'kept', problem: refused.has(write.key) ? 'refused' : 'unreachable' };
+  const refusedKeys = await sendPending(context, kid);
+  if (write.purposes.every((id) => choiceOf(context.record, id)?.proof)) return RECORDED;
+  return { outcome: 'kept', problem: refusedKeys.has(write.key) ? 'refused' : 'unreachable' };
 }
 
-/** Nothing is granted before the ledger says so. */
-async function grant(context: Context, terms: Terms, write: Write): Promise<ChoiceResult> {
+/** A grant takes effect once the ledger has recorded it. */
+async function requestGrant(context: Context, terms: Terms, write: Write): Promise<ChoiceResult> {
   const { kid } = terms.config;
-  const refusedKeys = await flush(context, kid);
-  if (context.record?.pending.some(({ key }) => !refusedKeys.has(key)))
-    return { outcome: 'failed', problem: 'unreachable' };
-  const before = context.store.load(kid);
-  const answer = await send(context, write);
-  if (isFailure(answer)) return { outcome: 'failed', problem: answer.problem };
-  const present = context.store.load(kid);
-  const refused = refusedSince(before, present, write.purposes);
-  const granted = { ...write, purposes: write.purposes.filter((id) => !refused.includes(id)) };
-  update(context, kid, (now) => remember(now, granted, { ...terms, now: time(context) }, answer));
-  tellRecorded(context, write, answer);
-  checkAgain(context, kid, CHECK_MS);
-  if (refused.length === 0) return RECORDED;
-  const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
-  const { overGpc: _over, definitions: _shown, ...plainWrite } = write;
-  const back = { ...plainWrite, action: 'withdraw', purposes, key: createKey() } as const;
-  if (purposes.length > 0) await refuse(context, terms, back);
-  return { outcome: 'failed', problem: 'refused' };
+  const refusedKeys = await sendPending(context, kid);
+  if (context.record?.pending.some(({ key }) => !refusedKeys.has(key))) return failed('unreachable');
+  const sentRecord = context.store.load(kid);
+  const answer = await sendWrite(context, write);
+  if (isFailure(answer)) return failed(answer.problem);
+  const storedRecord = context.store.load(kid);
+  const refusedIds = findRefused(sentRecord, storedRecord, write.purposes);
+  const grantedWrite = { ...write, purposes: write.purposes.filter((id) => !refusedIds.includes(id)) };
+  const grantedTerms = { ...terms, now: ledgerTime(context) };
+  updateRecord(context, kid, (record) => rememberWrite(record, grantedWrite, grantedTerms, answer));
+  notifyRecorded(context, write, answer);
+  scheduleCheck(context, kid, CHECK_MS);
+  if (refusedIds.length === 0) return RECORDED;
+  // Another tab refused meanwhile, so the grant is withdrawn again where the ledger recorded it after that
+  // refusal.
+  const purposes = findOvertaken(storedRecord, answer).filter((id) => refusedIds.includes(id));
+  const { overGpc: _overGpc, definitions: _definitions, ...plainWrite } = write;
+  const withdrawal = { ...plainWrite, action: 'withdraw', purposes, key: createKey() } as const;
+  if (purposes.length > 0) await applyRefusal(context, terms, withdrawal);
+  return failed('refused');
 }
 
-async function choose(context: Context, wants: Wants): Promise<ChoiceResult> {
+async function applyWants(context: Context, wants: Wants): Promise<ChoiceResult> {
   const terms = termsOf(context);
-  if (!terms) return { outcome: 'failed', problem: context.problem ?? 'loading' };
+  if (!terms) return failed(context.problem ?? 'loading');
   const writes = planWrites(terms, wants, createKey);
   if (writes.length === 0) return RECORDED;
-  // Made by the first choice, and kept with it.
+  // The first choice creates the principal.
   context.record = context.store.load(terms.config.kid) ??
     context.record ?? { ...(await createPrincipal()), choices: {}, pending: [] };
   let result = RECORDED;
   for (const write of writes) {
-    const done = await (write.action === 'grant'
-      ? grant(context, terms, write)
-      : refuse(context, terms, write));
-    if (done.outcome !== 'recorded') result = done;
+    const writeResult = await (write.action === 'grant'
+      ? requestGrant(context, terms, write)
+      : applyRefusal(context, terms, write));
+    if (writeResult.outcome !== 'recorded') result = writeResult;
   }
-  // A write under the signal opts out of every purpose that heeds it, including purposes granted before.
+  // A write under GPC opts out of every purpose that honours it, including purposes granted before.
   await reportSignal(context);
   return result;
 }
 
-/** In force before anybody could be asked; the next page that can tells the ledger. */
-function takeBackUnasked(context: Context, ids: readonly string[] | null): ChoiceResult {
+/** Withdraws without the tenant's terms, at once. The next page that reaches the server sends it. */
+function withdrawOffline(context: Context, ids: readonly string[] | null): ChoiceResult {
   const { store, problem } = context;
-  const failed: ChoiceResult = { outcome: 'failed', problem: problem ?? 'loading' };
-  const kid = store.only();
+  const reason = problem ?? 'loading';
+  const kid = store.findOnlyKid();
   const record = kid === null ? null : store.load(kid);
-  const done = record && takeBack(record, ids, { now: time(context), gpc: hasGpc(context), createKey });
-  if (kid === null || !done) return failed;
-  store.save(kid, done.record);
-  return { outcome: 'kept', problem: failed.problem };
+  const withdrawn =
+    record && withdrawStored(record, ids, { now: ledgerTime(context), gpc: hasGpc(context), createKey });
+  if (kid === null || !withdrawn) return failed(reason);
+  store.save(kid, withdrawn);
+  return { outcome: 'kept', problem: reason };
 }
 
-/** Null: all that is granted. */
+/** @param ids null for all granted purposes */
 async function withdraw(context: Context, ids: readonly string[] | null): Promise<ChoiceResult> {
   const terms = termsOf(context);
-  if (!terms) return takeBackUnasked(context, ids);
-  // A grant that the signal overrules would come back with its end.
-  const live = terms.config.purposes
-    .filter((purpose) => ['granted', 'gpc-opt-out'].includes(statusOf(terms, purpose)))
-    .filter(({ id }) => ids === null || ids.includes(id));
-  return choose(context, new Map(live.map(({ id }) => [id, false])));
+  if (!terms) return withdrawOffline(context, ids);
+  // A grant that GPC only overrules would come back when GPC is switched off, so it is withdrawn too.
+  const purposes = purposesWith(terms, 'granted', 'gpc-opt-out').filter(
+    ({ id }) => ids === null || ids.includes(id),
+  );
+  return applyWants(context, new Map(purposes.map(({ id }) => [id, false])));
 }
 
-/** A grant that this browser's signal has overruled since is reported to the ledger as that signal. */
+/** Reports GPC to the ledger for the grants that it now overrules. */
 async function reportSignal(context: Context): Promise<void> {
   const terms = termsOf(context);
   if (!terms?.gpc) return;
-  const { kid, purposes, policy } = terms.config;
-  const overruled = purposes
-    .filter((purpose) => statusOf(terms, purpose) === 'gpc-opt-out')
+  const { kid, policy } = terms.config;
+  const overruled = purposesWith(terms, 'gpc-opt-out')
     .filter(({ id }) => choiceOf(context.record, id)?.choice === 'granted')
     .map(({ id }) => id);
   if (overruled.length === 0) return;
   const write = { purposes: overruled, policyVersion: policy.version, gpc: true, key: createKey() };
-  if (isFailure(await send(context, { action: 'deny', ...write }))) return;
-  forget(context, kid, (id) => overruled.includes(id));
+  if (isFailure(await sendWrite(context, { action: 'deny', ...write }))) return;
+  removeChoices(context, kid, (id) => overruled.includes(id));
 }
 
-function forget(context: Context, kid: string, goes: (id: string, choice: Choice) => boolean): void {
-  update(context, kid, (present) => {
-    const remaining = Object.entries(present.choices).filter(([id, choice]) => !goes(id, choice));
-    return { ...present, choices: Object.fromEntries(remaining) };
+function removeChoices(
+  context: Context,
+  kid: string,
+  isRemoved: (id: string, choice: Choice) => boolean,
+): void {
+  updateRecord(context, kid, (record) => {
+    const remaining = Object.entries(record.choices).filter(([id, choice]) => !isRemoved(id, choice));
+    return { ...record, choices: Object.fromEntries(remaining) };
   });
 }
 
-/** Removes grants that a machine gave: nothing is granted in this browser until the person answers. */
+/**
+ * Called when a machine gave the grants. Removes them, so nothing is granted here until the person answers.
+ */
 async function askAgain(context: Context): Promise<void> {
   const kid = context.config?.kid;
-  if (kid !== undefined) forget(context, kid, (_id, { choice }) => choice === 'granted');
+  if (kid !== undefined) removeChoices(context, kid, (_id, { choice }) => choice === 'granted');
 }
 
-/** One after the other: two presses are two choices, in their order. */
+/** Runs one choice after the other: two presses are two choices, in their order. */
 function serialise<T>(context: Context, work: () => Promise<T>): Promise<T> {
-  const done = context.queue.then(work);
-  context.queue = done.catch(() => {});
-  return done;
+  const result = context.queue.then(work);
+  context.queue = result.catch(() => {});
+  return result;
 }
 
-function settle(
+function applyStandings(
   context: Context,
   sentRecord: ConsentRecord,
   kid: string,
   standings: readonly Standing[],
 ): void {
-  const present = context.store.load(kid);
-  // Another page may have a new principal by now.
-  if (present?.principalId !== sentRecord.principalId) return;
-  const reconciled = reconcile(present, sentRecord, standings);
-  if (reconciled) context.store.save(kid, { ...reconciled, confirmedAt: time(context) });
-  // The next choice is a new principal's.
+  const record = context.store.load(kid);
+  // Another tab may have created a new principal meanwhile.
+  if (record?.principalId !== sentRecord.principalId) return;
+  const reconciled = reconcile(record, sentRecord, standings);
+  if (reconciled) context.store.save(kid, { ...reconciled, confirmedAt: ledgerTime(context) });
+  // The person was erased: the next choice creates a new principal.
   else context.store.remove(kid);
 }
 
@@ -221,79 +236,88 @@ async function askLedger(context: Context, kid: string): Promise<void> {
   context.record = record;
   if (!server || !record || !hasGrants(record)) return;
   const answer = await server.state(record);
-  if (!isFailure(answer)) settle(context, record, kid, answer);
-  // Many pages behind one address share its limit: each failure doubles the wait.
+  if (!isFailure(answer)) applyStandings(context, record, kid, answer);
+  // Many pages behind one address share its rate limit, so each failure doubles the wait.
   context.failures = isFailure(answer) ? context.failures + 1 : 0;
   const mayRetry = isFailure(answer) && answer.transient;
-  checkAgain(context, kid, mayRetry ? Math.min(RETRY_MS * 2 ** (context.failures - 1), CHECK_MS) : CHECK_MS);
+  scheduleCheck(
+    context,
+    kid,
+    mayRetry ? Math.min(RETRY_MS * 2 ** (context.failures - 1), CHECK_MS) : CHECK_MS,
+  );
 }
 
-function checkAgain(context: Context, kid: string, ms: number): void {
-  clearTimeout(context.recheck);
-  context.recheck = setTimeout(() => void check(context, kid), ms);
+function scheduleCheck(context: Context, kid: string, ms: number): void {
+  clearTimeout(context.recheckTimer);
+  context.recheckTimer = setTimeout(() => void checkGrants(context, kid), ms);
 }
 
-/** A grant that was erased, withdrawn or overruled elsewhere ends here. Until the answer, no gated script starts. */
-function check(context: Context, kid: string): Promise<void> {
-  context.checking ??= askLedger(context, kid).finally(() => {
-    context.checking = null;
-    if (context.config) read(context, kid);
-    context.checked();
+/** Ends grants that ended elsewhere. No gated script starts until the ledger has answered. */
+function checkGrants(context: Context, kid: string): Promise<void> {
+  context.ongoingCheck ??= askLedger(context, kid).finally(() => {
+    context.ongoingCheck = null;
+    if (context.config) reloadRecord(context, kid);
+    context.onChecked();
   });
-  return context.checking;
+  return context.ongoingCheck;
 }
 
-async function load(context: Context): Promise<void> {
+async function loadConfig(context: Context): Promise<void> {
   const { server, store } = context;
   const answer = server
     ? await server.config(context.language)
     : { problem: context.missing, transient: false };
   if (isFailure(answer)) {
     context.problem = answer.problem;
-    tell(context);
+    notifyPage(context);
     return;
   }
   const { kid } = answer;
-  await check(context, kid);
+  await checkGrants(context, kid);
   if (!context.config)
     store.watch(
       kid,
-      () => read(context, kid),
-      () => void check(context, kid),
+      () => reloadRecord(context, kid),
+      () => void checkGrants(context, kid),
     );
   context.config = answer;
   context.problem = null;
-  read(context, kid);
+  reloadRecord(context, kid);
   void serialise(context, async () => {
-    await flush(context, kid);
+    await sendPending(context, kid);
     await reportSignal(context);
   });
 }
 
-/** Before it is asked: what cannot be remembered is not asked. @returns the purposes that may be */
+/**
+ * Notes that the settings ask for a yes over GPC. A browser without storage is not asked: it would be asked
+ * again on each page.
+ * @returns ids of the purposes that may be asked for
+ */
 function startAsking(context: Context): readonly string[] {
   const terms = termsOf(context);
-  const ids = terms ? askable(terms).map(({ id }) => id) : [];
+  const ids = terms ? askablePurposes(terms).map(({ id }) => id) : [];
   if (!terms || ids.length === 0) return [];
-  const now = Object.fromEntries(ids.map((id) => [id, terms.now]));
-  return context.store.saveAsked(terms.config.kid, { ...terms.askedAt, ...now }) ? ids : [];
+  const askedNow = Object.fromEntries(ids.map((id) => [id, terms.now]));
+  return context.store.saveAsked(terms.config.kid, { ...terms.askedAt, ...askedNow }) ? ids : [];
 }
 
-function read(context: Context, kid: string): void {
+function reloadRecord(context: Context, kid: string): void {
   context.record = context.store.load(kid);
-  tell(context);
+  notifyPage(context);
 }
 
-async function receipt(context: Context): Promise<ConsentReceipt> {
+async function waitForReceipt(context: Context): Promise<ConsentReceipt> {
   const { config, record } = context;
-  if (config && record && !isFresh(record, time(context), RECEIPT_MS)) await check(context, config.kid);
+  if (config && record && !isFresh(record, ledgerTime(context), RECEIPT_MS))
+    await checkGrants(context, config.kid);
   for (;;) {
-    await context.checking;
-    const { phase, granted: live } = snapshot(context);
-    if (phase === 'unavailable') return emptyReceipt(hasGpc(context), time(context));
+    await context.ongoingCheck;
+    const { phase, granted } = currentSnapshot(context);
+    if (phase === 'unavailable') return emptyReceipt(hasGpc(context), ledgerTime(context));
     const terms = termsOf(context);
-    if (terms && (phase === 'decided' || live.length > 0)) return createReceipt(terms);
-    await new Promise<void>((wake) => context.waiting.push(wake));
+    if (terms && (phase === 'decided' || granted.length > 0)) return createReceipt(terms);
+    await new Promise<void>((wake) => context.waiters.push(wake));
   }
 }
 
@@ -302,21 +326,19 @@ export type Controller = ReturnType<typeof createController>;
 export function createController(deps: ControllerDeps) {
   const context = createContext(deps);
   return {
-    load: () => load(context),
-    snapshot: () => snapshot(context),
-    /** Every choice in this browser is in the ledger. */
+    load: () => loadConfig(context),
+    snapshot: () => currentSnapshot(context),
+    /** True if the ledger has every choice of this browser. */
     isRecorded: () => isRecorded(context.record),
     /** No gated script starts while the ledger is asked, so the set is empty then. */
-    startable: () => new Set(context.checking ? [] : snapshot(context).granted),
-    /**
-     * The terms at this moment: a choice gets its entry, and expires, while the page stays. Null: unknown,
-     * nothing to show.
-     */
+    startable: () => new Set(context.ongoingCheck ? [] : currentSnapshot(context).granted),
+    granted: () => new Set(currentSnapshot(context).granted),
+    /** The present terms; null while there is nothing to show. They change while the page is open. */
     terms: () => termsOf(context),
-    choose: (wants: Wants) => serialise(context, () => choose(context, wants)),
+    choose: (wants: Wants) => serialise(context, () => applyWants(context, wants)),
     withdraw: (ids: readonly string[] | null) => serialise(context, () => withdraw(context, ids)),
     askAgain: () => serialise(context, () => askAgain(context)),
-    receipt: () => receipt(context),
+    receipt: () => waitForReceipt(context),
     startAsking: () => startAsking(context),
   };
 }

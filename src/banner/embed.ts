@@ -1,33 +1,32 @@
+import { attempt, browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
-import { doc } from './doc.ts';
-import { createGoogle } from './google.ts';
-import { attempt, guarded } from './guarded.ts';
-import { directionOf, keyProblem, pickLanguage, say, sayProblem } from './html-tag.ts';
+import { directionOf, explainProblem, keyProblem, logProblem, pickLanguage } from './html-tag.ts';
 import { words as english, type Words } from './locales/en.ts';
-import { createMedia } from './media.ts';
+import { createMedia, GATED_MEDIA, type MediaDeps } from './media.ts';
 import { createStore } from './record.ts';
-import { createScripts } from './scripts.ts';
-import { untilSeen } from './seen.ts';
+import { createScripts, GATED_SCRIPT } from './scripts.ts';
 import { createServerClient } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent, LinkResult } from './types.ts';
 import { createView, type View } from './view/view.ts';
-import { watchPage } from './watch.ts';
 
-/** The snippet: reads its own attributes, puts the page's API in place, asks the server, shows what has to be asked. */
+/**
+ * The snippet: reads its attributes, puts `window.gpd.consent` in place, loads the tenant's terms and asks
+ * what is open.
+ */
 
-/** Names the files that this script was built with; the build hands it in. */
+/** The version in the addresses of the files that were built with this script; the build defines it. */
 declare const VERSION: string;
 
 type Listener = (detail: never) => void;
 type Listeners = Readonly<Record<keyof ConsentEvents, Set<Listener>>>;
 
-const loaded = (): Promise<void> =>
+const untilParsed = (): Promise<void> =>
   new Promise((done) => {
     if (doc.readyState !== 'loading') done();
     else doc.addEventListener('DOMContentLoaded', () => done());
   });
 
-/** Words missing in a file of another version stay English. */
+/** Words that a file of another version lacks stay English. */
 function mergeWords(found: unknown): Words {
   const merged: Record<string, string> = { ...english };
   for (const [name, text] of Object.entries(found ?? {}))
@@ -35,13 +34,44 @@ function mergeWords(found: unknown): Words {
   return merged as unknown as Words;
 }
 
+/** Google's tag reads `arguments` objects and skips arrays. */
+function pushToDataLayer(
+  ..._command: ['consent', 'default' | 'update', Record<string, string | number>]
+): void {
+  const page = window as { dataLayer?: unknown[] };
+  page.dataLayer = page.dataLayer ?? [];
+  // biome-ignore lint/complexity/noArguments: Google's format
+  page.dataLayer.push(arguments);
+}
+
+const WAIT_MS = 500;
+
+/**
+ * Google Consent Mode v2, for a page with `data-google-consent="analytics_storage=analytics …"`. It sends
+ * `denied` at once, before any choice.
+ * @returns a function that sends the granted purposes; null for a page without the attribute
+ */
+export function createGoogle(attribute: string | null): ((granted: ReadonlySet<string>) => void) | null {
+  const pairs = (attribute ?? '').split(/[\s,;]+/).flatMap((pair): [string, string][] => {
+    const [signal, purpose] = pair.split('=');
+    return signal && purpose ? [[signal, purpose]] : [];
+  });
+  if (pairs.length === 0) return null;
+  const statesOf = (granted: ReadonlySet<string>): Record<string, string> =>
+    Object.fromEntries(
+      pairs.map(([signal, purpose]) => [signal, granted.has(purpose) ? 'granted' : 'denied']),
+    );
+  guarded(() => pushToDataLayer('consent', 'default', { ...statesOf(new Set()), wait_for_update: WAIT_MS }));
+  return (granted) => pushToDataLayer('consent', 'update', statesOf(granted));
+}
+
 /** Reads the attributes of the snippet's tag. */
 function readTag(script: HTMLScriptElement) {
   const attribute = (name: string): string | null => script.getAttribute(`data-${name}`);
-  // Tag managers take every data- attribute off.
+  // Tag managers remove every data- attribute.
   const key = attribute('key') || attempt(() => new URL(script.src).searchParams.get('key')) || '';
   const base = (attribute('server') ?? script.src.replace(/\/v1\/embed\b.*$/, '')).replace(/\/+$/, '');
-  // A principal's id is a hash, and browsers hash in secure contexts only.
+  // A principal's id is a hash, and browsers compute hashes in secure contexts only.
   const missing = keyProblem(key) ?? (globalThis.crypto?.subtle ? null : 'insecure-context');
   return {
     missing: missing ?? '',
@@ -52,15 +82,15 @@ function readTag(script: HTMLScriptElement) {
   };
 }
 
-/** Asks the server for everything that the view needs. */
+/** Loads everything that the view needs. */
 async function loadWords({ server, language }: ReturnType<typeof readTag>, controller: Controller) {
   const file = `/v1/embed/${VERSION}/${language.code}.json`;
   const english = language.code === 'en' || !server;
-  const [found] = await Promise.all([english ? null : server.words(file), controller.load(), loaded()]);
+  const [found] = await Promise.all([english ? null : server.words(file), controller.load(), untilParsed()]);
   return mergeWords(found);
 }
 
-/** Tells the page: its listeners first, then the document. */
+/** Each event reaches the page's listeners first, then the document. */
 function createEvents() {
   const listeners: Listeners = {
     ready: new Set(),
@@ -82,54 +112,58 @@ function createEvents() {
 }
 
 /** The part of the page's API that needs only the controller. */
-function apiOf(
-  first: Promise<ConsentSnapshot>,
+function createApi(
+  firstState: Promise<ConsentSnapshot>,
   controller: Controller,
   { server, missing }: ReturnType<typeof readTag>,
 ) {
-  // The agent dispatches it when its answer says that a machine gave the consent.
+  // The agent dispatches this event when the verdict says that a machine gave the consent.
   doc.addEventListener('gpd-ask-again', () => void controller.askAgain());
   return {
-    receipt: () => first.then(controller.receipt),
+    receipt: () => firstState.then(controller.receipt),
     state: controller.snapshot,
     link: (session: string, token: string): Promise<LinkResult> =>
       server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
     async withdraw(purposes?: string | readonly string[]) {
-      await first;
+      await firstState;
       return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
     },
   };
 }
 
-/** The controller reads the page and its browser through these alone, so tests run it without either. */
-const pageOf = ({ server, missing, language }: ReturnType<typeof readTag>) => ({
+/** The controller reaches the browser through these alone, so tests run it without one. */
+const browserDeps = ({ server, missing, language }: ReturnType<typeof readTag>) => ({
   server,
   missing,
   store: createStore(),
   language: language.code,
-  gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
+  gpc: browserGpc,
   now: Date.now,
 });
 
-/** @returns runs and loads what may start now, and empties what may not stay */
-function createActs({
-  controller,
-  view,
-}: {
-  controller(this: void): Controller;
-  view(this: void): View | null;
-}): () => void {
-  const startable = () => controller().startable();
-  const scripts = createScripts(startable);
-  const media = createMedia({
-    startable,
-    granted: () => new Set(controller().snapshot().granted),
-    fill: (placeholder, purposes) => view()?.fillWait(placeholder, purposes) ?? false,
-  });
-  return () => {
-    media();
-    scripts();
+const GATED = `${GATED_SCRIPT},${GATED_MEDIA}`;
+
+const hasGated = (node: Node): boolean =>
+  node instanceof Element && (node.matches(GATED) || node.querySelector(GATED) !== null);
+
+/**
+ * Applies the choices to the page, again whenever a framework has added or removed a gated script or element.
+ * @returns a function that starts granted scripts and media, and empties media that are no longer granted
+ */
+function createGates(deps: MediaDeps): () => void {
+  const updateMedia = createMedia(deps);
+  const runScripts = createScripts(deps.startable);
+  const applyChoices = (): void => {
+    updateMedia();
+    runScripts();
   };
+  new MutationObserver((records) => {
+    const isConcerned = records.some(({ addedNodes, removedNodes }) =>
+      [...addedNodes, ...removedNodes].some(hasGated),
+    );
+    if (isConcerned) applyChoices();
+  }).observe(document, { childList: true, subtree: true });
+  return applyChoices;
 }
 
 function start(script: HTMLScriptElement): GpdConsent {
@@ -138,13 +172,10 @@ function start(script: HTMLScriptElement): GpdConsent {
   let view: View | null = null;
   let isReady = false;
 
-  const act = createActs({ controller: () => controller, view: () => view });
-  watchPage(act);
-
-  function changed(state: ConsentSnapshot): void {
+  function onChange(state: ConsentSnapshot): void {
     if (state.phase === 'loading') return;
     guarded(() => view?.render());
-    act();
+    applyChoices();
     guarded(() => tag.google?.(new Set(state.granted)));
     if (!isReady) return;
     ready = Promise.resolve(state);
@@ -159,11 +190,12 @@ function start(script: HTMLScriptElement): GpdConsent {
   }
 
   const controller = createController({
-    ...pageOf(tag),
-    changed,
-    recorded: (choices) => emit('recorded', choices),
-    checked: () => act(),
+    ...browserDeps(tag),
+    onChange,
+    onRecorded: (choices) => emit('recorded', choices),
+    onChecked: () => applyChoices(),
   });
+  const applyChoices = createGates({ ...controller, fill: (...wait) => view?.fillWait(...wait) ?? false });
 
   async function load(): Promise<void> {
     await untilSeen();
@@ -171,32 +203,33 @@ function start(script: HTMLScriptElement): GpdConsent {
     if (!controller.terms() || view) return;
     const { language, theme } = tag;
     const speech = { words, language: language.tag };
-    const toggled = (name: 'open' | 'close') => emit(name, controller.snapshot());
-    view = createView({ ...controller, speech, direction: directionOf(language.code), theme, toggled });
+    const onToggle = (name: 'open' | 'close') => emit(name, controller.snapshot());
+    view = createView({ ...controller, speech, direction: directionOf(language.code), theme, onToggle });
     view.render();
-    act();
+    applyChoices();
   }
 
-  // A fault of ours is not the page's: nothing is granted then.
-  const first = load().catch(reportError).then(becomeReady);
-  void first.then(({ problem }) => problem !== null && sayProblem(problem, location.origin));
-  let ready = first;
+  // A fault of the banner must not break the page: it is reported, and nothing is granted.
+  const firstState = load().catch(reportError).then(becomeReady);
+  void firstState.then(({ problem }) => problem !== null && explainProblem(problem));
+  let ready = firstState;
   return Object.freeze({
-    ...apiOf(first, controller, tag),
-    // A page that asks after a change wants the state of then; the same promise until the next one, as renderers compare it.
+    ...createApi(firstState, controller, tag),
+    // After a change a new promise; the same one until the next change, because renderers compare promises by
+    // identity.
     get ready() {
       return ready;
     },
     on,
-    open: () => void first.then(() => (view ? undefined : load())).then(() => view?.open()),
-    activate: act,
+    open: () => void firstState.then(() => (view ? undefined : load())).then(() => view?.open()),
+    activate: applyChoices,
   } satisfies GpdConsent);
 }
 
 const { currentScript } = doc;
-// The agent shares the name: each adds itself and leaves the other. A second snippet changes nothing.
+// The agent shares the name `gpd`: each adds itself and keeps the other. A second snippet changes nothing.
 const page = window as { gpd?: { consent?: GpdConsent } };
-// A form of that id is no API.
+// A form with the id `gpd` would appear here as well; only an own property is an API.
 page.gpd = (Object.hasOwn(page, 'gpd') && page.gpd) || {};
 if (currentScript instanceof HTMLScriptElement) page.gpd.consent ??= start(currentScript);
-else say('its script was loaded as a module. Leave type="module" out');
+else logProblem('its script was loaded as a module. Leave type="module" out');

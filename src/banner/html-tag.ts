@@ -1,12 +1,13 @@
-import { attempt } from './guarded.ts';
+import { attempt } from '../browser/page.ts';
 
 /**
- * The snippet's tag: its key, with a line in the page's console where the key cannot work, and the language. No line repeats a key.
+ * The key and the language in the snippet's tag. A key that cannot work gets a line in the page's console,
+ * without the key.
  */
 
 const PUBLISHABLE = /^gpd_pk_[\w-]{43}$/;
 
-/** @returns null where the key may be sent: one of another scope never is, since anyone can read it in the page */
+/** @returns null if the key may be sent. A secret key is never sent: anyone can read it in the page. */
 export function keyProblem(key: string): 'no-key' | 'secret-key' | 'invalid-key' | null {
   if (PUBLISHABLE.test(key)) return null;
   if (key === '') return 'no-key';
@@ -21,26 +22,25 @@ const LINES: Readonly<Record<string, string>> = {
   unauthenticated: 'its key is not known here, or was revoked',
 };
 
-export function say(line: string): void {
-  // biome-ignore lint/suspicious/noConsole: the developer of a page looks there
+export function logProblem(line: string): void {
+  // biome-ignore lint/suspicious/noConsole: developers of the page look there
   console.error(`gpd: no consent banner: ${line}.`);
 }
 
-/** @param origin the page's own */
-export function sayProblem(problem: string, origin: string): void {
-  const away = `gpd is away or blocked, or ${origin} is not one of the tenant’s origins`;
+export function explainProblem(problem: string): void {
+  const away = `gpd is away or blocked, or ${location.origin} is not one of the tenant’s origins`;
   const reason = LINES[problem] ?? (problem === 'unreachable' ? away : 'gpd refused to say what to ask');
-  say(`${reason} (${problem})`);
+  logProblem(`${reason} (${problem})`);
 }
 
-/** Languages that have a file of words; the build hands them in. */
+/** Languages that have a file of words; the build defines them. */
 declare const LANGUAGES: readonly string[];
 
 const RIGHT_TO_LEFT = /^(?:ar|he|fa|ur)$/;
 
 /**
- * The snippet's own, the page's, the person's; the first that there are words for. English else.
- * @returns the tag as it was asked for, for dates and lists, and its primary subtag in small letters
+ * Picks the first preferred language that has words, otherwise English.
+ * @returns the full tag, for dates and lists, and its primary subtag in lower case
  */
 export function pickLanguage(preferred: readonly (string | null | undefined)[]) {
   for (const tag of preferred) {

@@ -1,52 +1,53 @@
-import { doc } from './doc.ts';
-import { attempt, guarded } from './guarded.ts';
-import { untilHydrated } from './hydrated.ts';
+import { attempt, doc, guarded, untilHydrated } from '../browser/page.ts';
 import { purposesOf } from './scripts.ts';
 
-/** `<iframe data-purpose="…" data-src="…">`, images, videos and sounds: loaded while every purpose is granted, with a placeholder before. */
+/**
+ * Loads `<iframe data-purpose="…" data-src="…">`, images, videos and sounds while every purpose is granted;
+ * else shows a placeholder.
+ */
 
 export const GATED_MEDIA = ':is(iframe,img,video,audio)[data-purpose][data-src]';
 type Media = HTMLIFrameElement | HTMLImageElement | HTMLMediaElement;
 
-/** A counting pixel has no place for anything. */
-const MIN_PLACE = 64;
+/** A tracking pixel has no room for a placeholder. */
+const MIN_SIDE_PX = 64;
 
 export interface MediaDeps {
-  /** It is empty while the ledger is asked, and `granted` is not: what runs continues, and nothing starts. */
+  /** Empty while the ledger is asked, unlike `granted`: what is loaded stays, and nothing new starts. */
   readonly startable: () => ReadonlySet<string>;
   readonly granted: () => ReadonlySet<string>;
-  /** Fills a placeholder for these purposes; false while nothing is known about them. */
+  /** Fills a placeholder for these purposes. @returns false while their texts are unknown */
   readonly fill: (placeholder: HTMLElement, purposes: readonly string[]) => boolean;
 }
 
-/** `display` and its priority are the page's own: the element gets them back when its placeholder ends. */
-interface Waiting {
+/** The element gets the page's `display` and its priority back when its placeholder is removed. */
+interface Covered {
   readonly placeholder: HTMLElement;
   readonly display: string;
   readonly priority: string;
 }
 
-function start(media: Media): void {
+function startMedia(media: Media): void {
   const { src = '', srcset } = media.dataset;
   if (srcset !== undefined && media instanceof HTMLImageElement) media.srcset = srcset;
   media.src = src;
 }
 
-function stop(media: Media): void {
-  // A frame keeps its page when the attribute is removed.
+function stopMedia(media: Media): void {
+  // A frame keeps its page when the attribute is removed, so it is sent to an empty one first.
   if (media instanceof HTMLIFrameElement) media.contentWindow?.location.replace('about:blank');
   media.removeAttribute('src');
   media.removeAttribute('srcset');
   if (media instanceof HTMLMediaElement) media.load();
 }
 
-const hasPlace = (media: Media): boolean =>
-  ['width', 'height'].every((name) => Number(media.getAttribute(name) ?? MIN_PLACE) >= MIN_PLACE) &&
+const hasRoom = (media: Media): boolean =>
+  ['width', 'height'].every((name) => Number(media.getAttribute(name) ?? MIN_SIDE_PX) >= MIN_SIDE_PX) &&
   media.getClientRects().length > 0;
 
-function place(media: Media, purposes: readonly string[], deps: MediaDeps): Waiting | null {
+function insertPlaceholder(media: Media, purposes: readonly string[], deps: MediaDeps): Covered | null {
   const placeholder = doc.createElement('gpd-consent-wait');
-  if (!hasPlace(media) || !deps.fill(placeholder, purposes)) return null;
+  if (!hasRoom(media) || !deps.fill(placeholder, purposes)) return null;
   const { width, height } = media.getBoundingClientRect();
   placeholder.style.setProperty('--wait-width', `${Math.round(width)}px`);
   placeholder.style.setProperty('--wait-height', `${Math.round(height)}px`);
@@ -61,13 +62,13 @@ function place(media: Media, purposes: readonly string[], deps: MediaDeps): Wait
   return waiting;
 }
 
-/** @returns looks at every element again */
+/** @returns a function that starts, stops or covers every gated element by the present choices */
 export function createMedia(deps: MediaDeps): () => void {
   const started = new Set<Media>();
-  const waiting = new Map<Media, Waiting>();
+  const waiting = new Map<Media, Covered>();
   const hydrating = new Set<Media>();
 
-  function endWaiting(media: Media): void {
+  function removePlaceholder(media: Media): void {
     const shown = waiting.get(media);
     if (!shown) return;
     waiting.delete(media);
@@ -77,8 +78,8 @@ export function createMedia(deps: MediaDeps): () => void {
     if (hadFocus) media.focus();
   }
 
-  /** A sibling that is new would make a framework give up its hydration of the page. */
-  function wait(media: Media, purposes: readonly string[]): void {
+  /** Waits for hydration: a new sibling would make a framework discard the page that its server wrote. */
+  function showPlaceholder(media: Media, purposes: readonly string[]): void {
     const shown = waiting.get(media);
     if (shown) deps.fill(shown.placeholder, purposes);
     if (shown || hydrating.has(media)) return;
@@ -86,28 +87,28 @@ export function createMedia(deps: MediaDeps): () => void {
     void untilHydrated(media).then(() => {
       hydrating.delete(media);
       if (!media.isConnected || started.has(media)) return;
-      const next = attempt(() => place(media, purposes, deps));
+      const next = attempt(() => insertPlaceholder(media, purposes, deps));
       if (next) waiting.set(media, next);
     });
   }
 
-  function look(media: Media): void {
+  function updateMedia(media: Media): void {
     const purposes = purposesOf(media);
     const isIn = (ids: ReadonlySet<string>): boolean =>
       purposes.length > 0 && purposes.every((id) => ids.has(id));
     if (isIn(deps.startable())) {
-      endWaiting(media);
-      if (!started.has(media)) start(media);
+      removePlaceholder(media);
+      if (!started.has(media)) startMedia(media);
       started.add(media);
     } else if (!isIn(deps.granted())) {
-      if (started.delete(media)) stop(media);
-      wait(media, purposes);
+      if (started.delete(media)) stopMedia(media);
+      showPlaceholder(media, purposes);
     }
   }
 
   return () => {
-    // A page that took an element away left its placeholder.
-    for (const media of waiting.keys()) if (!media.isConnected) guarded(() => endWaiting(media));
-    for (const media of doc.querySelectorAll<Media>(GATED_MEDIA)) guarded(() => look(media));
+    // A page that removed an element has left its placeholder.
+    for (const media of waiting.keys()) if (!media.isConnected) guarded(() => removePlaceholder(media));
+    for (const media of doc.querySelectorAll<Media>(GATED_MEDIA)) guarded(() => updateMedia(media));
   };
 }

@@ -2,22 +2,24 @@ import type { Choice, ConsentRecord } from './record.ts';
 import type { Standing } from './server.ts';
 import { choiceOf, isConfirmed } from './status.ts';
 
-/** From what the ledger says of this browser's principal to this browser's record: a grant that ended elsewhere ends here. Pure. */
+/**
+ * Applies the ledger's answer about this browser's principal: a grant that ended elsewhere ends here. Pure.
+ */
 
 export const hasGrants = ({ choices }: ConsentRecord): boolean =>
   Object.values(choices).some((choice) => choice.choice === 'granted' && !choice.ended);
 
-/** Every choice has its entry. */
+/** True if the ledger has every choice. */
 export const isRecorded = (record: ConsentRecord | null): boolean =>
   !record || (record.pending.length === 0 && Object.values(record.choices).every(({ proof }) => proof));
 
-/** The ledger has answered for every grant in this time. */
+/** True if the ledger has confirmed every grant within the last `ms`. */
 export const isFresh = (record: ConsentRecord, now: number, ms: number): boolean =>
   Object.values(record.choices).every(
     (choice) => choice.choice !== 'granted' || isConfirmed(record, choice, now, ms),
   );
 
-/** Undefined: the person is asked as if for the first time. */
+/** @returns undefined if the person is asked as if for the first time */
 function choiceAfter(choice: Choice, { allowed, reason, at, proof }: Standing): Choice | undefined {
   if (choice.choice !== 'granted' || allowed) return choice;
   if (reason === 'expired' || reason === 'policy-outdated') return { ...choice, ended: reason };
@@ -28,21 +30,21 @@ function choiceAfter(choice: Choice, { allowed, reason, at, proof }: Standing): 
 
 /**
  * @param sentRecord the record when the ledger was asked: a choice made since is newer than the answer
- * @returns null where the person was erased, and this principal with them
+ * @returns null if the person was erased: the principal ends with them
  */
 export function reconcile(
-  present: ConsentRecord,
+  record: ConsentRecord,
   sentRecord: ConsentRecord,
   standings: readonly Standing[],
 ): ConsentRecord | null {
   if (standings.some(({ reason }) => reason === 'erased')) return null;
   const byPurpose = new Map(standings.map((standing) => [standing.purpose, standing]));
-  const choices = Object.entries(present.choices).flatMap(([id, choice]): [string, Choice][] => {
+  const choices = Object.entries(record.choices).flatMap(([id, choice]): [string, Choice][] => {
     const standing = byPurpose.get(id);
-    const then = choiceOf(sentRecord, id);
-    const isNewer = then?.at !== choice.at || then.choice !== choice.choice;
+    const sentChoice = choiceOf(sentRecord, id);
+    const isNewer = sentChoice?.at !== choice.at || sentChoice.choice !== choice.choice;
     const next = standing && !isNewer ? choiceAfter(choice, standing) : choice;
     return next ? [[id, next]] : [];
   });
-  return { ...present, choices: Object.fromEntries(choices) };
+  return { ...record, choices: Object.fromEntries(choices) };
 }

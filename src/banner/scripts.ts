@@ -1,34 +1,36 @@
-import { doc } from './doc.ts';
-import { guarded } from './guarded.ts';
+import { doc, guarded } from '../browser/page.ts';
 import { emulatePageLoad } from './late.ts';
 
 /** Runs `<script type="text/plain" data-purpose="…">` once every purpose that it names is granted. */
 
 export const GATED_SCRIPT = 'script[type="text/plain"][data-purpose]';
-const CLASSIC = /^(?:(?:text|application)\/(?:x-)?(?:java|ecma)script)?$/i;
+const CLASSIC_TYPE = /^(?:(?:text|application)\/(?:x-)?(?:java|ecma)script)?$/i;
 
-const isClassic = ({ dataset }: HTMLScriptElement): boolean => CLASSIC.test(dataset['type'] ?? '');
+const isClassic = ({ dataset }: HTMLScriptElement): boolean => CLASSIC_TYPE.test(dataset['type'] ?? '');
 const isInline = ({ dataset, src }: HTMLScriptElement): boolean => dataset['src'] === undefined && src === '';
 
-/** @returns ends when its file has run, or failed; null for one that no other script of the page waits for */
-function run(gated: HTMLScriptElement): Promise<void> | null {
+/**
+ * @returns a promise that resolves when the file has run or failed; null if no later inline script has to
+ * wait for it
+ */
+function runScript(gated: HTMLScriptElement): Promise<void> | null {
   const script = doc.createElement('script');
   for (const { name, value } of gated.attributes) if (name !== 'type') script.setAttribute(name, value);
   const { type, src } = gated.dataset;
   if (type !== undefined) script.type = type;
   if (src !== undefined) script.src = src;
-  // A browser hides the attribute from scripts and keeps the property.
+  // Browsers hide the nonce attribute from scripts and keep the property.
   script.nonce = gated.nonce;
-  // A script element made by script is async by default; the page's order must hold.
+  // A created script element is async by default, but the page's order must be kept.
   script.async = gated.hasAttribute('async');
   script.text = gated.text;
   const isAwaited =
     !isInline(script) && isClassic(script) && !script.async && !script.defer && !script.noModule;
   const finish = emulatePageLoad(script);
-  const loaded = new Promise<void>((end) => {
-    for (const event of ['load', 'error']) script.addEventListener(event, () => end());
+  const loaded = new Promise<void>((resolve) => {
+    for (const event of ['load', 'error']) script.addEventListener(event, () => resolve());
   });
-  // An inline script has run when it is in the page, a module and a file later.
+  // An inline script has run once it is in the page; a module or a file runs later.
   if (!isInline(script)) void loaded.then(() => guarded(finish));
   gated.replaceWith(script);
   if (isInline(script)) guarded(finish);
@@ -38,24 +40,27 @@ function run(gated: HTMLScriptElement): Promise<void> | null {
 export const purposesOf = ({ dataset }: HTMLElement): readonly string[] =>
   (dataset['purpose'] ?? '').split(/\s+/).filter(Boolean);
 
-function nextOf(granted: ReadonlySet<string>, tried: ReadonlySet<Element>): HTMLScriptElement | undefined {
+function findNext(granted: ReadonlySet<string>, tried: ReadonlySet<Element>): HTMLScriptElement | undefined {
   return [...doc.querySelectorAll<HTMLScriptElement>(GATED_SCRIPT)].find((gated) => {
     const purposes = purposesOf(gated);
     return !tried.has(gated) && purposes.length > 0 && purposes.every((purpose) => granted.has(purpose));
   });
 }
 
-/** @param granted read again before each script: what was withdrawn in the meantime does not run */
+/** @param granted read again before each script, so that a withdrawal in the meantime counts */
 export function createScripts(granted: () => ReadonlySet<string>): () => void {
   let isRunning = false;
 
-  /** A browser keeps files in their order, but an inline script waits for the file before it in the parser alone. */
+  /**
+   * Browsers run files in their order. An inline script waits for the files before it only in a parser, so
+   * here the loop waits.
+   */
   async function runAll(): Promise<void> {
     const tried = new Set<Element>();
     let loading: Promise<void>[] = [];
     isRunning = true;
     try {
-      for (let next = nextOf(granted(), tried); next; next = nextOf(granted(), tried)) {
+      for (let next = findNext(granted(), tried); next; next = findNext(granted(), tried)) {
         const script = next;
         if (loading.length > 0 && isInline(script) && isClassic(script)) {
           await Promise.all(loading);
@@ -64,17 +69,17 @@ export function createScripts(granted: () => ReadonlySet<string>): () => void {
         }
         tried.add(script);
         guarded(() => {
-          const loaded = run(script);
+          const loaded = runScript(script);
           if (loaded) loading.push(loaded);
         });
       }
     } finally {
-      // At once: what calls next may have added a script.
+      // Cleared synchronously: the next caller may have added a script.
       isRunning = false;
     }
   }
 
-  // One that is added while others are waited for is found by the pass that waits.
+  // A script that is added while another pass waits is found by that pass.
   return () => {
     if (!isRunning) runAll().catch(reportError);
   };

@@ -1,21 +1,21 @@
+import { toJson } from '../browser/encoding.ts';
 import { type Config, readConfig } from './config.ts';
-import { toJson } from './json.ts';
 import type { ConsentRecord, Write } from './record.ts';
 import type { LinkResult } from './types.ts';
 
-/** The consent API as a page may use it: a publishable key, no cookie, an answer for every failure. */
+/** Calls the consent API with a publishable key and without cookies. Every failure is a value. */
 
 const CONFIG_TIMEOUT_MS = 6000;
 const WRITE_TIMEOUT_MS = 10_000;
-/** Gated scripts wait for it. */
+/** Short, because gated scripts wait for this answer. */
 const STATE_TIMEOUT_MS = 3000;
-/** `Date` has whole seconds and an answer takes its time. */
+/** A smaller difference may come from the whole seconds of `Date` and from the way of the answer. */
 export const TOLERATED_MS = 60_000;
 
 export interface Failure {
   /** The server's error code, or `unreachable`. */
   readonly problem: string;
-  /** A retry may succeed. */
+  /** True if a later attempt may succeed. */
   readonly transient: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface Standing {
   readonly purpose: string;
   readonly allowed: boolean;
   readonly reason: string;
-  /** RFC 3339, of the last choice. */
+  /** Time of the last choice, RFC 3339. */
   readonly at: string | null;
   readonly proof: { readonly seq: number; readonly hash: string };
 }
@@ -38,8 +38,8 @@ export interface Standing {
 export type Server = ReturnType<typeof createServerClient>;
 export const isFailure = (answer: object): answer is Failure => 'problem' in answer;
 
-/** Status 0: no answer, or none that this page may read. */
-async function ask(url: string, timeoutMs: number, init: RequestInit) {
+/** @returns status 0 if no answer came, or none that this page may read */
+async function request(url: string, timeoutMs: number, init: RequestInit) {
   try {
     const response = await fetch(url, {
       credentials: 'omit',
@@ -48,10 +48,7 @@ async function ask(url: string, timeoutMs: number, init: RequestInit) {
       ...init,
       signal: AbortSignal.timeout(timeoutMs),
     });
-    /**
-     * Milliseconds by which this device's clock is ahead of the server's; NaN if the page cannot read the
-     * time.
-     */
+    // Milliseconds by which this device's clock is ahead of the server's; NaN if the page cannot read `Date`.
     const aheadMs = Date.now() - Date.parse(response.headers.get('date') ?? '');
     const body: unknown = await response.json().catch(() => null);
     return { status: response.status, aheadMs, body: (body ?? {}) as Record<string, unknown> };
@@ -60,30 +57,30 @@ async function ask(url: string, timeoutMs: number, init: RequestInit) {
   }
 }
 
-type Answer = Awaited<ReturnType<typeof ask>>;
+type Answer = Awaited<ReturnType<typeof request>>;
 
-function failure({ status, body }: Answer): Failure {
+function failureOf({ status, body }: Answer): Failure {
   const { error } = body;
-  // A key or an origin may be put right; a write that is wrong stays wrong.
+  // The tenant may correct a key or an origin later. A wrong write stays wrong.
   const transient = ![400, 409, 413, 415, 422].includes(status);
   return { problem: typeof error === 'string' ? error : 'unreachable', transient };
 }
 
 const post = (body: object, headers: Record<string, string>): RequestInit => ({
   method: 'POST',
-  // A choice is made on the way out, too.
+  // People choose on their way out too: the request outlives the page.
   keepalive: true,
   headers: { 'content-type': 'application/json', ...headers },
   body: toJson(body),
 });
 
-/** Sends the cookie that the token is bound to. */
-async function link(base: string, session: string, token: string): Promise<LinkResult> {
+/** The transparency token is bound to the cookie, so this one request sends it. */
+async function linkPrincipal(base: string, session: string, token: string): Promise<LinkResult> {
   const init = {
     ...post({ token }, { authorization: `Bearer ${session}` }),
     credentials: 'include',
   } as const;
-  const { status, body } = await ask(`${base}/v1/principals/link`, WRITE_TIMEOUT_MS, init);
+  const { status, body } = await request(`${base}/v1/principals/link`, WRITE_TIMEOUT_MS, init);
   const { principalId, requestId, linkedAt, error } = body as Readonly<Record<string, string>>;
   return status === 201 && principalId && requestId && linkedAt
     ? { linked: true, principalId, requestId, linkedAt }
@@ -93,29 +90,29 @@ async function link(base: string, session: string, token: string): Promise<LinkR
 export function createServerClient(base: string, key: string) {
   const authorization = `Bearer ${key}`;
   let aheadMs = 0;
-  /** True after an answer to a write: an answer to a read may be cached, with an old time. */
-  let isSure = false;
+  /** True once a write was answered: the answer to a read may come from a cache, with an old time. */
+  let isTimedByWrite = false;
 
-  async function askNow(...request: Parameters<typeof ask>): Promise<Answer> {
-    const answer = await ask(...request);
-    const isWrite = request[2].method === 'POST';
-    if (Number.isNaN(answer.aheadMs) || (isSure && !isWrite)) return answer;
+  async function timedRequest(...parts: Parameters<typeof request>): Promise<Answer> {
+    const answer = await request(...parts);
+    const isWrite = parts[2].method === 'POST';
+    if (Number.isNaN(answer.aheadMs) || (isTimedByWrite && !isWrite)) return answer;
     aheadMs = Math.abs(answer.aheadMs) > TOLERATED_MS ? answer.aheadMs : 0;
-    isSure ||= isWrite;
+    isTimedByWrite ||= isWrite;
     return answer;
   }
 
   return {
-    /**
-     * Milliseconds by which this device's clock is ahead, from the last answer to a write, otherwise to a
-     * read; 0 if it is right or unknown.
-     */
+    /** Milliseconds by which this device's clock is ahead; 0 if it is right or unknown. */
     aheadMs: () => aheadMs,
 
     async config(language: string): Promise<Config | Failure> {
       const url = `${base}/v1/consent/banner?lang=${language}`;
-      const answer = await askNow(url, CONFIG_TIMEOUT_MS, { cache: 'no-store', headers: { authorization } });
-      return (answer.status === 200 && readConfig(answer.body)) || failure(answer);
+      const answer = await timedRequest(url, CONFIG_TIMEOUT_MS, {
+        cache: 'no-store',
+        headers: { authorization },
+      });
+      return (answer.status === 200 && readConfig(answer.body)) || failureOf(answer);
     },
 
     async write(
@@ -124,23 +121,27 @@ export function createServerClient(base: string, key: string) {
     ): Promise<readonly Entry[] | Failure> {
       const body = { principalId, principalSecret: secret, ...write };
       const headers = { authorization, 'idempotency-key': idempotencyKey };
-      const answer = await askNow(`${base}/v1/consent/${action}`, WRITE_TIMEOUT_MS, post(body, headers));
+      const answer = await timedRequest(
+        `${base}/v1/consent/${action}`,
+        WRITE_TIMEOUT_MS,
+        post(body, headers),
+      );
       const { entries } = answer.body;
-      return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failure(answer);
+      return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failureOf(answer);
     },
 
     async state({ principalId, secret }: ConsentRecord): Promise<readonly Standing[] | Failure> {
       const init = post({ principalId, principalSecret: secret }, { authorization });
-      const answer = await askNow(`${base}/v1/consent/state`, STATE_TIMEOUT_MS, init);
+      const answer = await timedRequest(`${base}/v1/consent/state`, STATE_TIMEOUT_MS, init);
       const { purposes } = answer.body;
-      return answer.status === 200 && Array.isArray(purposes) ? (purposes as Standing[]) : failure(answer);
+      return answer.status === 200 && Array.isArray(purposes) ? (purposes as Standing[]) : failureOf(answer);
     },
 
     async words(url: string): Promise<unknown> {
-      const { status, body } = await ask(`${base}${url}`, CONFIG_TIMEOUT_MS, {});
+      const { status, body } = await request(`${base}${url}`, CONFIG_TIMEOUT_MS, {});
       return status === 200 ? body : null;
     },
 
-    link: (session: string, token: string) => link(base, session, token),
+    link: (session: string, token: string) => linkPrincipal(base, session, token),
   };
 }

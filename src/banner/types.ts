@@ -4,26 +4,26 @@
  */
 
 /**
- * The receipt for the agent (interface section 2): asserted here, proven by the ledger where the tenant
+ * The receipt for the agent (interface section 2): an assertion, which the ledger proves if the tenant
  * requires it.
  */
 export interface ConsentReceipt {
-  /** Purpose ids that are granted and live now; empty after a refusal, and when the server could not be asked. */
+  /** Ids of purposes that are granted now; empty after a refusal, and when the server could not be asked. */
   readonly purposes: readonly string[];
-  /** Global Privacy Control, of this browser or of a header on its way. */
+  /** Global Privacy Control, of this browser or of a header that a proxy added. */
   readonly gpc: boolean;
   /** Version of the policy that the choice was made under. */
   readonly version: number;
   /** Epoch milliseconds of the choice. */
   readonly issuedAt: number;
-  /** The entry of the ledger that says so. */
+  /** The ledger's entry for the grant. */
   readonly proof?: { readonly seq: number; readonly hash: string } | undefined;
   readonly principalId?: string | undefined;
-  /** The person agreed to `device-identification` alone although GPC was on. Not sent: the server asks the ledger. */
+  /** The person agreed to `device-identification` alone under GPC. Not sent: the server asks the ledger. */
   readonly overGpc?: true | undefined;
 }
 
-/** `expired`, `policy-outdated` and `unasked` are asked; all others are settled. Only `granted` allows. */
+/** The person is asked about `expired`, `policy-outdated` and `unasked`. Only `granted` allows processing. */
 export type PurposeStatus =
   | 'granted'
   | 'denied'
@@ -42,9 +42,12 @@ export interface PurposeState {
 }
 
 export interface ConsentSnapshot {
-  /** `asking`: something is open. `unavailable`: the server could not be asked, so nothing is granted. */
+  /** `asking`: a purpose is open. `unavailable`: the server could not be asked, so nothing is granted. */
   readonly phase: 'loading' | 'asking' | 'decided' | 'unavailable';
-  /** Why it is unavailable: an error code of the server, or `unreachable`, `no-key`, `secret-key`, `invalid-key`, `insecure-context`. */
+  /**
+   * Why the phase is `unavailable`: an error code of the server, or `unreachable`, `no-key`, `secret-key`,
+   * `invalid-key`, `insecure-context`.
+   */
   readonly problem: string | null;
   readonly gpc: boolean;
   readonly granted: readonly string[];
@@ -53,7 +56,9 @@ export interface ConsentSnapshot {
   readonly principalId: string | null;
 }
 
-/** `recorded`: in the ledger. `kept`: in force in this browser, and sent again later. `failed`: nothing was granted. */
+/**
+ * `recorded`: in the ledger. `kept`: in force in this browser, and sent later. `failed`: nothing was granted.
+ */
 export interface ChoiceResult {
   readonly outcome: 'recorded' | 'kept' | 'failed';
   /** The server's error code, or `unreachable`. */
@@ -70,13 +75,16 @@ export type LinkResult =
   | { readonly linked: false; readonly status: number; readonly error: string };
 
 export interface ChangedSnapshot extends ConsentSnapshot {
-  /** Every choice in this browser is in the ledger. False right after a refusal: `recorded` follows. */
+  /**
+   * True if the ledger has every choice of this browser. Right after a refusal it is false; the event
+   * `recorded` follows.
+   */
   readonly recorded: boolean;
 }
 
-/** One write that the ledger has. */
+/** One write that the ledger has recorded. */
 export interface RecordedChoices {
-  /** Number of its last entry in the log. */
+  /** Number of the write's last entry in the log. */
   readonly seq: number;
   /** Each key is the id of a purpose. */
   readonly choices: Readonly<Record<string, 'granted' | 'denied' | 'withdrawn'>>;
@@ -84,11 +92,14 @@ export interface RecordedChoices {
 }
 
 export interface ConsentEvents {
-  /** The state is known for the first time, or known not to be. */
+  /** The state is known for the first time, or could not be loaded. */
   readonly ready: ConsentSnapshot;
-  /** Granted or open purposes changed: here, in another tab or in the ledger. At once for refusals, after the ledger for grants. */
+  /**
+   * Granted or open purposes changed: here, in another tab or in the ledger. A refusal counts at once, a
+   * grant when recorded.
+   */
   readonly change: ChangedSnapshot;
-  /** The ledger has a choice of this browser. */
+  /** The ledger has recorded a choice of this browser. */
   readonly recorded: RecordedChoices;
   /** The settings were opened or closed. */
   readonly open: ConsentSnapshot;
@@ -96,14 +107,14 @@ export interface ConsentEvents {
 }
 
 export interface GpdConsent {
-  /** Resolves when the state is known, whichever it is; read again after a change, it is a promise of the state of then. */
+  /** Resolves when the state is known. After a change the property holds a new promise, of the new state. */
   readonly ready: Promise<ConsentSnapshot>;
   /** Waits while the person is asked and nothing is granted. Never rejects. */
   receipt(): Promise<ConsentReceipt>;
   state(): ConsentSnapshot;
-  /** Opens the settings; asks the server once more when it could not be asked before. */
+  /** Opens the settings. If the server could not be asked before, it is asked again. */
   open(): void;
-  /** All purposes, or those named. In force here at once, whatever the server says. */
+  /** Withdraws all purposes, or those named. It takes effect here at once, even if the server fails. */
   withdraw(purposes?: string | readonly string[]): Promise<ChoiceResult>;
   /** @returns a function that stops listening */
   on<Name extends keyof ConsentEvents>(name: Name, listen: (state: ConsentEvents[Name]) => void): () => void;

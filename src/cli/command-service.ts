@@ -1,10 +1,17 @@
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { type Config, loadConfig } from '../config.ts';
+import type { Command } from 'commander';
+import type { ZodType } from 'zod';
+import { type Config, loadConfig, readSecretFile } from '../config.ts';
 import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
+import { NotRegularFile } from '../db/own-files.ts';
 import type { InstallationAct } from '../lib/act.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
+import { parseUrl } from '../lib/text.ts';
+import { kidSchema } from '../schema/bundle.ts';
+import { explainIssue } from '../schema/explain-issue.ts';
 import type { SettingName } from '../schema/settings.ts';
 import type { Services } from '../services.ts';
 import { openStore, type Store } from '../tenants/installation-files.ts';
@@ -13,7 +20,10 @@ import type { Tenant } from '../tenants/tenant.ts';
 import type { StoredTenant } from '../tenants/tenant-store.ts';
 import { type CommandFailed, failed, io, misused, notFound, say } from './io-service.ts';
 
-/** The parts of gpd that a command may use. Each is opened when the command first asks for it, because most need few. */
+/**
+ * The parts of gpd that a command may use. Each is opened when the command first asks for it, because most
+ * need few.
+ */
 export type CommandContext = ReturnType<typeof createContext>;
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
@@ -25,11 +35,11 @@ export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Co
 export const accountName = (): string =>
   tryOr(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
 
-const UNITS = ['/usr/lib/systemd/system/gpd.service', '/etc/systemd/system/gpd.service'];
+const UNIT_FILES = ['/usr/lib/systemd/system/gpd.service', '/etc/systemd/system/gpd.service'];
 
 /** The command that starts the server: its unit, where one is installed for this data directory. */
 export const startCommand = ({ data_dir }: Config): string =>
-  data_dir === '/var/lib/gpd' && UNITS.some((unit) => existsSync(unit))
+  data_dir === '/var/lib/gpd' && UNIT_FILES.some((unit) => existsSync(unit))
     ? 'systemctl enable --now gpd'
     : 'gpd serve';
 
@@ -67,7 +77,10 @@ async function openServices(store: Store, config: Config): Promise<Services> {
   return services;
 }
 
-/** @throws {CommandFailed} that begins with `done`: the command's change is committed even when the log cannot be written */
+/**
+ * @throws {CommandFailed} that begins with `done`: the command's change is committed even when the log cannot
+ * be written
+ */
 async function recordEnded(store: Store, config: Config, done: string): Promise<void> {
   const [endings, erasureLog] = await Promise.all([
     import('../rights/erase/ended-store.ts'),
@@ -99,6 +112,8 @@ function createContext() {
     loading ??= open().then((store) => openServices(store, readConfig()));
     return loading;
   };
+  const resolveKid = async (kidArgument: string | undefined, field = 'argument <kid>'): Promise<string> =>
+    kidArgument ?? onlyKid((await open()).database, field);
   const actor = async (kid: string) => {
     const found = (await createOperatorLookup(await open(), accountName()))(kid);
     if (!found) throw noSuchTenant(kid);
@@ -108,30 +123,33 @@ function createContext() {
     get config() {
       return readConfig();
     },
-    /** Opens the database and its keys. */
     open,
     services,
-    /** @returns the tenant that was named, or else the only one @throws {CommandFailed} that lists them when there are several */
-    resolveKid: async (kidArgument: string | undefined, field = 'argument <kid>'): Promise<string> =>
-      kidArgument ?? onlyKid((await open()).database, field),
+    /** The named or only tenant. @throws {CommandFailed} that lists them if there are several */
+    resolveKid,
     /** @throws {CommandFailed} when there is no such tenant */
     tenant: async (kid: string): Promise<Tenant> => {
       const found = (await services()).tenants.find(kid);
       if (!found) throw noSuchTenant(kid);
       return found;
     },
-    /** @returns the person at this terminal and the time, for the audit log @throws {CommandFailed} when there is no such tenant */
+    /** Opens the database, with the named or only tenant. @throws {CommandFailed} for an unknown one */
+    stored: async (kidArgument: string | undefined, field?: string) => {
+      const store = await open();
+      const kid = await resolveKid(kidArgument, field);
+      return { ...store, kid, tenant: await requireTenant(store.database, kid) };
+    },
+    /** The person at this terminal and the time, for the audit log. @throws {CommandFailed} */
     by: async (kid: string) => ({ ...(await actor(kid)), at: Date.now() }),
-    /** @returns the person at this terminal as one who reviews and erases @throws {CommandFailed} when there is no such tenant */
+    /** The person at this terminal as a reviewer. @throws {CommandFailed} for an unknown tenant */
     operator: async (kid: string) => ({ kid, ...(await actor(kid)) }),
     /** @returns the person at this terminal, for an act that concerns every tenant */
     byAll: async (): Promise<InstallationAct> => ({
       actorOf: await createOperatorLookup(await open(), accountName()),
       at: Date.now(),
     }),
-    /** Writes to erasures.log which keys or people the command has removed. @param done said where that fails */
+    /** Writes to erasures.log which keys or people the command removed. An error begins with `done`. */
     recordEnded: async (done: string): Promise<void> => recordEnded(await open(), readConfig(), done),
-    /** Closes the database if the command opened it. */
     close: async (): Promise<void> => {
       const store = await opening?.catch(() => null);
       await store?.database.close();
@@ -139,9 +157,12 @@ function createContext() {
   };
 }
 
-/** Turns `act` into an action of commander: it gets a context first, which is closed however `act` ends. */
+/** A command's act. It gets a context first, and then what commander gives to an action. */
+type Act<Args extends unknown[]> = (context: CommandContext, ...args: Args) => Promise<void> | void;
+
+/** Turns `act` into an action of commander. The context is closed however `act` ends. */
 export const command =
-  <Args extends unknown[]>(act: (context: CommandContext, ...args: Args) => Promise<void> | void) =>
+  <Args extends unknown[]>(act: Act<Args>) =>
   async (...args: Args): Promise<void> => {
     const context = createContext();
     try {
@@ -151,6 +172,121 @@ export const command =
     }
   };
 
-/** Formats the examples that end a help text. */
-export const example = (...lines: readonly string[]): string =>
-  ['', lines.length === 1 ? 'Example:' : 'Examples:', ...lines.map((line) => `  ${line}`)].join('\n');
+const ONLY_KID_HELP = 'the tenant; may be left out while there is only one';
+
+/**
+ * Adds a command to `parent`.
+ * @param usage its name, and `<kid>` or `[kid]` behind it if its first argument is a tenant
+ */
+export function addCommand<Args extends unknown[]>(
+  parent: Command,
+  usage: string,
+  act: Act<Args>,
+  help: { readonly about: string; readonly example: string },
+): Command {
+  const added = parent.command(usage).description(help.about).addHelpText('after', example(help.example));
+  for (const kid of added.registeredArguments) {
+    kid.description = kid.required ? 'the tenant' : ONLY_KID_HELP;
+    kid.argParser(checkKid);
+  }
+  return added.action(command(act));
+}
+
+/** Formats the example that ends a help text. */
+export const example = (line: string): string => `\nExample:\n  ${line}`;
+
+/** Options of a command: those with a value, and those without. */
+export type Flags<Text extends string, Bare extends string = never> = { readonly [Name in Text]?: string } & {
+  readonly [Name in Bare]?: boolean;
+};
+
+/** @throws {CommandFailed} `usage`, which begins with `prefix` */
+export function checkValue<T>(schema: ZodType<T>, value: unknown, prefix: string): T {
+  const { data, error } = schema.safeParse(value, { error: explainIssue });
+  if (error) throw misused(`${prefix}${error.issues[0]?.message}`);
+  return data;
+}
+
+/** Checks a value with parts. @throws {CommandFailed} `usage`, which also names the part that is invalid */
+export function checkObject<T>(schema: ZodType<T>, value: unknown, prefix = ''): T {
+  const { data, error } = schema.safeParse(value, { error: explainIssue });
+  if (error) throw misused(`${prefix}${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`);
+  return data;
+}
+
+/**
+ * @param name of the option or the argument
+ * @param what says which numbers are right
+ * @throws {CommandFailed} `usage`
+ */
+export function checkInteger(
+  name: string,
+  text: string | number,
+  [min, max]: readonly [number, number],
+  expected: string,
+): number {
+  const number = Number(text);
+  if (Number.isSafeInteger(number) && number >= min && number <= max) return number;
+  throw misused(`${name} ${text}: must be ${expected}`);
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY };
+
+/** Parses `30s`, `15m`, `12h`, `7d` (also `0d`) into milliseconds, or returns null. */
+export function parseDuration(text: string): number | null {
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  const unit = match?.[2] === undefined ? undefined : UNITS[match[2]];
+  return match && unit !== undefined ? Number(match[1]) * unit : null;
+}
+
+/** @param name of the option @returns `text`, typed as one of these words @throws {CommandFailed} `usage` */
+export function checkOneOf<Word extends string>(
+  name: string,
+  text: string,
+  words: readonly Word[],
+  expected = `one of ${words.join(', ')}`,
+): Word {
+  const found = words.find((word) => word === text);
+  if (found !== undefined) return found;
+  throw misused(`${name} ${text}: must be ${expected}`);
+}
+
+/** @throws {CommandFailed} `usage` where it is no URL */
+export function checkServer(url: string | undefined): string | undefined {
+  if (url === undefined || parseUrl(url) !== null) return url;
+  throw misused(`--url ${url}: must be the address of a server`);
+}
+
+export const checkKid = (text: string): string =>
+  checkValue(kidSchema, text, `tenant ${JSON.stringify(text)}: `);
+
+/** Arguments and options that several commands take. */
+export const ONLY_KID = ['[kid]', ONLY_KID_HELP, checkKid] as const;
+export const ONE_KID = ['[kid]', 'only this tenant', checkKid] as const;
+export const TENANT = ['--tenant <kid>', ONLY_KID_HELP, checkKid] as const;
+export const YES = ['--yes', 'do not ask'] as const;
+export const DRY_RUN = ['--dry-run', 'show what would change; change nothing'] as const;
+
+/** Commander calls it for each value of an option that may be repeated. */
+export const collect = (value: string, previous: readonly string[]): string[] => [...previous, value];
+
+/**
+ * @returns null where the file cannot be read
+ * @throws {CommandFailed} `usage` for a FIFO, a device or a folder
+ */
+export function readGivenFile(file: string): Buffer | null {
+  try {
+    return readSecretFile(file);
+  } catch (error) {
+    if (error instanceof NotRegularFile) throw misused(error.message);
+    return null;
+  }
+}
+
+/** @throws {CommandFailed} `usage` where the file is missing or is not JSON */
+export function readJsonFile(file: string): unknown {
+  const text = readGivenFile(file)?.toString('utf8') ?? '';
+  const value = tryOr(() => JSON.parse(text) as unknown, undefined);
+  if (value === undefined) throw misused(`${file} cannot be read as JSON`);
+  return value;
+}

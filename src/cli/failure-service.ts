@@ -10,7 +10,10 @@ import { CommandFailed, conflict, type ExitName, endWith, failed } from './io-se
 
 /** Maps every error to an exit code and one sentence, for the end of a command (contract section 9). */
 
-/** Knex puts the statement with its values before the driver's message: ids of people do not belong on a terminal. */
+/**
+ * Knex puts the statement with its values before the driver's message: ids of people do not belong on a
+ * terminal.
+ */
 function withoutSql(error: Error): string {
   const byDriver = 'code' in error && typeof error.code === 'string';
   return byDriver

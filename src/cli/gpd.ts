@@ -82,7 +82,10 @@ const COMMANDS = {
 /** The command that needs the definitions of all others: its script completes them. */
 const NEEDS_ALL = 'completion';
 
-/** Names every argument: commander names the last, although the first, the tenant, is the one that people leave out. */
+/**
+ * Names every argument: commander names the last, although the first, the tenant, is the one that people
+ * leave out.
+ */
 function missingArgument(command: Command): string {
   const all = command.registeredArguments.map((argument) => {
     const name = `${argument.name()}${argument.variadic ? '...' : ''}`;

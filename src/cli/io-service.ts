@@ -1,7 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Readable } from 'node:stream';
 
-/** Environment and streams of a command: those of the process, or those that a test gives to `run`. Prints tables and JSON. */
+/**
+ * Environment and streams of a command: those of the process, or those that a test gives to `run`. Prints
+ * tables and JSON.
+ */
 
 type OutputStream = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
@@ -14,7 +17,10 @@ export interface Io {
   exitCode: number;
   /** Options that every command takes. */
   globalOptions: { readonly config?: string; readonly json?: boolean };
-  /** Ends the process at once, unless it is a test's: a server that failed half-way has timers that would keep it running. */
+  /**
+   * Ends the process at once, unless it is a test's: a server that failed half-way has timers that would keep
+   * it running.
+   */
   leave(): void;
 }
 
@@ -38,15 +44,15 @@ export function io(): Io {
 }
 
 /**
- * Runs `work` with these streams; two commands in one process each see their own. The process's own need no storage, which
- * would slow down each promise of a server by Node's async hooks.
+ * Runs `work` with these streams; two commands in one process each see their own. The process's own need no
+ * storage, which would slow down each promise of a server by Node's async hooks.
  */
 export function withIo<T>(streams: Io, work: () => Promise<T>): Promise<T> {
   return streams === processIo ? work() : commandIo.run(streams, work);
 }
 
 /** True where a prompt can be shown and answered. */
-export function isInteractive(): boolean {
+function isInteractive(): boolean {
   const { stdin, stderr: messages } = io();
   return stdin.isTTY === true && messages.isTTY === true;
 }
@@ -83,7 +89,10 @@ export const notFound = (message: string): CommandFailed => new CommandFailed('n
 export const conflict = (message: string): CommandFailed => new CommandFailed('conflict', message);
 export const failed = (message: string): CommandFailed => new CommandFailed('failure', message);
 
-/** Replaces control and format characters: some of what gpd prints was written by strangers, and may not steer a terminal. */
+/**
+ * Replaces control and format characters: some of what gpd prints was written by strangers, and may not steer
+ * a terminal.
+ */
 export function printable(text: string): string {
   return text.replace(/(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
 }
@@ -120,18 +129,28 @@ export function print(value: unknown, lines: () => readonly string[]): void {
   else for (const line of lines()) printLine(line);
 }
 
-/** Prints `value` for `--json`, else a table of `rows`. @param columns heading to the property of a row, or to a function of it */
-export function printTable<Row>(
-  value: unknown,
-  rows: readonly Row[],
-  emptyText: string,
-  columns: Readonly<Record<string, keyof Row | ((row: Row) => string | number)>>,
-): void {
+/** The property of a row, or a function of the row, by heading. */
+type TableColumns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => string | number)>>;
+
+/** @returns the lines of a table with its headings */
+export function tableLines<Row>(rows: readonly Row[], columns: TableColumns<Row>): string[] {
   const cells = Object.values(columns);
   const textOf = (row: Row) => (cell: (typeof cells)[number]) =>
     String(typeof cell === 'function' ? cell(row) : (row[cell] ?? ''));
-  const table = () => alignColumns([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]);
-  print(value, () => (rows.length === 0 ? [emptyText] : table()));
+  return alignColumns([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]);
+}
+
+/**
+ * Prints a table, or `emptyText` where it has no rows.
+ * @param value for `--json`, where that is not the rows
+ */
+export function printTable<Row>(
+  rows: readonly Row[],
+  emptyText: string,
+  columns: TableColumns<Row>,
+  value: unknown = rows,
+): void {
+  print(value, () => (rows.length === 0 ? [emptyText] : tableLines(rows, columns)));
 }
 
 /** Pads each cell to the width of its column, so that the lines form a table. */
@@ -149,4 +168,29 @@ export function alignColumns(texts: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** The options of a command that destroys something. */
+export interface DestructiveFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Asks on a terminal. A script is not asked: nothing may delay the revocation of a leaked key. */
+export async function confirmOnTerminal(options: DestructiveFlags, consequence: string): Promise<void> {
+  if (isInteractive()) await confirm(options, consequence);
+}
+
+/**
+ * Asks on a terminal; without one the command needs --yes. --dry-run asks nothing.
+ * @param consequence begins the question
+ */
+export async function confirm(options: DestructiveFlags, consequence: string): Promise<void> {
+  if (options.yes === true || options.dryRun === true) return;
+  if (!isInteractive()) throw misused(`${consequence}: repeat with --yes, or check first with --dry-run`);
+  const { createInterface } = await import('node:readline/promises');
+  const prompt = createInterface({ input: io().stdin, output: io().stderr });
+  const answer = await prompt.question(`${printable(consequence)}. Type yes to continue: `);
+  prompt.close();
+  if (answer.trim() !== 'yes') throw failed('nothing was changed');
 }

@@ -6,7 +6,10 @@ import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { CommandFailed, conflict, misused } from './io-service.ts';
 
-/** Writes a new file for commands: complete or not at all, readable by its owner alone, never over an existing one. */
+/**
+ * Writes a new file for commands: complete or not at all, readable by its owner alone, never over an existing
+ * one.
+ */
 
 const alreadyExists = (path: string): CommandFailed =>
   conflict(`${path} already exists; nothing was changed`);

@@ -2,7 +2,10 @@ import { removeTemporaryFiles } from '../db/staging-files.ts';
 import type { OnProgress, Stage } from '../ops/backup-service.ts';
 import { EXIT, io, say } from './io-service.ts';
 
-/** Progress of a long command on stderr: one line that is redrawn on a terminal, a new line every ten seconds elsewhere. */
+/**
+ * Progress of a long command on stderr: one line that is redrawn on a terminal, a new line every ten seconds
+ * elsewhere.
+ */
 
 const REDRAW_MS = 100;
 const SAY_MS = 10_000;
@@ -135,7 +138,9 @@ export async function runStoppable<T>(stop: () => void, work: () => Promise<T>):
   }
 }
 
-/** Runs `work`, which makes unencrypted copies of the database, and deletes them when a signal interrupts it. */
+/**
+ * Runs `work`, which makes unencrypted copies of the database, and deletes them when a signal interrupts it.
+ */
 export async function runWithCleanup<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {
   const stop = (): void => {
     removeTemporaryFiles();

@@ -31,41 +31,44 @@ import {
 } from './principals-store.ts';
 
 /**
- * Writes of consent into the logs, in one transaction for all that wait (group commit): lock the head of the tenant's log, look up
- * what was answered before, read the principals, append entries, openings and state. Every statement is of one tenant.
+ * Writes consent into the logs, in one transaction for all waiting requests (group commit): lock the head of
+ * the tenant's log, look up earlier answers, read the principals, append entries, openings and state. Every
+ * statement is of one tenant.
  */
+
+export interface ConsentAppender {
+  /**
+   * Appends to the tenant's log without gaps, and answers after the commit. A known Idempotency-Key gets the
+   * earlier answer, `conflict` for another body, or `erased`. A fault of one principal or tenant affects no
+   * other.
+   * @throws {Unavailable} when nothing was written; {@link TenantGone}
+   */
+  append(request: AppendRequest): Promise<Answer>;
+  idle(): Promise<void>;
+}
 
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
 
 type Batch = readonly AppendRequest[];
-/** `outdated`: an imported record that is not newer than what is known. */
+/** `outdated`: an imported record that is not newer than the stored choice. */
 type Answer = Appended | 'conflict' | 'erased' | 'outdated';
 type Outcomes = Map<AppendRequest, Answer | ItemFault>;
 
 /** A node drains its queue under the lock, inserts once, commits, then answers. */
-export function createConsentAppender(database: Database) {
+export function createConsentAppender(database: Database): ConsentAppender {
   const group = createGroup<AppendRequest, Answer>({
     name: 'consent',
-    run: (batch) => database.plainTransaction((tx) => appendAll(tx, batch)),
+    run: (batch) => database.transaction((tx) => appendAll(tx, batch)),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     ...oneTenant(database.kind, ({ kid }: AppendRequest) => kid),
   });
   return {
-    /**
-     * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
-     * state commit together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`.
-     * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
-     * @throws {Unavailable} when nothing was written
-     * @throws {TenantGone}
-     */
-    append: (request: AppendRequest): Promise<Answer> => group.submit(request),
+    append: (request) => group.submit(request),
     idle: () => group.idle(),
   };
 }
-
-export type ConsentAppender = ReturnType<typeof createConsentAppender>;
 
 /** A batch is of one tenant on PostgreSQL; on SQLite tenants share the commit. */
 async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | ItemFault)[]> {
@@ -140,20 +143,19 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
 
 const IDEMPOTENCY_MS = DAY;
 
-/** In the column of the caller: the key column is a MAC of caller and key. A client's key may contain an order number or an address. */
+/** Replaces the caller in a row, whose key is a MAC of both: keys may contain an order or an address. */
 const MARKED = '';
 /** Value of that column once the person was erased. */
 const ERASED = 'erased';
 
 type KnownAnswer = { readonly bodyHash: string; readonly answer: Appended | 'erased' };
 
-/** A MAC of the caller's Idempotency-Key; null: the caller gave none. */
+/** A MAC of the caller's Idempotency-Key; null without one. */
 const retryMark = ({ idempotency, stateMac }: AppendRequest): string | null =>
   idempotency && stateMac.ofRetry(idempotency.caller, idempotency.key);
 
 const RETRIES = { caller: 'text', key: 'text' } as const;
 
-/** Reads stored answers, by the MAC of their idempotency key. */
 async function loadAnswers(tx: Transaction, kid: string, batch: Batch) {
   const marks = [...new Set(batch.flatMap((request) => retryMark(request) ?? []))];
   const rows = marks.flatMap((mark) => [MARKED, ERASED].map((caller): Bindings => [caller, mark]));
@@ -177,7 +179,7 @@ async function loadAnswers(tx: Transaction, kid: string, batch: Batch) {
   );
 }
 
-/** Answers what was answered before. `repeated`: each request whose key an earlier one of the batch has, with that one. */
+/** Gives known requests their earlier answers. `repeated` maps a request to an earlier one with its key. */
 function answerKnown(batch: Batch, answers: ReadonlyMap<string, KnownAnswer>, outcomes: Outcomes) {
   const firstByKey = new Map<string, AppendRequest>();
   const unanswered: AppendRequest[] = [];
@@ -217,7 +219,7 @@ async function saveAnswers(tx: Transaction, kid: string, newRequests: Batch, out
   );
 }
 
-/** A retry of a write must not grant again what an erasure took: the MAC of its key stays for as long as the key would have been kept. */
+/** Keeps the MAC of each key until the key expires: a retry must not grant again what was erased. */
 export async function eraseAnswers(tx: Knex.Transaction, kid: string, principal: string): Promise<void> {
   const rows = await tx('idempotency_keys')
     .where({ kid, principal })
@@ -234,7 +236,7 @@ export const countOpenings = (tx: Knex, kid: string, principal: string): Promise
 
 const SALT_BYTES = 16;
 
-/** A write that does not end the opt-out is under it all the same, and the evidence must not read as if it had ended it. */
+/** Under a GPC opt-out the entry says `gpc: true`, even if this write did not mention GPC. */
 function toDetail({ detail, purpose }: PlannedEntry, { gpc, gpcExcept }: Principal): EntryDetail {
   return { ...detail, gpc: gpc && !gpcExcept.has(purpose), expiresAt: iso(detail.expiresAt) };
 }

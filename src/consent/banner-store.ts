@@ -14,9 +14,11 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { toPurpose } from '../tenants/tenant-store.ts';
 import firstPurposeTexts from './first-purpose-texts.json' with { type: 'json' };
 
-/** Serves the consent banner of a tenant its texts and script, which the log records before they are shown. */
+/**
+ * Serves the consent banner of a tenant its texts and script, which the log records before they are shown.
+ */
 
-/** The purpose that every tenant starts with, in the other languages that the banner speaks. */
+/** Texts of the first purpose of every tenant, in the banner's other languages. */
 const FIRST_PURPOSE_TEXTS: Readonly<Record<string, readonly string[]>> = firstPurposeTexts;
 
 interface Deps {
@@ -33,7 +35,10 @@ interface BannerRequest {
   readonly gpc: boolean;
 }
 
-/** In the words that gpd gave it, which it has in every language; a tenant that wrote its own writes the others, too. */
+/**
+ * True if the purpose has gpd's words, which exist in every language. A tenant that changes them provides its
+ * translations.
+ */
 function hasFirstWords({ id, title, description }: Purpose): boolean {
   const purpose = createFirstPurpose();
   return id === purpose.id && title === purpose.title && description === purpose.description;
@@ -45,7 +50,7 @@ function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'd
   return { title: title ?? purpose.title, description: description ?? purpose.description };
 }
 
-/** All that a person may be shown, in all languages: what the log's hash is of. */
+/** All texts that a person may be shown, in all languages. The log has their hash. */
 function allTexts({ kid, settings, purposes, rules }: Tenant): string {
   const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
   const banner = pickBannerSettings(settings);
@@ -94,7 +99,7 @@ export function createBanner({ database, clock, script }: Deps) {
   function publish(tenant: Tenant, hash: string): Promise<unknown> {
     const { kid, revision, rules } = tenant;
     const publication = publishedBanners.get(kid);
-    // The directory makes a new object of a tenant that changed.
+    // The directory creates a new object for a changed tenant.
     if (publication?.tenant === tenant && publication.hash === hash) return publication.done;
     const shown = {
       kid,
@@ -111,14 +116,14 @@ export function createBanner({ database, clock, script }: Deps) {
     return publishing;
   }
 
-  /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
+  /** The log records a banner before anybody sees it. @throws {Unavailable} if that fails */
   return async (tenant: Tenant, request: BannerRequest) => {
     await publish(tenant, await script());
     return bannerAnswer(tenant, request);
   };
 }
 
-/** A tenant's banner, as one node knows it. */
+/** A tenant's banner in the version of one node. */
 export interface ShownBanner {
   readonly kid: string;
   /** Revision of the tenant: a node that is behind must not publish a replaced banner. */
@@ -139,9 +144,9 @@ interface ListedBanner {
 }
 
 /**
- * Says in the log what is shown, once a change. The head's lock orders several nodes; a node that polls late or still runs
- * the older script says nothing twice.
- * @returns the entry, or null when the log says so already
+ * Records in the log what is shown, once per change. The lock of the head orders several nodes; a node that
+ * polls late or still has the older script records nothing twice.
+ * @returns the entry, or null if the log has it already
  */
 export function publishBanner(database: Database, banner: ShownBanner, now: number, macs?: EntryMacs) {
   const { kid, revision, texts, script, policyVersion } = banner;

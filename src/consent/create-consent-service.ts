@@ -1,53 +1,55 @@
 import type { BotAuth } from '../agents/verify.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
-import type { Database } from '../db/engine.ts';
-import type { ConsentLimits, FindApiKey } from '../http/register.ts';
+import type { ConsentLimits, FindApiKey } from '../http/authorize.ts';
 import type { KnowsOrigin } from '../http/reply.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Random } from '../lib/crypto.ts';
-import { TenantGone } from '../lib/errors.ts';
+import { Refusal, TenantGone } from '../lib/errors.ts';
+import type { ConsentWrite, DecisionAnswer } from '../schema/consent.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
-import type { TenantDirectory } from '../tenants/directory.ts';
-import type { KeyUseCounter } from '../tenants/key-use-store.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createConsentAppender } from './append-store.ts';
 import { createBanner, createEmbed } from './banner-store.ts';
 import { createGrants, createMarker } from './doubts-store.ts';
 import { createProveConsent } from './proven-purposes-service.ts';
-import { createConsentService, createFreshConsent } from './service.ts';
-import { createConsentStateReader } from './state-store.ts';
+import { type ConsentCheck, type ConsentService, createConsentService } from './service.ts';
+import { type ConsentStateReader, createConsentStateReader } from './state-store.ts';
 
 /** Connects the consent room: its store for all callers, and the API with its limits. */
 
-export type Consent = ReturnType<typeof createConsent>;
+export interface Consent {
+  readonly service: ConsentService;
+  readonly reader: ConsentStateReader;
+  /** When nothing is being written any more. */
+  idle(): Promise<void>;
+}
+type Check = ReturnType<typeof createFreshConsent>['check'];
 
 /** Reads and writes consent; what the server and a command have in common. */
-export function createConsent(database: Database, clock: Clock, random: Random) {
+export function createConsent(parts: Pick<Installation, 'database' | 'clock' | 'random'>): Consent {
+  const { database } = parts;
   const appender = createConsentAppender(database);
   const reader = createConsentStateReader(database);
-  const service = createConsentService({ database, reader, appender, clock, random });
+  const service = createConsentService({ ...parts, reader, appender });
   return { service, reader, idle: () => appender.idle() };
 }
 
-export interface ConsentApiNeeds {
-  readonly database: Database;
-  readonly clock: Clock;
+export interface ConsentApiNeeds extends Pick<Installation, 'database' | 'clock' | 'tenants' | 'keyUse'> {
   readonly consent: Consent;
-  readonly tenants: TenantDirectory;
   readonly knowsOrigin: KnowsOrigin;
   readonly findApiKey: FindApiKey;
   readonly limits: ConsentLimits;
   /** Erases the data of a principal, who asks in its own session. */
   readonly eraseOwn: (tenant: Tenant, session: PrincipalSession) => Promise<ErasureReceipt>;
-  readonly keyUse: KeyUseCounter;
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
   readonly botAuth: BotAuth;
+  /** Wraps the check so that its answers are counted. */
+  readonly counted: (check: Check) => Check;
   /** A doubt was not recorded. */
   readonly onDoubtFault: (error: unknown) => void;
 }
 
-/** The consent half of a server, as its routes and its lane are handed it. */
+/** The parts of the consent API that a server's routes need. */
 export function createConsentApi(needs: ConsentApiNeeds) {
   const { database, clock, tenants, findApiKey, limits, refresh, knowsOrigin } = needs;
   const { service, reader } = needs.consent;
@@ -65,21 +67,22 @@ export function createConsentApi(needs: ConsentApiNeeds) {
   });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(tenants.find, token) : Promise.resolve(null);
-  const freshConsent = createFreshConsent({ service, tenantOf, refresh });
+  const freshConsent = createFreshConsent(service, tenantOf, refresh);
   const embed = createEmbed();
   return {
     /** When nothing is being written any more. */
     idle: () => Promise.all([needs.consent.idle(), grants.idle()]),
     grants,
     proveConsent: createProveConsent(database, service, tenantOf),
-    authorization: { findApiKey, findSession, limits, knowsOrigin },
     check: freshConsent.check,
+    authorization: { findApiKey, findSession, limits, knowsOrigin },
     routes: {
       database,
       clock,
       tenantOf,
       service,
       fresh: freshConsent,
+      check: needs.counted(freshConsent.check),
       refresh,
       limits,
       botAuth: needs.botAuth,
@@ -89,5 +92,53 @@ export function createConsentApi(needs: ConsentApiNeeds) {
       banner: createBanner({ database, clock, script: embed.scriptHash }),
     },
     embed,
+  };
+}
+
+/**
+ * Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago.
+ */
+interface FreshConsent {
+  readonly check: (kid: string, request: ConsentCheck, isSecret?: boolean) => Promise<DecisionAnswer>;
+  checkAll(kid: string, checks: readonly ConsentCheck[], isSecret: boolean): Promise<DecisionAnswer[]>;
+  /** @throws {Refusal} `unknown-purpose`, `invalid-request` */
+  checkTerms(kid: string, body: ConsentWrite): Promise<void>;
+}
+
+const isUnknown = ({ reason }: DecisionAnswer): boolean => reason === 'unknown-purpose';
+
+/**
+ * @param tenantOf throws {@link TenantGone}
+ * @param refresh reads what changed in the database before this call
+ */
+function createFreshConsent(
+  service: ConsentService,
+  tenantOf: (kid: string) => Tenant,
+  refresh: () => Promise<void>,
+): FreshConsent {
+  const twice = async <T>(ask: () => Promise<T>, lacks: (answer: T) => boolean): Promise<T> => {
+    const answer = await ask();
+    if (!lacks(answer)) return answer;
+    await refresh();
+    return ask();
+  };
+  return {
+    check: (kid, request, isSecret = false) =>
+      twice(() => service.check(tenantOf(kid), request, isSecret), isUnknown),
+    checkAll: (kid, checks, isSecret) =>
+      twice(
+        () => service.checkAll(tenantOf(kid), checks, isSecret),
+        (answers) => answers.some(isUnknown),
+      ),
+    async checkTerms(kid, body) {
+      try {
+        service.checkTerms(tenantOf(kid), body);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        await refresh();
+        service.checkTerms(tenantOf(kid), body);
+      }
+      await service.checkDefinitions(tenantOf(kid), body);
+    },
   };
 }

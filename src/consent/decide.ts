@@ -4,7 +4,7 @@ import { isOutdated, strictestGpc } from '../tenants/purposes.ts';
 import type { StateRow } from '../tenants/state-mac.ts';
 import type { ConsentRules } from '../tenants/tenant.ts';
 
-/** May this processing happen? One keyed read, no hashing, no write (contract section 7). */
+/** Decides from one keyed read whether a processing is allowed; no hashing, no write (contract section 7). */
 
 export type Reason = (typeof REASONS)[number];
 
@@ -25,20 +25,23 @@ export const GIVEN_BY = {
   undeclared_automation: 'automation',
 } as const satisfies Record<string, Given>;
 
-/** No wish of the person's own is known (GDPR 4(11)). */
+/** True if no indication of the person's wishes is known (GDPR article 4(11)). */
 export const isDoubted = ({ given }: Pick<ConsentEvent, 'given'>): boolean =>
   given === 'agent' || given === 'automation';
 
 /** The state of a principal for one purpose. */
 export interface PrincipalState {
-  /** A tombstone stands, and no grant came after it. */
+  /** True if the person was erased and has granted nothing since. */
   readonly erased: boolean;
-  /** A Global Privacy Control signal opts the principal out of this purpose, where its policy heeds the signal. */
+  /**
+   * True if a Global Privacy Control signal opts the principal out of this purpose, as far as its policy
+   * honours the signal.
+   */
   readonly gpc: boolean;
   /** A principal that was joined with this one had refused, and its record was erased since. */
   readonly withheld: boolean;
   readonly event: ConsentEvent | null;
-  /** The head of the log, for decisions that no entry of the principal's own proves. */
+  /** The head of the log, for decisions that no entry of the principal proves. */
   readonly head: ProofRef;
 }
 
@@ -51,7 +54,10 @@ export function newerEvent(one: ConsentEvent, other: ConsentEvent): ConsentEvent
   return one.seq > other.seq ? one : other;
 }
 
-/** The state of two principals that are one person: the newest choice counts, and a signal or an erased refusal of either denies. */
+/**
+ * The state of two principals that are one person: the newest choice counts, and a signal or an erased
+ * refusal of either denies.
+ */
 export function joinStates(one: PrincipalState, other: PrincipalState): PrincipalState {
   const event = one.event && other.event ? newerEvent(one.event, other.event) : (one.event ?? other.event);
   return {
@@ -72,7 +78,7 @@ function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, n
   if (!terms) return 'unknown-purpose';
   if (state.erased) return 'erased';
   const gpcPolicy = event ? strictestGpc(terms, event.definition) : terms.gpc;
-  // Only the policy `ask` lets a yes overrule the signal; what came after that yes is decided below.
+  // Only the policy `ask` lets a yes overrule the signal; later choices are judged below.
   const overruled = gpcPolicy === 'ignore' || (gpcPolicy === 'ask' && event?.overGpc === true);
   if (state.gpc && !overruled) return 'gpc-opt-out';
   if (state.withheld) return 'withdrawn';
@@ -100,7 +106,7 @@ export function decideConsent(purpose: string, state: PrincipalState, rules: Con
     proof: hasOwnEntry ? { seq: event.seq, hash: event.hash } : head,
     policyVersion: hasOwnEntry ? event.policyVersion : rules.currentVersion,
     expiresAt: allowed && event !== null ? event.expiresAt : null,
-    /** It is allowed by a grant that was made over a GPC signal, under the policy `ask`. */
+    /** True if a grant over a GPC signal allows it, under the policy `ask`. */
     overGpc: allowed && event?.overGpc === true && rules.termsOf(purpose)?.gpc === 'ask',
     /** Giver of the grant behind the decision. */
     given: (hasOwnEntry && event.given) || ('unknown' as const),

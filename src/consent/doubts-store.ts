@@ -30,10 +30,26 @@ export interface GrantClaim {
   readonly proof: ProofRef;
 }
 
-export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
+export interface Grants {
+  /** The grant that a bundle names. Null: the proof is not of the last event, or that is no grant. */
+  find(claim: GrantClaim): Promise<ConsentEvent | null>;
+  /**
+   * Marks who gave it. The verdict is recorded: it is answered whatever comes of this.
+   * @returns whether the person is to be asked again
+   */
+  note(claim: GrantClaim, grant: ConsentEvent, by: Judged): Promise<boolean>;
+  /** Resolves when nothing is being marked any more. */
+  idle(): Promise<void>;
+}
+
+interface Judged {
+  readonly class: VisitorClass;
+  readonly at: number;
+}
+
+export function createGrants({ reader, marker, tenantOf, onFault }: Deps): Grants {
   return {
-    /** Null: the proof is not of the last event, or that is no grant. */
-    async find({ kid, principalId, purpose, proof }: GrantClaim): Promise<ConsentEvent | null> {
+    async find({ kid, principalId, purpose, proof }) {
       try {
         const { refOf, stateMac: mac } = tenantOf(kid);
         const principal = refOf(principalId);
@@ -45,12 +61,7 @@ export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
         throw error;
       }
     },
-    /** The verdict is recorded: it is answered whatever comes of this. @returns whether the person is to be asked again */
-    async note(
-      { kid, principalId }: GrantClaim,
-      grant: ConsentEvent,
-      { class: by, at }: { readonly class: VisitorClass; readonly at: number },
-    ): Promise<boolean> {
+    async note({ kid, principalId }, grant, { class: by, at }) {
       if (by === 'unknown') return false;
       const tenant = tenantOf(kid);
       const principal = tenant.refOf(principalId);
@@ -63,8 +74,6 @@ export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
   };
 }
 
-export type Grants = ReturnType<typeof createGrants>;
-
 const SALT_BYTES = 16;
 
 type Marked = Pick<Tenant, 'kid' | 'since' | 'principalWrap' | 'wrapper' | 'stateMac'>;
@@ -72,21 +81,21 @@ type Marked = Pick<Tenant, 'kid' | 'since' | 'principalWrap' | 'wrapper' | 'stat
 export interface Mark {
   readonly tenant: Marked;
   readonly principal: string;
-  /** The grant's entry that the verdict rode on. */
+  /** The entry of the grant that the verdict used. */
   readonly seq: number;
   readonly detail: DoubtDetail;
-  /** Null: as the entry has it that began the doubt. */
+  /** Null to take it from the entry that began the doubt. */
   readonly principalId: string | null;
   readonly at: number;
 }
 
-/** A doubt once for each grant; only a ruling ends it. */
+/** True for a grant without a doubt yet; only a ruling ends a doubt. */
 function isDue({ detail }: Mark, state: StateRow): boolean {
   if (detail.source === 'contest') return isDoubted(state);
   return detail.class === 'human' ? state.given === null : state.doubtSeq === null;
 }
 
-/** All that the same write granted: one press gave them. */
+/** All purposes that the same write granted, because one click gave them. */
 async function dueRows(tx: Transaction, mark: Mark): Promise<readonly (StateRow & { purpose: string })[]> {
   const { tenant, principal, seq } = mark;
   const ofPrincipal = 'kid = ? AND principal = ?';
@@ -116,7 +125,7 @@ async function readSubjectKey(tx: Transaction, { tenant, principal, principalId 
   return { key, principalId: id, wrappedId: wrapper.wrap(Buffer.from(id), context) };
 }
 
-/** @returns the places of the entries; null: there is nobody to speak of any more */
+/** @returns the places of the entries; null if the principal was erased */
 async function tellLog(tx: Transaction, mark: Mark, purposes: readonly string[]) {
   const { tenant, principal, detail, at } = mark;
   const { kid } = tenant;
@@ -146,7 +155,7 @@ async function tellLog(tx: Transaction, mark: Mark, purposes: readonly string[])
   return seqs;
 }
 
-/** The head of the log has to be locked: a withdrawal that was answered stays as it is. */
+/** The caller has locked the head of the log, so that an answered withdrawal is not changed. */
 async function markWithin(tx: Transaction, mark: Mark): Promise<void> {
   const { tenant, principal, detail } = mark;
   const rows = await dueRows(tx, mark);
@@ -165,7 +174,7 @@ async function markWithin(tx: Transaction, mark: Mark): Promise<void> {
   }
 }
 
-/** A review found a verdict on this grant wrong. The head of the log has to be locked. */
+/** Clears the doubt after a review found the verdict wrong. The caller has locked the head of the log. */
 export async function clearDoubt(tx: Transaction, tenant: Marked, requestId: string, at: number) {
   const { kid } = tenant;
   const verdictQuery = 'SELECT verdict FROM decisions WHERE kid = ? AND request_id = ?';
@@ -182,7 +191,7 @@ export async function clearDoubt(tx: Transaction, tenant: Marked, requestId: str
 const doubtsOf = (database: Database, kid: string) =>
   database.read('consent_state').where({ kid }).whereNotNull('doubt_seq');
 
-/** Grants that a machine gave, by what kind of. */
+/** Counts the grants that machines gave, by the kind of machine. */
 export const countDoubts = async (database: Database, kid: string) => ({
   agent: await countOf(doubtsOf(database, kid).where({ given: 'agent' })),
   automation: await countOf(doubtsOf(database, kid).where({ given: 'automation' })),
@@ -190,7 +199,7 @@ export const countDoubts = async (database: Database, kid: string) => ({
 
 type DoubtedGrant = Pick<StateColumns, 'seq' | 'doubt_seq' | 'at'> & { readonly purpose: string };
 
-/** The last of them; they name nobody. */
+/** The latest of these grants; they name nobody. */
 export const listDoubts = (database: Database, kid: string, given: 'agent' | 'automation', limit: number) =>
   doubtsOf(database, kid)
     .where({ given })
@@ -199,13 +208,13 @@ export const listDoubts = (database: Database, kid: string, given: 'agent' | 'au
     .select('purpose', 'seq', 'doubt_seq', 'at') as Promise<DoubtedGrant[]>;
 
 /**
- * Says of a grant who gave it (contract-2 section 18, ADR 0052), and only of the grant that is still the last event. Marks of one tenant
- * that wait share a transaction.
+ * Records who gave a grant (contract-2 section 18, ADR 0052), only while the grant is the last event. Waiting
+ * marks of one tenant share a transaction.
  */
 export function createMarker(database: Database) {
   async function run(marks: readonly Mark[]): Promise<undefined[]> {
     const kid = marks[0]?.tenant.kid ?? '';
-    await database.plainTransaction(async (tx) => {
+    await database.transaction(async (tx) => {
       const head = await tryLockHead(tx, kid);
       if (head instanceof Error) return;
       for (const mark of marks) if (mark.tenant.since === Number(head.since)) await markWithin(tx, mark);

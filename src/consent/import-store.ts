@@ -1,16 +1,19 @@
-import type { Executor } from '../db/dialect.ts';
+import type { Knex } from 'knex';
 import { type Bindings, joinRow, joinRows, runAsked } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/entries.ts';
 import type { AppendRequest } from './plan-write.ts';
 
-/** Records of another system, compared with what gpd knows: an old record replaces nothing newer, and the same file twice adds nothing. */
+/**
+ * Compares records of another system with the stored choices: an old record replaces nothing newer, and
+ * importing a file twice adds nothing.
+ */
 
 /** The last choice of a person about a purpose. */
 interface LastChoice {
-  /** Epoch milliseconds; of an imported record when it was made, and 0 where nobody knows. */
+  /** Epoch milliseconds. For an imported record the time when it was made, 0 if that is unknown. */
   readonly at: number;
   readonly isGrant: boolean;
-  /** Choices until then were erased. `NEVER`: none was; Infinity: the person has agreed to nothing since. */
+  /** Choices until this time were erased. `NEVER`: none; Infinity: the person has granted nothing since. */
   readonly erasedUntil: number;
 }
 
@@ -29,7 +32,7 @@ const keyOf = (principal: string, purpose: string): string => `${principal}|${pu
 const COLUMNS = { principal: 'text', purpose: 'text' } as const;
 
 const choicesSql = (
-  db: Executor,
+  db: Knex,
 ): string => `SELECT p.principal AS principal, q.purpose AS purpose, p.erased_at AS erased_at,
     s.choice AS choice, o.at AS at, o.detail AS detail,
     (SELECT MAX(e.erased_at) FROM erasure_refs r JOIN erasures e ON e.receipt_id = r.receipt
@@ -53,7 +56,7 @@ interface ChoiceRow {
 }
 
 function timeOf(at: unknown, detail: unknown): number {
-  // Its opening is gone: nothing is known to be newer than it.
+  // Its opening was deleted, so no record counts as newer.
   if (at === null) return Number.POSITIVE_INFINITY;
   const { source, recordedAt } = JSON.parse(String(detail)) as EntryDetail;
   if (source !== 'import') return Number(at);
@@ -62,7 +65,7 @@ function timeOf(at: unknown, detail: unknown): number {
 
 /** Reads the last choices that the imported records among these requests are compared with. */
 export async function loadLastChoices(
-  db: Executor,
+  db: Knex,
   kid: string,
   requests: readonly Compared[],
 ): Promise<LastChoices> {
@@ -86,9 +89,9 @@ export async function loadLastChoices(
 }
 
 /**
- * Asked of one request after the other, in their order; one that is not refused is what is known from then on. Of two choices
- * of one time the refusal counts.
- * @returns null: it is recorded
+ * Call it for one request after the other; an accepted one is the last choice for the next. Of two choices
+ * with the same time the refusal counts.
+ * @returns null if the record is accepted
  */
 export function refuseRecord(
   last: LastChoices,
@@ -109,9 +112,12 @@ export function refuseRecord(
   return null;
 }
 
-/** Refuses the imported records among these requests that say nothing new. @returns the requests that remain, in their order */
+/**
+ * Refuses the imported records among these requests that are not new.
+ * @returns the requests that remain, in their order
+ */
 export async function refuseRecords<Request extends Compared>(
-  db: Executor,
+  db: Knex,
   kid: string,
   requests: readonly Request[],
   outcomes: Map<Request, unknown>,

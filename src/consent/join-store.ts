@@ -23,8 +23,9 @@ import {
 } from './state-store.ts';
 
 /**
- * Joins a browser with the account of the person who logged in there (contract-2 section 20, ADR 0094). Each principal keeps its own rows and
- * entries; a check reads those of all that are joined. The erasure of one ends its joins.
+ * Joins a browser with the account of the person who logged in there (contract-2 section 20, ADR 0094). Each
+ * principal keeps its own rows and entries; a check reads those of all that are joined. The erasure of one
+ * ends its joins.
  */
 
 const KEY_BYTES = 32;
@@ -180,7 +181,10 @@ async function readMembers(tx: Transaction, kid: string, account: string): Promi
   return members;
 }
 
-/** A refusal that was in force for a grant of this principal stays so when the other one is gone: nobody is processed again because a record was erased. */
+/**
+ * A refusal that was in force for a grant of this principal stays so when the other one is gone: nobody is
+ * processed again because a record was erased.
+ */
 function keepRefusals({ row, choices }: Member, other: Member): PrincipalRow {
   const isRefused = (purpose: string): boolean => {
     const [grant, refusal] = [choices.get(purpose), other.choices.get(purpose)];
@@ -211,8 +215,8 @@ function keepRefusals({ row, choices }: Member, other: Member): PrincipalRow {
 }
 
 /**
- * Ends the joins of a principal that is being erased, while its rows are still there: all of them where it is the account. The head of
- * the log has to be locked.
+ * Ends the joins of a principal that is being erased, while its rows are still there: all of them where it is
+ * the account. The head of the log has to be locked.
  */
 export async function endJoins(
   tx: Knex.Transaction,

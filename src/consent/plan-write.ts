@@ -5,16 +5,19 @@ import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { DefinedPurpose } from '../tenants/purposes.ts';
 import type { StateMac } from '../tenants/state-mac.ts';
 
-/** Turns a grant, denial or withdrawal into what is to be recorded; pure, before anything is locked. */
+/** Plans the entries of a grant, denial or withdrawal. Pure, before anything is locked. */
 
 export type WriteAction = 'grant' | 'deny' | 'withdraw';
 
-/** Source of a choice: the tenant's backend, the person in a session, a browser by its own secret, an agent that signed the request, or another system's record. */
+/**
+ * Source of a choice: the tenant's backend, the person in a session, a browser by its own secret, an agent
+ * that signed the request, or another system's record.
+ */
 export type WriteSource = 'backend' | 'session' | 'browser' | 'cli' | 'import' | `agent:${string}`;
 
 /** A choice that another system recorded before gpd did. */
 export interface ImportedRecord {
-  /** Epoch milliseconds; null: nobody knows any more. */
+  /** Epoch milliseconds; null if unknown. */
   readonly recordedAt: number | null;
   readonly evidence: string | undefined;
 }
@@ -23,13 +26,15 @@ export interface WriteCommand {
   readonly action: WriteAction;
   readonly purposes: readonly string[];
   readonly policyVersion: number;
-  /** Undefined: the write says nothing about GPC, and what is known stays. */
+  /** Undefined if the write does not mention GPC; then the stored state stays. */
   readonly gpc: boolean | undefined;
   /** A specific yes to one purpose whose policy is `ask`. */
   readonly overGpc?: boolean | undefined;
   readonly source: WriteSource;
   readonly imported?: ImportedRecord | undefined;
-  /** The definition that the person was shown, by purpose; a purpose without one has its present definition. */
+  /**
+   * The definition that the person was shown, by purpose; a purpose without one has its present definition.
+   */
   readonly definitions?: Readonly<Record<string, number>> | undefined;
 }
 
@@ -44,8 +49,8 @@ const CHOICE_OF: Readonly<Record<WriteAction, ConsentChoice>> = {
 };
 
 /**
- * One entry a purpose. A denial that only a GPC signal made is recorded as the signal it was, never as a choice of the
- * person's; a grant under GPC is recorded as the grant it was, and stays without effect while the signal lasts.
+ * Makes one entry per purpose. A denial that only a GPC signal made is recorded as that signal, never as a
+ * choice of the person. A grant under GPC is recorded as a grant, without effect while the signal lasts.
  */
 export function planWrite(command: WriteCommand, termsOf: (purpose: string) => PurposeTerms, now: number) {
   const { action, policyVersion, source, imported } = command;
@@ -88,7 +93,10 @@ export interface Notification {
 
 export interface AppendRequest {
   readonly kid: string;
-  /** When the tenant was made: a later one under its kid is another, and gets nothing of this. */
+  /**
+   * The creation time of the tenant. A tenant created later with the same kid is a different one and receives
+   * nothing.
+   */
   readonly since: number;
   /** The tenant's key that wraps the keys of its principals. */
   readonly wrapKey: Uint8Array;
@@ -96,15 +104,21 @@ export interface AppendRequest {
   readonly principalId: string;
   readonly principal: string;
   readonly entries: readonly PlannedEntry[];
-  /** True opts out of every purpose; false ends that for the purposes that this write grants; undefined changes nothing. */
+  /**
+   * True opts out of every purpose; false ends that for the purposes that this write grants; undefined
+   * changes nothing.
+   */
   readonly gpc: boolean | undefined;
   readonly isGrant: boolean;
-  /** Compared with what is known under the lock of the log: an older record replaces nothing. */
+  /** Compared with the stored choice under the lock of the log: an older record replaces nothing. */
   readonly imported?: ImportedRecord | undefined;
   readonly now: number;
-  /** Makes the webhook events of an entry once its place is known; they are encrypted, because they may name a person. */
+  /**
+   * Makes the webhook events of an entry once its place is known; they are encrypted, because they may name a
+   * person.
+   */
   readonly notify: (entry: PlacedEntry) => readonly Notification[];
-  /** The caller's Idempotency-Key with the hash of what it asked for. */
+  /** The caller's Idempotency-Key with the hash of the request. */
   readonly idempotency: { readonly caller: string; readonly key: string; readonly bodyHash: string } | null;
 }
 

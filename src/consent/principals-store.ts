@@ -7,7 +7,10 @@ import { isMacValid, type PrincipalRow, type StateMac } from '../tenants/state-m
 import type { AppendRequest } from './plan-write.ts';
 import { type PrincipalColumns, parsePurposes, toPrincipalRow } from './state-store.ts';
 
-/** Principals: their keys, what is known of GPC and of the tombstone, and with whom they are joined (contract-2 section 20). */
+/**
+ * Principals: their keys, what is known of GPC and of the tombstone, and with whom they are joined
+ * (contract-2 section 20).
+ */
 
 type Batch = readonly AppendRequest[];
 
@@ -33,7 +36,10 @@ const NEW_PRINCIPAL: PrincipalRow = {
   account: null,
   withheld: null,
 };
-/** The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go through. */
+/**
+ * The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go
+ * through.
+ */
 const FORGED: PrincipalRow = { ...NEW_PRINCIPAL, gpc: true };
 
 interface StoredPrincipal extends PrincipalColumns {
@@ -78,7 +84,10 @@ const toPrincipal = (
 
 const NO_KEY = Buffer.alloc(0);
 
-/** The principals that are joined with those of grants, by reference: what a signal or a refusal denied there ends with a new grant here. */
+/**
+ * The principals that are joined with those of grants, by reference: what a signal or a refusal denied there
+ * ends with a new grant here.
+ */
 export async function loadJoined(
   tx: Transaction,
   kid: string,
@@ -149,7 +158,10 @@ export function applyToPrincipal(principal: Principal, { gpc, isGrant, entries }
   applyGrant(principal, { gpc, entries });
 }
 
-/** A grant ends what was refused for another, and with the word that there is no signal the opt-out, for its purposes. */
+/**
+ * A grant ends what was refused for another, and with the word that there is no signal the opt-out, for its
+ * purposes.
+ */
 export function applyGrant(
   principal: Principal,
   { gpc, entries }: Pick<AppendRequest, 'gpc' | 'entries'>,

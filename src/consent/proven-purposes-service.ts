@@ -10,20 +10,21 @@ import { findOpening } from './terms-store.ts';
 /** Asks a tenant's own ledger about the consent that a bundle names (contract 3.3). */
 
 /**
- * Asks the tenant's own ledger which purposes it grants now; none where the proof names no live grant of the needed one
- * (contract 3.3), nor of a tenant that is gone. Read from the database each time: a withdrawal counts at once.
+ * Asks the tenant's ledger which purposes are granted now. The list is empty if the proof names no live grant
+ * of the needed purpose (contract 3.3), or the tenant was removed. It reads the database each time, so a
+ * withdrawal counts at once.
  */
 export type ProveConsent = (claim: ConsentClaim) => Promise<readonly string[]>;
 
 /** Results by purpose. */
 interface ConsentClaim extends GrantClaim {
-  /** The needed one among them. */
+  /** The purpose without which nothing counts as proven. */
   readonly purposes: readonly string[];
   /** Purposes that only a grant over a GPC signal allows. */
   readonly overGpc: readonly string[];
 }
 
-/** Is the grant that this proof names an entry of the principal's own, and is the grant still live? */
+/** True if the proof names a grant of this principal that is still live. */
 async function isLiveGrant(
   database: Database,
   tenant: Tenant,
@@ -40,7 +41,9 @@ async function isLiveGrant(
   return isOwnGrant && entry?.hash === proof.hash;
 }
 
-/** All purposes come from one snapshot: one withdrawn together with the needed one is not reported as proven. */
+/**
+ * All purposes come from one snapshot: one withdrawn together with the needed one is not reported as proven.
+ */
 export function createProveConsent(
   database: Database,
   service: Pick<ConsentService, 'decideAll'>,

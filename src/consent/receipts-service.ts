@@ -1,9 +1,10 @@
 import { CompactSign, importJWK } from 'jose';
 import type { Database } from '../db/engine.ts';
-import { type Clock, isoTime } from '../lib/clock.ts';
+import { isoTime } from '../lib/clock.ts';
 import { readEntries } from '../log/entries-store.ts';
 import { parseStored } from '../log/fold.ts';
 import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Purpose } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
@@ -11,17 +12,17 @@ import { joinedRefs } from './join-store.ts';
 import { findOpening } from './terms-store.ts';
 
 /**
- * A signed copy of one entry for the person it is about. Signed with the log's own key, so that one trust anchor is
- * enough; a JWS has no line break, so it can never pass for a checkpoint.
- * @returns null when there is no such entry, it is not a person's, or it was erased; `not-yours` for another principal
+ * Issues a signed copy of one entry for the person it is about. The log's key signs it, so that one trust
+ * anchor is enough; a JWS has no line break, so it cannot pass for a checkpoint.
+ * @returns null if the entry does not exist, is not about a person or was erased; `not-yours` for another
+ * principal
  */
 export async function issueReceipt(
-  deps: { readonly database: Database; readonly clock: Clock },
+  { database, clock }: Pick<Installation, 'database' | 'clock'>,
   tenant: Tenant,
   seq: number,
   reader: { readonly principal: string; readonly principalId: string } | null,
 ): Promise<IssuedReceipt | 'not-yours' | null> {
-  const { database, clock } = deps;
   const opening = await findOpening(database, tenant.kid, seq);
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || opening.choice === 'linked' || entry?.seq !== seq)
@@ -38,7 +39,7 @@ export async function issueReceipt(
     schemaVersion: 'ISO/IEC TS 27560:2023',
     receiptId: `${origin}/${seq}`,
     issuedAt: isoTime(clock()),
-    // A secret key names no principal by an entry's number: the tenant knows whom it asked for.
+    // A caller with a secret key did not name the principal, so the opening names it.
     piiPrincipalId: reader?.principalId ?? opening.principal,
     piiController: {
       name: settings?.['notice.controller'] ?? '',
@@ -66,7 +67,7 @@ export async function issueReceipt(
   return { receipt, ...(await signReceipt(tenant, receipt)) };
 }
 
-/** The purpose in the words that the person chose about, whatever it was changed to since. */
+/** The purpose in the words under which the person chose, even if they were changed since. */
 async function purposeAsShown(
   database: Database,
   { kid, termsOf }: Tenant,

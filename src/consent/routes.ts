@@ -1,100 +1,27 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Response } from 'express';
-import { type ConcurrencyLimit, charge } from '../http/limiter.ts';
-import {
-  type AuthorizeDeps,
-  authorize,
-  type Call,
-  type Caller,
-  isBrowser,
-  json,
-  parseBody,
-  readHeader,
-  requireOwnPrincipal,
-  type ServedRoute,
-  sending,
-} from '../http/register.ts';
-import {
-  API_CORS,
-  corsHeaders,
-  errorReply,
-  FIVE_MINUTES,
-  FOREVER,
-  fullReply,
-  jsonReply,
-  preflightHeaders,
-  sendBuilt,
-  unavailable,
-  withHeaders,
-} from '../http/reply.ts';
-import {
-  declaresTooMuch,
-  type HotHandler,
-  type HotReply,
-  type HotRequest,
-  hasGpcHeader,
-  isPlainJson,
-} from '../http/request.ts';
+import type { Request, Response } from 'express';
+import { type Caller, isBrowser, requireOwnPrincipal } from '../http/authorize.ts';
+import { charge, createConcurrencyLimit } from '../http/limiter.ts';
+import { FIVE_MINUTES, FOREVER, sendBuilt } from '../http/reply.ts';
+import { hasGpcHeader, readHeader } from '../http/request.ts';
+import { type Call, json, page, type ServedRoute } from '../http/routes.ts';
 import { hmacSha256Text } from '../lib/crypto.ts';
-import { Refusal, Unavailable } from '../lib/errors.ts';
+import { Refusal } from '../lib/errors.ts';
 import { languageSchema } from '../schema/banner.ts';
-import { MAX_BODY_BYTES } from '../schema/bundle.ts';
-import { type ConsentWrite, type DecisionAnswer, idempotencyKeySchema } from '../schema/consent.ts';
-import { allowedMethods, ROUTES } from '../schema/routes.ts';
+import { type ConsentWrite, idempotencyKeySchema } from '../schema/consent.ts';
+import { ROUTES } from '../schema/routes.ts';
 import type { Embed } from './banner-store.ts';
 import type { createConsentApi } from './create-consent-service.ts';
 import { browserPrincipalId, type WriteAction, type WriteSource } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
-import type { ConsentCheck } from './service.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
-/** POST /v1/consent/can-process: one keyed read between a request and its answer. */
+/** The routes of the consent API (contract section 7), and the files of the banner. */
 
-export interface ConsentLaneDeps extends AuthorizeDeps {
-  readonly check: (kid: string, request: ConsentCheck, isSecret: boolean) => Promise<DecisionAnswer>;
-  readonly admission: ConcurrencyLimit;
-}
-
-const { path, method, request: bodySchema } = ROUTES.checkConsent;
-const METHOD = method.toUpperCase();
-const ALLOW = allowedMethods(path).join(', ');
-
-/** Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20). */
+/**
+ * Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20).
+ */
 const isSecret = (caller: Caller): boolean => caller.kind === 'key' && caller.key.scope === 'secret';
-
-async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
-  const { headers } = request;
-  if (request.method !== METHOD) throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
-  const closing = { headers: { connection: 'close' } };
-  const caller = await authorize(deps, request, ROUTES.checkConsent);
-  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
-    throw new Refusal('payload-too-large', closing);
-  if (!isPlainJson(headers)) {
-    throw new Refusal('unsupported-media-type', closing);
-  }
-  const body = await request.readBody(MAX_BODY_BYTES);
-  if (!body) throw new Refusal('payload-too-large', closing);
-  if (deps.admission.isFull()) return fullReply();
-  const consentRequest = parseBody(body, bodySchema);
-  return jsonReply(200, await deps.admission.admit(deps.check(caller.kid, consentRequest, isSecret(caller))));
-}
-
-function refused(thrown: unknown): HotReply {
-  const error = thrown instanceof Unavailable ? unavailable(thrown) : thrown;
-  if (error instanceof Refusal) return errorReply(error.code, error.headers, error.details);
-  throw error;
-}
-
-export function createConsentLane(deps: ConsentLaneDeps): HotHandler {
-  return async (request) => {
-    if (request.method === 'OPTIONS') {
-      const headers = preflightHeaders(request.headers, deps.knowsOrigin, API_CORS);
-      return { status: 204, headers, body: '' };
-    }
-    const reply = await answer(deps, request).catch(refused);
-    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
-  };
-}
 
 type ConsentRouteDeps = ReturnType<typeof createConsentApi>['routes'];
 
@@ -105,7 +32,7 @@ function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: Incom
     throw new Refusal('origin-not-allowed');
 }
 
-/** … and only for a browser principal whose secret it shows. */
+/** A publishable key writes only for a browser principal whose secret it sends. */
 function requireBrowserPrincipal(
   caller: Caller,
   { principalId, principalSecret }: Pick<ConsentWrite, 'principalId' | 'principalSecret'>,
@@ -120,13 +47,16 @@ function sourceOf(caller: Caller): WriteSource {
   return isBrowser(caller) ? 'browser' : 'backend';
 }
 
-/** A write as it came in. The three differ in their path alone. */
+/** A write as it came in. The three kinds differ only in their paths. */
 type WriteCall = Pick<
   Call<['session', 'secret'], never, never>,
-  'caller' | 'client' | 'headers' | 'target' | 'https'
+  'caller' | 'limitKey' | 'headers' | 'target' | 'https'
 >;
 
-/** Web Bot Auth on the request itself; a signature that does not verify changes nothing. Its nonce is good for this body alone. */
+/**
+ * Checks a Web Bot Auth signature of the request; an invalid one changes nothing. Its nonce is valid for this
+ * body only.
+ */
 async function grantSource(
   deps: ConsentRouteDeps,
   call: WriteCall,
@@ -134,38 +64,44 @@ async function grantSource(
 ): Promise<WriteSource> {
   const { caller, target, headers, https } = call;
   const { principalKey } = deps.tenantOf(caller.kid);
-  // Keyed, as it names somebody.
+  // Keyed, because the body names a person.
   const bundle = hmacSha256Text(principalKey, `grant ${JSON.stringify(body)}`);
   const agent = await deps.botAuth({ method: 'POST', target, headers, https, bundle }, deps.clock());
   return agent === null ? sourceOf(caller) : `agent:${agent}`;
 }
 
-/** A browser that sends Sec-GPC asserts it where the page's script says nothing; the script's own value wins. */
+/** The header Sec-GPC counts if the page's script sends no value. */
 function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentWrite): ConsentWrite {
   const byBrowser = sourceOf(caller) !== 'backend';
   return byBrowser && body.gpc === undefined && hasGpcHeader(headers) ? { ...body, gpc: true } : body;
 }
 
-/** Refusals are not counted, and saying no waits for no other visitor: it is never counted in what all of them share. */
+/**
+ * Refused requests are not counted. A denial is never counted in the limit that all visitors share, so it
+ * never waits for others.
+ */
 async function countBrowserWrite(
   { limits, service, tenantOf }: ConsentRouteDeps,
   action: WriteAction,
-  { caller, client }: WriteCall,
+  { caller, limitKey }: WriteCall,
   body: ConsentWrite,
 ): Promise<void> {
   if (!isBrowser(caller) || action === 'withdraw') return;
   const isKnown = await service.knows(tenantOf(caller.kid), body.principalId);
-  if (!isKnown) await charge(limits.newcomer, client);
+  if (!isKnown) await charge(limits.newcomer, limitKey);
   if (action === 'grant') await charge(limits.key, caller.key.hash);
 }
 
-/** Owner of an Idempotency-Key. Every visitor has the key of the page: there it is the browser's principal, whose secret was shown. */
+/**
+ * The owner of an Idempotency-Key. All visitors share the page's API key, so there the owner is the browser's
+ * principal, who has proven its secret.
+ */
 function retryOwner(caller: Caller, principal: string): string {
   if (caller.kind === 'session') return `session ${principal}`;
   return caller.key.scope === 'publishable' ? `browser ${principal}` : caller.key.id;
 }
 
-/** 422 and 400 come before the question whose principal it is. */
+/** 422 and 400 come before the check whose principal it is. */
 async function write(
   deps: ConsentRouteDeps,
   action: WriteAction,
@@ -175,7 +111,7 @@ async function write(
   requireOrigin(deps, caller, headers);
   const body = await readBody();
   const idempotencyKey = readHeader(headers, 'idempotency-key', idempotencyKeySchema) ?? null;
-  // The person's own word over a signal: an administrator's key does not say it (contract-2 section 13).
+  // Only the person may overrule a signal, not an administrator's key (contract-2 section 13).
   if (body.overGpc === true && caller.kind === 'key' && caller.key.scope === 'operator')
     throw new Refusal('insufficient-scope');
   await deps.fresh.checkTerms(caller.kid, body);
@@ -199,8 +135,13 @@ const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.withdrawConsent, (call) => write(deps, 'withdraw', call)),
 ];
 
-/** Checks and reads, in a session of the principal's own or by a key. */
+/** Checks and reads, with a session of the principal or with a key. */
 const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
+  json(
+    ROUTES.checkConsent,
+    async ({ caller, readBody }) => deps.check(caller.kid, await readBody(), isSecret(caller)),
+    createConcurrencyLimit(),
+  ),
   json(ROUTES.checkConsentBatch, async ({ caller, readBody }) => {
     const { checks } = await readBody();
     const decisions = await deps.fresh.checkAll(caller.kid, checks, isSecret(caller));
@@ -228,7 +169,7 @@ const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   }),
 ];
 
-/** Purposes and policy versions: any key reads them, an operator's writes them. */
+/** Purposes and policy versions: every key may read them, an operator's key may write them. */
 const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.listPurposes, ({ caller }) => purposesOf(deps, caller.kid)),
   json(ROUTES.savePurposes, async ({ caller, readBody }) => {
@@ -254,7 +195,6 @@ const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   }),
 ];
 
-/** All but the check, which the lane serves. */
 export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   ...writeRoutes(deps),
   ...readRoutes(deps),
@@ -263,7 +203,7 @@ export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] =>
     const { principalId } = await readBody();
     return deps.service.openSession(deps.tenantOf(caller.kid), principalId, caller.key.id);
   }),
-  json(ROUTES.joinPrincipal, async ({ caller, readBody }, response) => {
+  json(ROUTES.joinPrincipal, async ({ caller, readBody }, head) => {
     const { principalId, principalSecret } = await readBody();
     // A browser proves with its secret that it is this principal.
     if (browserPrincipalId(principalSecret) !== principalId) throw new Refusal('unauthenticated');
@@ -272,7 +212,7 @@ export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] =>
       caller.session,
       principalId,
     );
-    response.status(isNew ? 201 : 200);
+    head.status = isNew ? 201 : 200;
     return joined;
   }),
   json(ROUTES.erasePrincipal, async ({ caller, readBody }) => {
@@ -285,30 +225,28 @@ const SCRIPT = 'text/javascript';
 
 /** The banner's script and languages: the same for everyone. */
 export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] {
-  const sendFile = (name: string, type: string) => async (_call: unknown, response: Response) =>
+  const sendFile = (name: string, type: string) => async (_request: Request, response: Response) =>
     sendBuilt(response, await files(name), { type, cache: FIVE_MINUTES });
   return [
-    sending(ROUTES.getBannerScript, sendFile('embed.js', SCRIPT)),
-    sending(ROUTES.getBannerTypes, sendFile('embed.d.ts', 'text/plain')),
-    json(ROUTES.getBannerManifest, (_call, response) => {
-      response.set('cache-control', 'no-cache');
+    page(ROUTES.getBannerScript, sendFile('embed.js', SCRIPT)),
+    page(ROUTES.getBannerTypes, sendFile('embed.d.ts', 'text/plain')),
+    json(ROUTES.getBannerManifest, (_call, head) => {
+      head.headers['cache-control'] = 'no-cache';
       return manifest();
     }),
-    sending(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
+    page(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
       const { version } = await manifest();
-      // Other bytes would fail the page's integrity check: better a plain 404.
-      if (params.version !== version) throw new Refusal('not-found');
+      // Other bytes would fail the page's integrity check, so the answer is a plain 404.
+      if (params['version'] !== version) throw new Refusal('not-found');
       sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
     }),
-    sending(
-      ROUTES.getBannerLanguage,
-      async ({ params: { version: requestedVersion, language } }, response) => {
-        const { version, languages } = await manifest();
-        if (language === null || !languages.includes(language)) throw new Refusal('not-found');
-        // A script of another version still finds words, and falls back to its own English for what they lack.
-        const cache = requestedVersion === version ? FOREVER : FIVE_MINUTES;
-        sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
-      },
-    ),
+    page(ROUTES.getBannerLanguage, async ({ params }, response) => {
+      const { version, languages } = await manifest();
+      const language = String(params['language']);
+      if (!languages.includes(language)) throw new Refusal('not-found');
+      // A script of another version also gets these words, and shows English where they lack one.
+      const cache = params['version'] === version ? FOREVER : FIVE_MINUTES;
+      sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
+    }),
   ];
 }

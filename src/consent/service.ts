@@ -31,11 +31,77 @@ import {
   type WriteAction,
   type WriteSource,
 } from './plan-write.ts';
-import { openSession, readSession, type SessionDeps } from './sessions-store.ts';
+import { openSession, readSession, type SessionParts } from './sessions-store.ts';
 import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
 import { listHistory } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
+
+/**
+ * All that can be done with the consent of one tenant's principals. An act that reads the terms of a purpose
+ * throws `ConsentStateInvalid` where they do not carry their MAC, and one that reads the database
+ * `Unavailable`.
+ */
+export interface ConsentService {
+  /**
+   * Decides whether a purpose may be processed now.
+   * @param isSecret the caller has a secret key, and gets the principal's reference
+   * @throws {Unavailable} when the log does not reach `minSeq` soon
+   */
+  check(tenant: Tenant, request: ConsentCheck, isSecret?: boolean): Promise<DecisionAnswer>;
+  /** Decides all of them from one snapshot, in the order of the checks. */
+  checkAll(tenant: Tenant, checks: readonly ConsentCheck[], isSecret?: boolean): Promise<DecisionAnswer[]>;
+  /** Decides several checks from one snapshot, with additional fields for gpd's own use. */
+  decideAll(tenant: Tenant, checks: readonly ConsentCheck[]): Promise<ConsentDecision[]>;
+  /**
+   * Requires that the purposes and the version in a write exist.
+   * @throws {Refusal} `unknown-purpose`, `invalid-request`
+   */
+  checkTerms(tenant: Tenant, body: ConsentWrite): void;
+  /**
+   * Requires that the definitions in a write that are not the present ones are in the log.
+   * @throws {Refusal} `invalid-request`
+   */
+  checkDefinitions(tenant: Tenant, body: ConsentWrite): Promise<void>;
+  /**
+   * Appends a grant, denial or withdrawal to the log.
+   * @throws {Refusal} `unknown-purpose`, `invalid-request`, `idempotency-conflict`, `erased`
+   * @throws {TenantGone}
+   */
+  write(tenant: Tenant, request: WriteRequest): Promise<WriteResponse>;
+  /** Appends a choice that another system recorded. @throws {Refusal} `unknown-purpose`, `invalid-request` */
+  importRecord(tenant: Tenant, record: ConsentRecord): Promise<ImportOutcome>;
+  /** Says what an import would do; `last` is kept from one call of it to the next. */
+  previewImport(
+    tenant: Tenant,
+    records: readonly ConsentRecord[],
+    last: LastChoices,
+  ): Promise<ImportOutcome[]>;
+  /** True when the principal ever made a choice. */
+  knows(tenant: Tenant, principalId: string): Promise<boolean>;
+  /** Shows the choice and the decision about each purpose, of one snapshot. */
+  state(tenant: Tenant, principalId: string, isSecret?: boolean): ReturnType<typeof state>;
+  /** Shows a page of the principal's choices, the newest first. */
+  history(tenant: Tenant, principalId: string, page: HistoryPage): Promise<HistoryResponse>;
+  /**
+   * Joins a browser with the account of the session; from then on each answers for both.
+   * @throws {Refusal} `claimed-by-another`; `invalid-request` for the session's own principal
+   */
+  join(
+    tenant: Tenant,
+    session: Pick<PrincipalSession, 'principal' | 'principalId'>,
+    browserId: string,
+  ): Promise<{
+    readonly principalId: string;
+    readonly joined: string;
+    readonly joinedAt: string;
+    readonly isNew: boolean;
+  }>;
+  /** Opens a session of a principal. @param keyId the API key that opens it, and ends it */
+  openSession(tenant: Tenant, principalId: string, keyId: string): ReturnType<typeof openSession>;
+  /** Null for a session that is unknown, over, or of a tenant that is gone. */
+  readSession(tenantOf: (kid: string) => Tenant | undefined, token: string): Promise<PrincipalSession | null>;
+}
 
 export type ConsentCheck = z.infer<typeof canProcessRequestSchema>;
 
@@ -50,7 +116,8 @@ export interface WriteRequest {
 
 type HistoryPage = Omit<z.infer<typeof historyRequestSchema>, 'principalId'>;
 
-interface Deps extends SessionDeps {
+/** The parts of the consent room. */
+interface Deps extends SessionParts {
   readonly reader: ConsentStateReader;
   readonly appender: ConsentAppender;
 }
@@ -59,7 +126,7 @@ const MIN_SEQ_WAIT_MS = 250;
 const MIN_SEQ_STEP_MS = 25;
 const HISTORY_PAGE = 50;
 
-/** @param subject of the principal, where the caller may know it */
+/** @param subject the principal's reference, if the caller may know it */
 function toAnswer(decision: ConsentDecision, subject?: string): DecisionAnswer {
   const { allowed, reason, proof, policyVersion, given } = decision;
   return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given, subject };
@@ -74,7 +141,6 @@ function queryOf(tenant: Tenant, { principalId, purpose }: ConsentCheck): StateQ
   return { kid: tenant.kid, principal: tenant.refOf(principalId), purpose, mac: tenant.stateMac };
 }
 
-/** @param isSecret the caller has a secret key, and gets the principal's reference */
 async function check({ reader, clock }: Deps, tenant: Tenant, request: ConsentCheck, isSecret: boolean) {
   requireTerms(tenant);
   const query = queryOf(tenant, request);
@@ -90,7 +156,6 @@ async function check({ reader, clock }: Deps, tenant: Tenant, request: ConsentCh
   }
 }
 
-/** All of them of one snapshot, in the order of the checks, with what only gpd asks for. */
 async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readonly ConsentCheck[]) {
   requireTerms(tenant);
   const states = await reader.readAll(checks.map((request) => queryOf(tenant, request)));
@@ -105,7 +170,6 @@ async function checkAll(deps: Deps, tenant: Tenant, checks: readonly ConsentChec
   );
 }
 
-/** True when the principal ever made a choice. */
 const knows = ({ database }: Deps, tenant: Tenant, principalId: string) =>
   knowsPrincipal(database, tenant.kid, tenant.refOf(principalId));
 
@@ -119,7 +183,6 @@ function policyVersionOf(tenant: Tenant, requestedVersion: number | undefined): 
   throw new Refusal('invalid-request', { details: ['policyVersion: no such policy was published'] });
 }
 
-/** Requires that the purposes and the version in a write exist. @throws {Refusal} */
 function checkTerms(tenant: Tenant, body: ConsentWrite): void {
   const unknown = body.purposes.filter((purpose) => tenant.termsOf(purpose) === undefined);
   if (body.overGpc === true) unknown.push(...body.purposes.filter((id) => tenant.termsOf(id)?.gpc !== 'ask'));
@@ -133,7 +196,6 @@ function checkTerms(tenant: Tenant, body: ConsentWrite): void {
 const noSuchDefinition = (purpose: string, seq: number): Refusal =>
   new Refusal('invalid-request', { details: [`definitions.${purpose}: entry ${seq} does not define it`] });
 
-/** Requires that the definitions in a write that are not the present ones are in the log. @throws {Refusal} */
 async function checkDefinitions({ database }: Deps, tenant: Tenant, body: ConsentWrite): Promise<void> {
   for (const [purpose, seq] of Object.entries(body.definitions ?? {})) {
     if (seq === tenant.termsOf(purpose)?.definition) continue;
@@ -148,7 +210,10 @@ interface Choice extends Pick<WriteRequest, 'action' | 'body' | 'source'> {
   readonly idempotency: AppendRequest['idempotency'];
 }
 
-/** The terms are checked, and the append is asked for before anything is waited for: choices are appended in their order. */
+/**
+ * The caller has checked the terms. The append is submitted before any await, so that choices are appended in
+ * their order.
+ */
 function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   const { action, body, source, imported, idempotency } = choice;
   // The lifetime of a grant is one of the terms; a refusal needs no terms, and is always written.
@@ -175,7 +240,7 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
     isGrant: action === 'grant',
     imported,
     now,
-    // A webhook reports what happens, and this happened elsewhere.
+    // An imported record sends no webhook: it happened elsewhere, not now.
     notify: ({ purpose, choice, seq, hash }) =>
       imported ? [] : webhookRows(tenant, `consent.${choice}`, { principalId, purpose, seq, hash }),
     idempotency,
@@ -187,7 +252,7 @@ async function write(
   tenant: Tenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
-  // Keyed: a plain hash of a body that names somebody could be guessed.
+  // Keyed, because a plain hash of a body that names a person could be guessed.
   const canonicalRequest = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
   const bodyHash = hmacSha256(tenant.principalKey, canonicalRequest).toString('base64url');
   const idempotency = key === null ? null : { caller, key, bodyHash };
@@ -204,7 +269,7 @@ export interface ConsentRecord extends ImportedRecord {
   readonly principalId: string;
   readonly purpose: string;
   readonly action: WriteAction;
-  /** Undefined: the latest. */
+  /** Undefined for the latest. */
   readonly policyVersion: number | undefined;
 }
 
@@ -218,7 +283,6 @@ async function importRecord(deps: Deps, tenant: Tenant, record: ConsentRecord): 
   return answer === 'outdated' || answer === 'erased' ? answer : 'recorded';
 }
 
-/** Says what an import would do; `last` is kept from one call of it to the next. */
 async function previewImport(
   { database, clock }: Deps,
   tenant: Tenant,
@@ -240,7 +304,6 @@ async function previewImport(
   return requests.map((request) => refuseRecord(last, request) ?? 'recorded');
 }
 
-/** The choice and the decision about each purpose, of one snapshot. */
 async function state({ reader, clock }: Deps, tenant: Tenant, principalId: string, isSecret: boolean) {
   requireTerms(tenant);
   const defined = tenant.purposes.map(({ id }) => id);
@@ -250,7 +313,7 @@ async function state({ reader, clock }: Deps, tenant: Tenant, principalId: strin
   const purposes = states.flatMap((known, i) => {
     const purpose = ids[i] ?? '';
     const { event } = known;
-    // Built in: nobody has to define it, and a person who agreed to it has to find it here.
+    // A built-in purpose need not be defined, but a person who agreed to it must find it here.
     if (!event && !defined.includes(purpose)) return [];
     const decision = toAnswer(decideConsent(purpose, known, tenant.rules, now));
     return [{ purpose, choice: event?.choice ?? null, at: iso(event?.at ?? null), ...decision }];
@@ -300,70 +363,19 @@ async function history(
   };
 }
 
-export const createConsentService = (deps: Deps) => ({
+export const createConsentService = (deps: Deps): ConsentService => ({
+  check: (tenant, request, isSecret = false) => check(deps, tenant, request, isSecret),
+  checkAll: (tenant, checks, isSecret = false) => checkAll(deps, tenant, checks, isSecret),
+  decideAll: (tenant, checks) => decideAll(deps, tenant, checks),
   checkTerms,
-  checkDefinitions: (tenant: Tenant, body: ConsentWrite) => checkDefinitions(deps, tenant, body),
-  check: (tenant: Tenant, request: ConsentCheck, isSecret = false) => check(deps, tenant, request, isSecret),
-  checkAll: (tenant: Tenant, checks: readonly ConsentCheck[], isSecret = false) =>
-    checkAll(deps, tenant, checks, isSecret),
-  decideAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => decideAll(deps, tenant, checks),
-  write: (tenant: Tenant, request: WriteRequest) => write(deps, tenant, request),
-  importRecord: (tenant: Tenant, record: ConsentRecord) => importRecord(deps, tenant, record),
-  previewImport: (tenant: Tenant, records: readonly ConsentRecord[], last: LastChoices) =>
-    previewImport(deps, tenant, records, last),
-  knows: (tenant: Tenant, principalId: string) => knows(deps, tenant, principalId),
-  state: (tenant: Tenant, principalId: string, isSecret = false) =>
-    state(deps, tenant, principalId, isSecret),
-  history: (tenant: Tenant, principalId: string, page: HistoryPage) =>
-    history(deps, tenant, principalId, page),
-  /** @throws {Refusal} `claimed-by-another` */
-  join: (tenant: Tenant, session: Pick<PrincipalSession, 'principal' | 'principalId'>, browserId: string) =>
-    join(deps, tenant, session, browserId),
-  openSession: (tenant: Tenant, principalId: string, keyId: string) =>
-    openSession(deps, tenant, principalId, keyId),
-  readSession: (tenantOf: (kid: string) => Tenant | undefined, token: string) =>
-    readSession(deps, tenantOf, token),
+  checkDefinitions: (tenant, body) => checkDefinitions(deps, tenant, body),
+  write: (tenant, request) => write(deps, tenant, request),
+  importRecord: (tenant, record) => importRecord(deps, tenant, record),
+  previewImport: (tenant, records, last) => previewImport(deps, tenant, records, last),
+  knows: (tenant, principalId) => knows(deps, tenant, principalId),
+  state: (tenant, principalId, isSecret = false) => state(deps, tenant, principalId, isSecret),
+  history: (tenant, principalId, page) => history(deps, tenant, principalId, page),
+  join: (tenant, session, browserId) => join(deps, tenant, session, browserId),
+  openSession: (tenant, principalId, keyId) => openSession(deps, tenant, principalId, keyId),
+  readSession: (tenantOf, token) => readSession(deps, tenantOf, token),
 });
-
-export type ConsentService = ReturnType<typeof createConsentService>;
-
-/** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
-
-interface FreshDeps {
-  readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms' | 'checkDefinitions'>;
-  /** @throws {TenantGone} */
-  readonly tenantOf: (kid: string) => Tenant;
-  /** Reads what changed in the database before this call. */
-  readonly refresh: () => Promise<void>;
-}
-
-const isUnknown = ({ reason }: DecisionAnswer): boolean => reason === 'unknown-purpose';
-
-export function createFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
-  const twice = async <T>(ask: () => Promise<T>, lacks: (answer: T) => boolean): Promise<T> => {
-    const answer = await ask();
-    if (!lacks(answer)) return answer;
-    await refresh();
-    return ask();
-  };
-  return {
-    check: (kid: string, request: ConsentCheck, isSecret = false) =>
-      twice(() => service.check(tenantOf(kid), request, isSecret), isUnknown),
-    checkAll: (kid: string, checks: readonly ConsentCheck[], isSecret: boolean) =>
-      twice(
-        () => service.checkAll(tenantOf(kid), checks, isSecret),
-        (answers) => answers.some(isUnknown),
-      ),
-    /** @throws {Refusal} `unknown-purpose`, `invalid-request` */
-    async checkTerms(kid: string, body: ConsentWrite): Promise<void> {
-      try {
-        service.checkTerms(tenantOf(kid), body);
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        await refresh();
-        service.checkTerms(tenantOf(kid), body);
-      }
-      await service.checkDefinitions(tenantOf(kid), body);
-    },
-  };
-}

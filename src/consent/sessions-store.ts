@@ -9,21 +9,18 @@ import { lockTenant } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import { sessionContext } from '../keys/master-key.ts';
-import { type Clock, isoTime, MINUTE } from '../lib/clock.ts';
-import type { Random } from '../lib/crypto.ts';
+import { isoTime, MINUTE } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 
 /** Sessions of principals: a person, verified by the tenant's backend (contract section 7). */
 
-export interface SessionDeps {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly random: Random;
-}
+export type SessionParts = Pick<Installation, 'database' | 'clock' | 'random'>;
 
-/** @param keyId the API key that opens it, and ends it */
+/** @param keyId the API key that opens the session; revoking the key ends it */
 export async function openSession(
-  { database, clock, random }: SessionDeps,
+  { database, clock, random }: SessionParts,
   tenant: Tenant,
   principalId: string,
   keyId: string,
@@ -39,7 +36,7 @@ export async function openSession(
 }
 
 export async function readSession(
-  { database, clock }: Omit<SessionDeps, 'random'>,
+  { database, clock }: Omit<SessionParts, 'random'>,
   tenantOf: (kid: string) => Tenant | undefined,
   token: string,
 ): Promise<PrincipalSession | null> {
@@ -56,7 +53,7 @@ export async function readSession(
 
 export interface StoredSession extends Omit<PrincipalSession, 'principalId'> {
   readonly hash: string;
-  /** The principalId under the tenant's key: an answer has to name it, the table must not. */
+  /** The principalId, encrypted with the tenant's key: answers contain it, but the table must not. */
   readonly wrappedPrincipalId: string;
   /** The API key that opened it. */
   readonly keyId: string;
@@ -70,7 +67,10 @@ export async function insertSession(database: Database, session: StoredSession, 
   });
 }
 
-/** Only while the key that opened it is there and not revoked, whatever this process knows of keys. */
+/**
+ * Finds a session only while the key that opened it exists and is not revoked; this reads the database, not
+ * the keys in memory.
+ */
 export async function findSession(database: Database, hash: string, now: number) {
   const [row]: readonly Columns<StoredSession>[] = await database
     .read('principal_sessions as s')
@@ -79,7 +79,7 @@ export async function findSession(database: Database, hash: string, now: number)
     })
     .where('s.hash', hash)
     .where('s.expires_at', '>', now)
-    // Opened while a clock was ahead: it would live for as long as that was.
+    // A session that was opened while a clock was ahead would live longer.
     .where('s.expires_at', '<=', now + SESSION_TTL_MS + MINUTE)
     .select('s.*');
   return row ? fromColumns<StoredSession>(row) : null;
@@ -92,3 +92,7 @@ export async function purgeExpired(database: Database, now: number): Promise<voi
     await purge(database, table, key, (rows) => rows.where('expires_at', '<', now));
   }
 }
+
+export const consentJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
+  { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
+];

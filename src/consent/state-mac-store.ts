@@ -1,12 +1,15 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { pagesOf } from '../db/sql.ts';
-import { isMacValid, type StateMac } from '../tenants/state-mac.ts';
-
+import { deriveTenantKeys, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
+import { tryOr } from '../lib/errors.ts';
+import type { Store } from '../tenants/installation-files.ts';
+import { readTenantSecrets } from '../tenants/secrets-store.ts';
+import { createStateMac, isMacValid, type StateMac } from '../tenants/state-mac.ts';
 import { type PrincipalColumns, type StateColumns, toPrincipalRow, toStateRow } from './state-store.ts';
 import type { TermsOf } from './terms-store.ts';
 
-/** The rows that carry MACs (ADR 0042), page by page: doctor looks through them. */
+/** Reads the rows that have MACs (ADR 0042) page by page, for `gpd doctor`. */
 
 const PAGE = 2000;
 
@@ -54,4 +57,21 @@ export async function countInvalid(database: Database, { kid, stateMac }: TermsO
       invalid += rows.filter((row) => !isMacValid(row['mac'], table.macOf(stateMac, row))).length;
   }
   return invalid;
+}
+
+/**
+ * The keys of the MACs of each tenant, from its wrapped root. A tenant whose root does not open is left out:
+ * `gpd doctor` names it.
+ */
+export async function stateMacs({
+  database,
+  masterKey,
+}: Pick<Store, 'database' | 'masterKey'>): Promise<ReadonlyMap<string, TermsOf>> {
+  const wrapped = await readTenantSecrets(database, ROOT_SECRET);
+  return new Map(
+    [...wrapped].flatMap(([kid, text]): [string, TermsOf][] => {
+      const root = tryOr(() => masterKey.unwrap(text, tenantSecretContext(kid, ROOT_SECRET)), null);
+      return root ? [[kid, { kid, stateMac: createStateMac(kid, deriveTenantKeys(root).state) }]] : [];
+    }),
+  );
 }

@@ -6,7 +6,10 @@ import { type Bindings, type Columns, isTrue, joinRow, joinRows, runAsked } from
 import { isMacValid, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import { joinStates, type PrincipalState } from './decide.ts';
 
-/** Reads what a check decides from: the last choice, the principal and the head of the log. Each row must carry its MAC. */
+/**
+ * Reads the rows from which a check is decided: the last choice, the principal and the head of the log. Each
+ * row must have its MAC.
+ */
 
 export interface StateQuery {
   readonly kid: string;
@@ -17,7 +20,7 @@ export interface StateQuery {
 }
 
 const MAX_BATCH = 400;
-/** Not reached: the route admits fewer requests at once. */
+/** This limit is never reached, because the route admits fewer requests at once. */
 const MAX_WAITING = 2000;
 
 /** Columns of a principal's last choice for a purpose. */
@@ -97,7 +100,10 @@ const select = (
   ${joinRows(db, 'consent_principals', 'm', 'm.kid = ? AND m.account = p.account')}
   ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = COALESCE(m.principal, q.principal) AND s.purpose = q.purpose')}`;
 
-/** A row is parsed once, and its MAC is compared with exactly what a decision sees. The row may be of a principal that is joined with the one that is asked about. */
+/**
+ * A row is parsed once, and its MAC is compared with exactly what a decision sees. The row may be of a
+ * principal that is joined with the one that is asked about.
+ */
 function toState(
   row: Row,
   { kid, principal: askedFor, purpose, mac }: StateQuery,
@@ -108,7 +114,7 @@ function toState(
   const head = { seq: Number(row.size) - 1, hash: row.head_hash };
   const lastChoice = choice !== null && toStateRow({ ...row, choice });
   const isKnown = row.principal !== null;
-  // A choice without a principal is forged: somebody deleted the row with the GPC signal.
+  // A choice without a principal is forged: somebody deleted the principal's row, which had the GPC signal.
   const isAuthentic = isKnown
     ? isMacValid(row.principal_mac, mac.ofPrincipal(principal, principalRow))
     : !lastChoice;
@@ -125,7 +131,7 @@ function toState(
   };
 }
 
-/** One statement, so that states, principals and the head of the log are of one moment. */
+/** Reads states, principals and the head of the log in one statement, so that they are of one moment. */
 async function readTenant({ read }: Database, kid: string, queries: readonly StateQuery[]) {
   const rows = queries.map(({ principal, purpose }): Bindings => [principal, purpose]);
   const stateRows = await runAsked<Row>(
@@ -159,10 +165,17 @@ async function readBatch(database: Database, queries: readonly StateQuery[]) {
 }
 
 /**
- * One keyed read for all checks that wait: the state, the principal and the head of the log in one row. Always from the
- * database: a withdrawal that was answered is seen by the very next read on every node.
+ * Makes one keyed read for all waiting checks: the state, the principal and the head of the log in one row.
+ * It always reads the database, so that the next read on every node sees an answered withdrawal.
  */
-export function createConsentStateReader(database: Database) {
+export interface ConsentStateReader {
+  /** Concurrent reads share a statement. @throws {ConsentStateInvalid} where a row does not carry its MAC */
+  read(query: StateQuery): Promise<PrincipalState>;
+  /** One snapshot, for queries of one tenant. @throws {ConsentStateInvalid} */
+  readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]>;
+}
+
+export function createConsentStateReader(database: Database): ConsentStateReader {
   const group = createGroup<StateQuery, PrincipalState>({
     name: 'decide',
     run: (queries) => readBatch(database, queries),
@@ -171,10 +184,8 @@ export function createConsentStateReader(database: Database) {
     ...oneTenant(database.kind, ({ kid }: StateQuery) => kid),
   });
   return {
-    /** @throws {ConsentStateInvalid} where a row does not carry its MAC */
-    read: (query: StateQuery) => group.submit(query),
-    /** One snapshot, for queries of one tenant. */
-    async readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]> {
+    read: (query) => group.submit(query),
+    async readAll(queries) {
       const states = await readBatch(database, queries);
       return states.map((state) => {
         if (state instanceof ItemFault) throw state.reason;
@@ -183,8 +194,6 @@ export function createConsentStateReader(database: Database) {
     },
   };
 }
-
-export type ConsentStateReader = ReturnType<typeof createConsentStateReader>;
 
 export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
   (await read('consent_principals').where({ kid, principal }).first()) !== undefined;

@@ -1,33 +1,31 @@
 import { operatorActor } from '../audit/audit-store.ts';
-import type { Database } from '../db/engine.ts';
 import type { Act } from '../lib/act.ts';
-import { type Clock, isoTime } from '../lib/clock.ts';
+import { isoTime } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
+import type { Installation } from '../tenants/directory.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { listPolicies, type PurposeChange, publishPolicy, savePurposes } from './terms-store.ts';
 
-/** Purposes and policy versions of a tenant, by the consent API. */
+/** Defines purposes and publishes policy versions of a tenant, for the consent API. */
 
-export interface TermsDeps {
-  readonly database: Database;
-  readonly clock: Clock;
+interface Parts extends Pick<Installation, 'database' | 'clock'> {
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
 }
 
 /** Id of the key that changed it. */
-function actOf({ clock }: TermsDeps, { rightsKey }: Tenant, apiKey: string): Act {
+function actOf({ clock }: Parts, { rightsKey }: Tenant, apiKey: string): Act {
   return { ...operatorActor(rightsKey, 'gpd api key', apiKey), at: clock(), apiKey };
 }
 
-export async function purposesOf({ database }: TermsDeps, kid: string) {
+export async function purposesOf({ database }: Pick<Parts, 'database'>, kid: string) {
   return { purposes: await createTenantStore(database).purposes(kid) };
 }
 
 /** @throws {TenantGone} */
 export async function definePurposes(
-  deps: TermsDeps,
+  deps: Parts,
   tenant: Tenant,
   purposes: readonly PurposeChange[],
   apiKey: string,
@@ -38,7 +36,7 @@ export async function definePurposes(
   return { ...(await purposesOf(deps, tenant.kid)), entries };
 }
 
-export async function policiesOf({ database }: TermsDeps, kid: string) {
+export async function policiesOf({ database }: Pick<Parts, 'database'>, kid: string) {
   const policies = await listPolicies(database, kid);
   return {
     policies: policies.map((policy) => ({ ...policy, publishedAt: isoTime(policy.publishedAt) })),
@@ -47,7 +45,7 @@ export async function policiesOf({ database }: TermsDeps, kid: string) {
 
 /** @throws {TenantGone} */
 export async function publishNextPolicy(
-  deps: TermsDeps,
+  deps: Parts,
   tenant: Tenant,
   policy: { readonly text: string; readonly material: boolean },
   apiKey: string,

@@ -19,7 +19,9 @@ import {
 } from '../tenants/tenant-store.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
 
-/** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
+/**
+ * Stores purposes and policies. Each change is an entry of the log, and running servers see it within 5 s.
+ */
 
 /** The tenant of the terms, with the key of their MACs. */
 export interface TermsOf {
@@ -36,7 +38,7 @@ async function termsMac(tx: Knex, { kid, stateMac }: TermsOf): Promise<string> {
   });
 }
 
-/** After every change of them, in its transaction. */
+/** Call it after every change of the terms, in the same transaction. */
 export async function macTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void> {
   const { kid } = tenant;
   await tx('tenants')
@@ -44,24 +46,24 @@ export async function macTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<v
     .update({ terms_mac: await termsMac(tx, tenant) });
 }
 
-/** Do the stored terms carry their MAC? */
+/** True if the stored terms have their MAC. */
 export async function areTermsAuthentic(read: Knex, tenant: TermsOf): Promise<boolean> {
   const mac = await cellOf<string | null>(read('tenants').where({ kid: tenant.kid }), 'terms_mac');
   return isMacValid(mac, await termsMac(read, tenant));
 }
 
-/** A change on top of forged terms would make them believed. @throws {ConsentStateInvalid} */
+/** A change on top of forged terms would make them valid. @throws {ConsentStateInvalid} */
 async function requireTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void> {
   if (!(await areTermsAuthentic(tx, tenant))) throw new ConsentStateInvalid(tenant.kid);
 }
 
-/** A purpose with its writer's word on the change. */
+/** A purpose, and whether its writer calls the change material. */
 export interface PurposeChange extends Purpose {
-  /** False: the change asks nobody again. */
+  /** False if nobody has to be asked again. */
   readonly material?: boolean | undefined;
 }
 
-/** @param by who says that a change is not material */
+/** @param by the person who calls a change not material */
 export async function definePurpose(
   tx: Knex.Transaction,
   { kid, stateMac }: TermsOf,
@@ -72,7 +74,7 @@ export async function definePurpose(
   const body = { ...purpose, ...(!material && { material, by: by.ref }) };
   const entry = impersonalEntry({ type: 'purpose.defined', at: by.at, purpose: id }, body);
   const appended = await appendOne(tx, kid, entry, stateMac);
-  // Read after the append, which locks the head: two changes at once follow each other.
+  // Read after the append, which locks the head, so that simultaneous changes follow each other.
   const row = await tx<PurposeRow>('purposes').where({ kid, id }).first();
   const before = row && rowToPurpose(row as PurposeRow);
   const defined = purposeToRow(kid, definedBy(appended.seq, purpose, before, material));
@@ -104,8 +106,9 @@ export function savePurposes(
 }
 
 /**
- * Nobody is asked for it any more, and a check answers `unknown-purpose`. What people chose stays in the log; if the purpose is defined
- * again, nobody has agreed to it. @returns whether there was one
+ * Removes a purpose: nobody is asked for it any longer, and a check answers `unknown-purpose`. Choices stay
+ * in the log, but do not count if the purpose is defined again.
+ * @returns false if there was no such purpose
  */
 export function removePurpose(database: Database, tenant: TermsOf, id: string, by: Act): Promise<boolean> {
   const { kid, stateMac } = tenant;
@@ -186,7 +189,7 @@ function rowToEvent<Choice>({
   salt,
   ...row
 }: Omit<CommitmentRow, 'choice'> & { readonly choice: Choice }) {
-  // A doubt is of no policy and does not expire.
+  // A doubt has no policy and does not expire.
   const emptyDetail = { policyVersion: null, gpc: false, expiresAt: null };
   const detail = { ...emptyDetail, ...(JSON.parse(row.detail) as EntryDetail) };
   return { seq: Number(row.seq), principal, purpose, choice, at, salt, detail };

@@ -14,8 +14,9 @@ import { isOptedOut, type PrincipalColumns, type StateColumns, toStateRow } from
 import type { CommitmentRow } from './terms-store.ts';
 
 /**
- * Openings against what their entries commit to, then the rows that checks read against the last opening of each principal and
- * purpose. A page at a time, each of one moment: a write, an erasure or a removal meanwhile is no tampering.
+ * Compares openings with the commitments of their entries, then the rows that checks read with the last
+ * opening of each principal and purpose. Each page is read from one snapshot, so that a write, an erasure or
+ * a removal meanwhile does not look like tampering.
  */
 
 const PAGE = 1000;
@@ -24,7 +25,7 @@ const ABOUT_PEOPLE = /^consent\./;
 export interface PeopleCheck {
   readonly database: Database;
   readonly kid: string;
-  /** Wrapping key of the tenant for its principals' keys; null: commitments are not opened. */
+  /** The tenant's key that wraps its principals' keys; null to leave commitments unopened. */
   readonly wrapKey: Uint8Array | null;
   readonly problems: Problems;
 }
@@ -61,8 +62,8 @@ function opens({ kid, wrapKey }: PeopleCheck, row: CheckedCommitment, body: unkn
 }
 
 /**
- * One page of entries with their openings.
- * @returns the entries about people, behind the last erasure, whose opening is missing
+ * Checks one page of entries with their openings.
+ * @returns the entries about people after the last erasure whose opening is missing
  */
 export async function checkOpenings(
   check: PeopleCheck,
@@ -140,7 +141,10 @@ function isSaid(row: StateRow): boolean {
   );
 }
 
-/** Checks the state that answers consent checks against the opening it names; the openings show whether that one is the last. */
+/**
+ * Checks the state that answers consent checks against the opening it names; the openings show whether that
+ * one is the last.
+ */
 export async function checkState({ database, kid, problems }: PeopleCheck): Promise<void> {
   const query = database
     .read('consent_state as s')
@@ -210,7 +214,7 @@ export async function checkPrincipals({ database, kid, problems }: PeopleCheck):
     }
 }
 
-/** Openings behind the end of the log, which no entry commits to. */
+/** Finds openings beyond the end of the log, to which no entry commits. */
 export async function checkStrayOpenings({ database, kid, problems }: PeopleCheck): Promise<void> {
   const stray = await database.snapshot((tx) => {
     const openings = tx('consent_openings as o').join('ledger_heads as h', 'h.kid', 'o.kid');
@@ -219,7 +223,7 @@ export async function checkStrayOpenings({ database, kid, problems }: PeopleChec
   if (stray !== undefined) problems.add('opening-changed', 'an opening belongs to no entry', Number(stray));
 }
 
-/** Was anybody erased since? Then nobody can say whose opening is missing. */
+/** True if anybody was erased since: then it is unknown whose opening is missing. */
 export async function erasedSince({ database, kid }: PeopleCheck, seq: number): Promise<boolean> {
   const entries = await textsSince(database.read, kid, seq);
   return entries.some((entry) => parseStored(entry).type === 'subject.erased');

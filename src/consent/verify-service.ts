@@ -4,7 +4,7 @@ import { frontierRoot } from '../ledger/merkle.ts';
 import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
 import { checkAnchoredHours } from '../log/anchor-check-store.ts';
 import type { CheckpointBook, KeptCheckpoint } from '../log/checkpoint-files.ts';
-import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
+import { type LogKeys, NotSigned, readSigned } from '../log/checkpoint-service.ts';
 import { listCheckpoints } from '../log/checkpoint-store.ts';
 import { LogDamaged, type MacedRow, readHead } from '../log/entries-store.ts';
 import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
@@ -20,11 +20,11 @@ import {
 } from './verify-people-store.ts';
 import { checkPolicies, checkPurposes } from './verify-terms-store.ts';
 
-/** `gpd consent verify`: the whole log recomputed from its entries, then every row about it compared with it. */
+/** `gpd consent verify` recomputes the whole log from its entries, then compares every row about it. */
 
 export interface LogCheck {
   readonly size: number;
-  /** base64, as a checkpoint says it. */
+  /** base64, as in a checkpoint. */
   readonly root: string;
   readonly ok: boolean;
   readonly problems: readonly LogProblem[];
@@ -39,7 +39,7 @@ export interface Trusted {
 }
 
 export interface VerifyOptions {
-  /** Undefined: the database is checked against itself only. */
+  /** Undefined to check the database only against itself. */
   readonly trusted: Trusted | undefined;
   /** No entry may be later than this. */
   readonly now: number;
@@ -58,13 +58,12 @@ async function readBook({ book, keys }: Trusted, problems: Problems): Promise<re
   }
 }
 
-/** All that was signed, read before the head: a server may append entries and sign them meanwhile. */
+/** Reads all signed checkpoints before the head, because a server may append and sign entries meanwhile. */
 async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trusted | undefined) {
   const trustedCheckpoints = trusted ? await readBook(trusted, problems) : [];
   const stored = await listCheckpoints(database, kid);
   const head = await readHead(database, kid);
   if (!head) return { head, claims: [] };
-  if (head.checkpoint) stored.push(head.checkpoint);
   const claims: Claim[] = [];
   for (const { text, size } of stored) {
     const checkpoint = signedCheckpoint(text, trusted?.keys.signer.vkey ?? head.vkey);
@@ -77,12 +76,12 @@ async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trust
   return { head, claims };
 }
 
-/** Would the next checkpoint be signed? */
-async function checkBase({ database, kid, problems }: PeopleCheck, { book, keys }: Trusted): Promise<void> {
+/** Reports why the next checkpoint would not be signed. */
+async function checkSigned({ database, kid, problems }: PeopleCheck, { book, keys }: Trusted): Promise<void> {
   try {
-    const base = await baseOf({ database, book }, kid, keys.signer);
-    if (base && base.head.size > 0 && !base.head.checkpoint)
-      problems.add('checkpoint-missing', 'the head of the log has no checkpoint');
+    const signed = await readSigned({ database, book }, kid, keys.signer);
+    if (signed && !signed.inDatabase)
+      problems.add('checkpoint-missing', 'the database has no checkpoint of the log');
   } catch (error) {
     if (!(error instanceof NotSigned)) throw error;
     const isReported = problems.found.some((problem) => problem.what === error.detail);
@@ -125,7 +124,7 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
   const check: PeopleCheck = { database, kid, wrapKey: trusted?.keys.principalWrap ?? null, problems };
   const { head, claims } = await claimsOf(check, trusted);
   if (!head) return null;
-  if (trusted) await checkBase(check, trusted);
+  if (trusted) await checkSigned(check, trusted);
   const fold = emptyFold();
   const checkEntry = createEntryCheck({
     macs: trusted?.keys.stateMac,
@@ -161,7 +160,7 @@ function checkGenesis(fold: Fold, vkey: string, problems: Problems): void {
     problems.add('vkey-changed', 'the genesis entry names a different key from the log’s', 0);
 }
 
-/** Null: no such tenant. */
+/** @returns null for an unknown tenant */
 export async function verifyLog(
   database: Database,
   kid: string,
@@ -169,7 +168,7 @@ export async function verifyLog(
 ): Promise<LogCheck | null> {
   try {
     const checked = await checkLog(database, kid, options);
-    // A tenant that is being removed loses its head first, and then its rows.
+    // The removal of a tenant deletes the head first, and then the other rows.
     return checked && (checked.ok || (await readHead(database, kid))) ? checked : null;
   } catch (error) {
     if (!(error instanceof LogDamaged)) throw error;

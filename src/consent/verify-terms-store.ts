@@ -7,7 +7,7 @@ import type { Problems } from '../log/problems.ts';
 import type { DefinedPurpose } from '../tenants/purposes.ts';
 import { type ConsentPolicyRow, type PurposeRow, rowToPurpose } from '../tenants/tenant-store.ts';
 
-/** Policies and purposes as the rows have them, against the last entry that says so. */
+/** Compares the rows of policies and purposes with the last entries about them. */
 
 interface TermsCheck {
   readonly database: Database;
@@ -30,7 +30,7 @@ async function policyProblem({ database, kid }: TermsCheck, version: number, fol
   return isSameTerms ? null : `policy ${version} was changed`;
 }
 
-/** A text may be long: one is read at a time. */
+/** A text may be long, so one is read at a time. */
 export async function checkPolicies(check: TermsCheck, fold: Fold): Promise<void> {
   const { database, kid, problems } = check;
   const rows = (await database.read('consent_policies').where({ kid }).pluck('version')) as unknown[];

@@ -90,9 +90,9 @@ async function sendCsv({ response, staff }: ConsoleVisit, name: string, lines: A
   await pipeline(Readable.from(lines), response);
 }
 
-async function sendAudit(posted: FormVisit): Promise<void> {
-  const { before: _page, ...filter } = readFilter(Object.fromEntries(posted.form));
-  await sendCsv(posted, 'audit', writeAuditCsv(await exportAudit(posted.context, posted.staff, filter)));
+async function sendAudit(visit: FormVisit): Promise<void> {
+  const { before: _page, ...filter } = readFilter(Object.fromEntries(visit.form));
+  await sendCsv(visit, 'audit', writeAuditCsv(await exportAudit(visit.context, visit.staff, filter)));
 }
 
 function readCursor(value: unknown): RegisterCursor | null {

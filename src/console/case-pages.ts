@@ -51,7 +51,10 @@ function findColleaguesProposal({ contest, fourEyes }: CaseView, myRef: string):
   return status === 'open' && fourEyes && proposal !== null && proposal.by !== myRef ? proposal : null;
 }
 
-/** The form of the ruling starts with one's own proposal, which can be changed. A colleague writes a separate reason. */
+/**
+ * The form of the ruling starts with one's own proposal, which can be changed. A colleague writes a separate
+ * reason.
+ */
 function createDraftFromProposal({ contest: { proposal, status } }: CaseView, myRef: string): Draft | null {
   if (status !== 'open' || proposal?.by !== myRef) return null;
   return { kind: 'resolve', text: proposal.reason, outcome: proposal.outcome };
@@ -109,7 +112,8 @@ function startFromTemplate(typed: Draft | null, id: unknown): Draft | null {
 const isReason = (text: string): boolean => reasonSchema.safeParse(text).success;
 
 /**
- * A reason needs 20 characters that its author wrote: those of a template or of the colleague's reason do not count.
+ * A reason needs 20 characters that its author wrote: those of a template or of the colleague's reason do not
+ * count.
  * @param colleaguesReason null if no colleague has proposed
  * @returns the key of a problem; null if the text may be stored
  */
@@ -147,10 +151,7 @@ async function refuse(
   renderCase(visit, view, { problem, typed, status });
 }
 
-/**
- * The problem that a form had; or the sentence to show,
- * the texts to keep as drafts, and the address to go to.
- */
+/** The problem of a form; or the sentence to show, the texts to keep as drafts, and the next address. */
 type ActResult =
   | { readonly problem: string }
   | { readonly done: string; readonly keep?: readonly (Draft | null)[]; readonly to?: string };

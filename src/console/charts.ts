@@ -1,7 +1,7 @@
 import type { TallyRow } from '../rights/tally-store.ts';
 import { say } from './words.ts';
 
-/** Computes charts and counts for the templates. A count of few people is hidden, and no other number tells it. */
+/** Computes charts and counts for the templates. A count of few people is hidden, also from subtraction. */
 
 const WIDTH = 720;
 const HEIGHT = 56;
@@ -21,8 +21,9 @@ export function cellOf(n: number, floor: number): ShownCount {
 }
 
 /**
- * Shows the sum of counts that are shown next to it, some of them hidden. The sum is exact only if each hidden count can still be
- * anything from 1 to floor - 1; otherwise a reader would subtract what is shown and learn about the rest.
+ * Shows the sum of counts that are shown next to it, some of them hidden. The sum is exact only if each
+ * hidden count can still be anything from 1 to floor - 1; otherwise a reader would subtract what is shown and
+ * learn about the rest.
  */
 function sumOf(counts: readonly number[], floor: number): ShownCount {
   const sum = counts.reduce((all, n) => all + n, 0);
@@ -91,7 +92,8 @@ export function listLastSlots(now: number, step: number, count: number): readonl
 }
 
 /**
- * Shows a share of visits. The rest is a count too: of 120 visits, 107 with a signal would tell that 13 came without.
+ * Shows a share of visits. The rest is a count too: of 120 visits, 107 with a signal would tell that 13 came
+ * without.
  * @returns a sentence with its number of days
  */
 export function shareOf(n: number, all: number, floor: number, days: number): string {
@@ -108,7 +110,10 @@ export function shareOf(n: number, all: number, floor: number, days: number): st
   return say('{share} of {all} in {days} days', { share, all, days });
 }
 
-/** Rounds down to a power of ten: the exact number of bundles less the visits that are shown would be the hidden ones. */
+/**
+ * Rounds down to a power of ten: the exact number of bundles less the visits that are shown would be the
+ * hidden ones.
+ */
 export function roughOf(n: number, floor: number): string {
   if (n === 0) return '0';
   if (n < floor) return say('under {floor}', { floor });

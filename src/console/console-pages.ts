@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import { exactRouter } from '../http/register.ts';
+import { exactRouter, refuseOtherMethods } from '../http/express-app.ts';
 import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
@@ -23,27 +23,6 @@ export const TABLES: readonly PageTable[] = [
   auditPages,
   insightPages,
 ];
-
-/**
- * Answers 405 to every other method of a known path. The
- * methods are read from the routes, so that none is forgotten.
- */
-function refuseOtherMethods(pages: Router): void {
-  const methodsByPath = new Map<string, Set<string>>();
-  for (const { route } of pages.stack) {
-    if (!route) continue;
-    const methods = methodsByPath.get(route.path) ?? new Set<string>();
-    for (const { method } of route.stack) methods.add(method.toUpperCase());
-    if (methods.has('GET')) methods.add('HEAD');
-    methodsByPath.set(route.path, methods);
-  }
-  for (const [path, methods] of methodsByPath) {
-    const headers = { allow: [...methods].join(', ') };
-    pages.all(path, () => {
-      throw new Refusal('method-not-allowed', { headers });
-    });
-  }
-}
 
 export function createConsolePages(needs: ConsoleNeeds): Router {
   const context = createContext(needs);

@@ -1,5 +1,5 @@
 import type { RequestHandler, Router } from 'express';
-import { exactRouter } from '../http/register.ts';
+import { exactRouter } from '../http/express-app.ts';
 import type { ConsoleNeeds } from './context-service.ts';
 
 /**

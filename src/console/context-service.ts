@@ -1,14 +1,10 @@
 import type { StaffRole } from '../auth/credentials.ts';
-import type { Config } from '../config.ts';
 import { createEmbed } from '../consent/banner-store.ts';
-import type { Database } from '../db/engine.ts';
 import type { LoginProvider } from '../egress/oidc-login.ts';
 import { createReadWhole } from '../http/limiter.ts';
 import type { Limiter } from '../http/request.ts';
-import type { MasterKey } from '../keys/master-key.ts';
 import type { Actor } from '../lib/act.ts';
-import type { Clock } from '../lib/clock.ts';
-import { hmacSha256, type Random } from '../lib/crypto.ts';
+import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { LogService } from '../log/service.ts';
@@ -16,37 +12,28 @@ import type { Rights } from '../rights/create-rights-service.ts';
 import { openArchiveSigner } from '../rights/dsar/signer-store.ts';
 import { createExports } from '../rights/dsar/staff-export-service.ts';
 import { erasureLogAccess } from '../rights/erase/erasure-log-service.ts';
-import type { Tenant } from '../tenants/tenant.ts';
+import type { Installation } from '../tenants/directory.ts';
 import { createRender } from './render.ts';
 import { hasStaff } from './staff-store.ts';
 
-/**
- * The services that the console's pages work with. The app
- * builds ConsoleNeeds; createContext derives the rest.
- */
+/** The services of the console's pages. The app builds ConsoleNeeds; createContext derives the rest. */
 
 export interface SignInLimits {
   /** Limits the requests of one client. */
   readonly limiter: Limiter;
   /**
    * True if no node has seen this state before.
-   * @param until when the state expires: it has to be the same for each use, because uses are counted per expiry
+   * @param until when the state expires: it has to be the same for each use, because uses are counted per
+   * expiry
    */
   readonly isFirstUse: (state: string, until: number) => Promise<boolean>;
 }
 
-export interface ConsoleNeeds {
-  readonly config: Config;
+export interface ConsoleNeeds extends Omit<Installation, 'keyUse'> {
   /** The secret of the OIDC client; null if none is configured. */
   readonly clientSecret: string | null;
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly tenantOf: (kid: string) => Tenant | undefined;
   readonly book: CheckpointBook;
   readonly log: LogService;
-  readonly serverSecret: Uint8Array;
-  readonly masterKey: () => MasterKey;
   readonly rights: Rights;
   readonly signInLimits: SignInLimits;
   readonly views: string;
@@ -67,9 +54,9 @@ function createConsoleReading() {
     readWhole(kid, work, createTooMany);
 }
 
-function createConsoleExports({ database, tenantOf, rights, masterKey, clock, origin }: ConsoleNeeds) {
+function createConsoleExports({ database, tenants, tenantOf, rights, clock, origin }: ConsoleNeeds) {
   const signer = () =>
-    openArchiveSigner({ database, masterKey: masterKey(), clock, host: new URL(origin()).hostname });
+    openArchiveSigner({ database, masterKey: tenants.masterKey(), clock, host: new URL(origin()).hostname });
   return createExports({ database, tenantOf, clock, api: rights.api, signer });
 }
 

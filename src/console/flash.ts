@@ -6,8 +6,8 @@ import { cookieNames, formatCookie } from './cookies.ts';
 import type { ConsoleVisit } from './session-guard-service.ts';
 
 /**
- * Tells the next page once what an act has done. An address must not say it: anybody can send one, and a reload repeats
- * it. The message is encrypted for one session and one page.
+ * Tells the next page once what an act has done. An address must not say it: anybody can send one, and a
+ * reload repeats it. The message is encrypted for one session and one page.
  */
 
 const LIFE_MS = MINUTE;

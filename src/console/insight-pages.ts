@@ -21,10 +21,7 @@ import {
 import { usualPolicy } from './render.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 
-/**
- * The pages that show figures and change nothing: overview,
- * ledger, keys, purposes, and a preview of the banner.
- */
+/** Pages that only show: overview, ledger, keys, purposes, and a preview of the banner. */
 
 const CLASSES = visitorClassSchema.options;
 const CHOICES = ['granted', 'withdrawn', 'denied', 'gpc-opt-out'];
@@ -92,8 +89,8 @@ async function showLedger(
   context.render(response, 'ledger', values, seqParameter !== undefined && proof === null ? 404 : 200);
 }
 
-async function verify(posted: FormVisit): Promise<void> {
-  await showLedger(posted, (await verifyLedger(posted.context, posted.staff)) ?? 'too-large');
+async function verify(visit: FormVisit): Promise<void> {
+  await showLedger(visit, (await verifyLedger(visit.context, visit.staff)) ?? 'too-large');
 }
 
 async function showKeys({ context, response, staff, now }: ConsoleVisit): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Request, Response, Router } from 'express';
 import { type LoginFault, LoginRefused, mayOpen, type SignInPrompt } from '../auth/credentials.ts';
+import { limitClients } from '../http/express-app.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
-import { limitClients } from '../http/route-limits.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Context } from './context-service.ts';
 import {
@@ -160,10 +160,10 @@ async function showSessions(visit: ConsoleVisit): Promise<void> {
   context.render(response, 'sessions', { here: 'sessions', sessions, done });
 }
 
-async function revokeFromForm(posted: FormVisit): Promise<void> {
-  const { context, response, staff, form } = posted;
+async function revokeFromForm(visit: FormVisit): Promise<void> {
+  const { context, response, staff, form } = visit;
   const isEnded = await revokeSession(context, staff, form.get('id') ?? '');
-  if (isEnded) redirectDone(posted, '/console/sessions', 'revoked');
+  if (isEnded) redirectDone(visit, '/console/sessions', 'revoked');
   else response.redirect(303, '/console/sessions');
 }
 

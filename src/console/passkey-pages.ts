@@ -1,8 +1,8 @@
 import type { Request, Response, Router } from 'express';
 import type { Ceremony } from '../attest/ceremony.ts';
 import { createConsoleToken, LoginRefused } from '../auth/credentials.ts';
+import { limitClients } from '../http/express-app.ts';
 import { cookieValues } from '../http/request.ts';
-import { limitClients } from '../http/route-limits.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { Context } from './context-service.ts';
 import { cookieNames, formatCookie, LOGIN_MS, sanitiseBack } from './cookies.ts';

@@ -116,7 +116,8 @@ export async function joinByPasskey(
   try {
     return await openPasskeySession(context, member, (tx, ref) => joinStaff(tx, member, joined, { ref, at }));
   } catch (error) {
-    // Another invitation took the same passkey meanwhile: the credential is unique. What is unavailable may have joined.
+    // Another invitation took the same passkey meanwhile: the credential is unique. What is unavailable may
+    // have joined.
     const isTaken = !(error instanceof Unavailable) && (await findByCredential(context.database, credential));
     throw isTaken ? new LoginRefused('passkey') : error;
   }

@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express';
 import { type ConsoleSession, isLiveSession, mayOpen, type PageRole } from '../auth/credentials.ts';
+import { readOn } from '../http/connections.ts';
 import { toRefusal } from '../http/reply.ts';
 import { cookieValues, hasLeft } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -101,7 +102,7 @@ function expiredValues({ path }: Request, form: Form, isKept: boolean) {
 /**
  * Guards a POST. It checks origin, session, CSRF token and role, in this order, before anything is looked up.
  */
-function guardForm(context: Context, role: PageRole, act: (posted: FormVisit) => unknown): RequestHandler {
+function guardForm(context: Context, role: PageRole, act: (visit: FormVisit) => unknown): RequestHandler {
   return async (request, response) => {
     if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
     const form = await readForm(request);
@@ -121,7 +122,7 @@ function guardForm(context: Context, role: PageRole, act: (posted: FormVisit) =>
 
 /** Shows a page for a refusal, and for any other error, which is reported to `onFault`. */
 export function createErrorPage({ render, onFault }: Context): ErrorRequestHandler {
-  return (error: unknown, request, response, _next) => {
+  return async (error: unknown, request, response, _next) => {
     const requestId = String(response.getHeader('x-request-id') ?? '');
     const refusal = toPageRefusal(error);
     if (!refusal && !hasLeft(error)) onFault(requestId, error);
@@ -133,7 +134,8 @@ export function createErrorPage({ render, onFault }: Context): ErrorRequestHandl
     response.set(refusal?.headers ?? {});
     const code = refusal?.code ?? 'internal';
     const status = refusal?.status ?? 500;
-    if (request.method === 'POST' && status === 413) response.set('connection', 'close');
+    // A browser that still sends would lose the page.
+    if (status === 413) await readOn(request);
     render(response, 'error', { code, requestId, details: refusal?.details ?? [] }, status);
   };
 }

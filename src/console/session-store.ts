@@ -3,6 +3,9 @@ import type { ConsoleSession } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
 import { tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, requireNone, toColumns } from '../db/sql.ts';
+import { DAY, MINUTE } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
 
 /** Stores the sessions of staff by the hash of their cookie, and the drafts of their unsent texts. */
 
@@ -98,3 +101,11 @@ export async function purgeConsole(database: Database, sessionsBefore: number, d
     await tx('console_drafts').where('at', '<', draftsBefore).delete();
   });
 }
+
+export const consoleJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
+  {
+    name: 'purge-console',
+    every: MINUTE,
+    run: ({ until }) => purgeConsole(database, until - DAY, until - DAY),
+  },
+];

@@ -30,7 +30,10 @@ export function hashProvider({ oidc_issuer: issuer, console_client_id: client }:
   return issuer === null ? null : `${hashSecret(issuer)} ${client === null ? '' : hashSecret(client)}`;
 }
 
-/** A session counts as long as the provider that vouched for it is configured. Without a client people can still sign out. */
+/**
+ * A session counts as long as the provider that vouched for it is configured. Without a client people can
+ * still sign out.
+ */
 function isVouchedFor({ provider }: ConsoleSession, config: ProviderSettings): boolean {
   const current = hashProvider(config);
   if (current === null || config.console_client_id !== null) return provider === current;
@@ -38,8 +41,9 @@ function isVouchedFor({ provider }: ConsoleSession, config: ProviderSettings): b
 }
 
 /**
- * Expired sessions are found too, because the guard keeps the text that was typed in its form: the caller checks isLiveSession.
- * A session is not found once its provider was changed, or a provider was configured instead of passkeys or the other way round.
+ * Expired sessions are found too, because the guard keeps the text that was typed in its form: the caller
+ * checks isLiveSession. A session is not found once its provider was changed, or a provider was configured
+ * instead of passkeys or the other way round.
  */
 export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {
   const session = await findConsoleSession(context.database, hashSecret(token));

@@ -138,7 +138,10 @@ export async function finishSignIn(context: Context, callback: URL, challenge: L
   return { ok: true, token } as const;
 }
 
-/** @returns the address at which the browser signs out of the provider too; null if it has none, or the client was unset */
+/**
+ * @returns the address at which the browser signs out of the provider too; null if it has none, or the client
+ * was unset
+ */
 export async function signOutAddress({ config, provider, keys }: Context, { hash, idToken }: ConsoleSession) {
   if (missingConsoleSettings(config).length > 0) return null;
   return (await provider()).signOutAddress(decryptIdToken(keys.idToken, hash, idToken));

@@ -58,44 +58,44 @@ async function showSubject(
   context.render(response, 'subjects', values, view === null ? 404 : problem === null ? 200 : 400);
 }
 
-async function searchSubject(posted: FormVisit): Promise<void> {
-  const key = readKey(posted.form);
-  if (key) await showSubject(posted, key);
+async function searchSubject(visit: FormVisit): Promise<void> {
+  const key = readKey(visit.form);
+  if (key) await showSubject(visit, key);
   else
-    posted.context.render(posted.response, 'subjects', { ...EMPTY_SEARCH, missed: true, problem: 'id' }, 400);
+    visit.context.render(visit.response, 'subjects', { ...EMPTY_SEARCH, missed: true, problem: 'id' }, 400);
 }
 
-async function showPlan(posted: FormVisit, key: SubjectKey, problem: string | null) {
-  const { context, staff, response } = posted;
+async function showPlan(visit: FormVisit, key: SubjectKey, problem: string | null) {
+  const { context, staff, response } = visit;
   const plan = await planErase(context, staff, key);
   const status = problem === null ? 200 : 400;
   if (plan) context.render(response, 'erase', { here: 'subjects', plan, problem }, status);
-  else showMissed(posted, key);
+  else showMissed(visit, key);
 }
 
-async function eraseFromForm(posted: FormVisit): Promise<void> {
-  const { context, form, staff } = posted;
+async function eraseFromForm(visit: FormVisit): Promise<void> {
+  const { context, form, staff } = visit;
   const key = requireKey(form);
   const plan = await planErase(context, staff, key);
   if (!plan || normaliseHandle(form.get('confirm') ?? '') !== normaliseHandle(plan.handle)) {
-    await showPlan(posted, key, 'confirm');
+    await showPlan(visit, key, 'confirm');
     return;
   }
   const { receiptId } = await eraseSubject(context, staff, key);
-  redirectDone(posted, `/console/receipts/${receiptId}`, 'erased');
+  redirectDone(visit, `/console/receipts/${receiptId}`, 'erased');
 }
 
-async function exportData(posted: FormVisit): Promise<void> {
-  const { context, form, staff, response } = posted;
+async function exportData(visit: FormVisit): Promise<void> {
+  const { context, form, staff, response } = visit;
   const key = requireKey(form);
   const unnamed = form.get('unnamed') === 'on';
   const dsar = await findExport(context, staff, key, unnamed);
   if (dsar === null) {
-    showMissed(posted, key);
+    showMissed(visit, key);
     return;
   }
   if (dsar === 'unnamed') {
-    await showSubject(posted, key, { problem: 'unnamed' });
+    await showSubject(visit, key, { problem: 'unnamed' });
     return;
   }
   response.set({
@@ -106,16 +106,16 @@ async function exportData(posted: FormVisit): Promise<void> {
   await writeExport(context, staff, dsar, response);
 }
 
-async function placeFromForm(posted: FormVisit): Promise<void> {
-  const { context, form, staff } = posted;
+async function placeFromForm(visit: FormVisit): Promise<void> {
+  const { context, form, staff } = visit;
   const key = requireKey(form);
   const basis = (form.get('basis') ?? '').trim();
   if (!reasonSchema.safeParse(basis).success) {
-    await showSubject(posted, key, { problem: 'hold', basis });
+    await showSubject(visit, key, { problem: 'hold', basis });
     return;
   }
   if (!(await holdSubject(context, staff, key, basis))) throw new Refusal('not-found');
-  redirectDone(posted, '/console/holds', 'placed');
+  redirectDone(visit, '/console/holds', 'placed');
 }
 
 /** The keyed reference of a device. */
@@ -135,11 +135,11 @@ async function showHolds(visit: ConsoleVisit): Promise<void> {
 /** The number of receipt ids that fit into a cookie. */
 const MAX_NAMED = 20;
 
-async function releaseFromForm(posted: FormVisit): Promise<void> {
-  const { context, staff, form } = posted;
+async function releaseFromForm(visit: FormVisit): Promise<void> {
+  const { context, staff, form } = visit;
   const limited = await releaseHoldOn(context, staff, form.get('device') ?? '');
   if (!limited) throw new Refusal('not-found');
-  redirectDone(posted, '/console/holds', 'released', limited.slice(0, MAX_NAMED));
+  redirectDone(visit, '/console/holds', 'released', limited.slice(0, MAX_NAMED));
 }
 
 const describeReceipt = (receipt: ErasureReceipt) => ({
@@ -178,7 +178,7 @@ export const subjectPages: PageTable = {
   },
   forms: {
     '/subjects': ['dpo', searchSubject],
-    '/subjects/plan': ['dpo', (posted) => showPlan(posted, requireKey(posted.form), null)],
+    '/subjects/plan': ['dpo', (visit) => showPlan(visit, requireKey(visit.form), null)],
     '/subjects/erase': ['dpo', eraseFromForm],
     '/subjects/export': ['dpo', exportData],
     '/subjects/hold': ['dpo', placeFromForm],

@@ -10,10 +10,11 @@ import { promisify } from 'node:util';
 const descriptors = new Map<string, number>();
 
 /**
- * A descriptor that this process never closes. Closing any descriptor of a file drops all locks that the process has on it
- * (fcntl(2), "Advisory record locking"), those of SQLite's connections as well: the next program that opens and closes the
- * database would take itself for the last one and remove the write-ahead log beneath the server (sqlite.org/howtocorrupt.html,
- * section 2.2). The number of a FileHandle that nobody holds is closed by the collector: this is a plain one.
+ * A descriptor that this process never closes. Closing any descriptor of a file drops all locks that the
+ * process has on it (fcntl(2), "Advisory record locking"), those of SQLite's connections as well: the next
+ * program that opens and closes the database would take itself for the last one and remove the write-ahead
+ * log beneath the server (sqlite.org/howtocorrupt.html, section 2.2). The number of a FileHandle that nobody
+ * holds is closed by the collector: this is a plain one.
  */
 function openForever(path: string): number | null {
   const stat = statSync(path, { throwIfNoEntry: false });

@@ -7,10 +7,12 @@ import { runSql, type Transaction } from './sql.ts';
 
 /**
  * The one rule about clocks (ADR 0026). The database remembers the newest time that a server committed.
- * - Each round of housekeeping moves it up to the clock. A clock that is over a day ahead moves it by a day an hour, for the first
- *   time after an hour. What cannot be taken back (retention, purges, anchoring, destroying keys) runs at that time, never beyond it.
+ * - Each round of housekeeping moves it up to the clock. A clock that is over a day ahead moves it by a day
+ *   an hour, for the first time after an hour. Acts that cannot be taken back (retention, purges, anchoring,
+ *   destroying keys) run at that time, never beyond it.
  * - A server whose clock is behind it by more than the skew takes no bundles.
- * - A nonce is forgotten by the time that its bundle carries, and no older bundle is taken again, whatever any clock says.
+ * - A nonce is forgotten by the time in its bundle, and no older bundle is taken again, whatever a clock
+ * says.
  */
 
 const NEWEST = 'newest-time';
@@ -42,7 +44,10 @@ export const readForgottenTo = (database: Database): Promise<number | null> =>
 export const latestJobTime = (now: number, newest: number | null): number =>
   newest === null ? now : Math.min(now, newest + DAY);
 
-/** Moves the newest committed time up to the clock as far as the rule allows. @returns the newest committed time */
+/**
+ * Moves the newest committed time up to the clock as far as the rule allows.
+ * @returns the newest committed time
+ */
 export function commitTime(database: Database, now: number): Promise<number> {
   return database.transaction(async (tx) => {
     const newest = await readNewestTime({ read: tx });
@@ -70,7 +75,10 @@ export type ClockEvent = 'clock-ahead' | 'clock-behind' | 'clock-right';
 
 export type ClockRule = Awaited<ReturnType<typeof followClock>>;
 
-/** The rule on a server, which learns once a minute what other nodes committed. @throws {Error} when the database cannot be read */
+/**
+ * The rule on a server, which learns once a minute what other nodes committed.
+ * @throws {Error} when the database cannot be read
+ */
 export async function followClock(database: Database, clock: Clock, skewMs: number) {
   let newest = await readNewestTime(database);
   const isBehind = (): boolean => newest !== null && clock() < newest - skewMs;

@@ -1,15 +1,14 @@
 import type { Knex } from 'knex';
-import type { DatabaseOptions, TransactionOptions, Work } from './availability.ts';
 import { openPostgres } from './postgres.ts';
-import type { Transaction } from './sql.ts';
 import { openSqlite } from './sqlite.ts';
+import type { DatabaseOptions, Kind, TransactionOptions, Work } from './transaction.ts';
 
 /**
  * Everything that gpd needs from a database. Only this folder knows a driver; all other code uses knex and
  * SQL that both databases take.
  */
 export interface Database {
-  readonly kind: 'sqlite' | 'postgres';
+  readonly kind: Kind;
   /** Reads; on SQLite a separate pool, so that a read never waits for a commit. */
   readonly read: Knex;
   /** Long reads of whole trails and logs, on a few separate connections so that those of `read` stay free. */
@@ -23,23 +22,22 @@ export interface Database {
    */
   transaction<T>(work: Work<T>, options?: TransactionOptions): Promise<T>;
   /**
-   * A transaction for raw SQL (sql.ts) without a knex builder; bundles, grants and limits use it because it
-   * is cheaper.
-   */
-  plainTransaction<T>(work: Work<T, Transaction>): Promise<T>;
-  /**
    * Milliseconds since the last write that a long deletion must give way to: a transaction here that is not
    * `repeatable`, or any write of another process. Each `repeatable` transaction looks for the latter.
    */
   quietMs(): number;
   /** Copies a long write-ahead log of SQLite into its file, so that no COMMIT has to. */
   copyLog(): Promise<void>;
-  /** A transaction over separate connections, without a time limit: changes of the schema. */
+  /** A transaction without a time limit: a restore. */
   longTransaction<T>(work: Work<T>): Promise<T>;
+  /** A transaction by knex itself over a separate connection, without a time limit: changes of the schema. */
+  migration<T>(work: Work<T>): Promise<T>;
   /**
    * Runs `work` on a separate connection, outside a transaction and without time limits: PostgreSQL's VACUUM.
    */
   onOwnConnection<T>(work: (connection: Knex) => Promise<T>): Promise<T>;
+  /** The process id of a PostgreSQL connection, and the one that the server `reported` at its start. */
+  backend(): Promise<{ readonly pid: number; readonly reported: number } | null>;
   /** The SQLite file; null on PostgreSQL. */
   readonly file: string | null;
   /**
@@ -54,10 +52,16 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** The part of a database that a read needs: `{ read: database.longRead }` is one that keeps no connection from checks and visits. */
+/**
+ * The part of a database that a read needs: `{ read: database.longRead }` is one that keeps no connection
+ * from checks and visits.
+ */
 export type Reader = Pick<Database, 'read'>;
 
-/** @throws {Error} when an SQLite file is missing and `create` is not set; PostgreSQL is only reached by the first query */
+/**
+ * @throws {Error} when an SQLite file is missing and `create` is not set; PostgreSQL is only reached by the
+ * first query
+ */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   return /^postgres(ql)?:\/\//.test(options.location) ? openPostgres(options) : openSqlite(options);
 }

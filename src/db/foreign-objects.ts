@@ -2,8 +2,8 @@ import type { Database, Reader } from './engine.ts';
 import { rowsOf } from './sql.ts';
 
 /**
- * Finds objects in the schema that no migration makes. A trigger can keep a row that gpd deletes, and undo what
- * gpd changes, while each statement succeeds.
+ * Finds objects in the schema that no migration makes. A trigger can keep a row that gpd deletes, and undo
+ * what gpd changes, while each statement succeeds.
  */
 
 /** Tables that belong to the migrations or to SQLite itself (sqlite.org/fileformat2.html, section 2.6). */
@@ -23,7 +23,10 @@ const SQLITE = `SELECT type AS kind, name, CASE WHEN type = 'trigger' THEN tbl_n
 const isMember = (catalog: string): string =>
   `EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = '${catalog}'::regclass AND d.objid = o.oid AND d.deptype = 'e')`;
 
-/** A table of gpd counts as its own even where somebody made it a member of an extension, which would hide its triggers. */
+/**
+ * A table of gpd counts as its own even where somebody made it a member of an extension, which would hide its
+ * triggers.
+ */
 const POSTGRES = `WITH own AS (SELECT o.oid, o.relname, o.relkind FROM pg_class o
     WHERE o.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
       AND o.relkind IN ('r', 'p', 'f', 'v', 'm') AND (o.relname = ANY(?) OR NOT ${isMember('pg_class')}))
@@ -41,7 +44,9 @@ interface ForeignObject {
   readonly owner: string | null;
 }
 
-/** A database whose schema holds more than the migrations make: gpd cannot know what its own statements do. */
+/**
+ * A database whose schema holds more than the migrations make: gpd cannot know what its own statements do.
+ */
 export class ForeignObjects extends Error {
   constructor(objects: readonly string[]) {
     super(`the database ${foreignText(objects)}`);

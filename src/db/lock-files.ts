@@ -6,10 +6,10 @@ import { createEmptyFile, refuseLink } from './own-files.ts';
 import { execute, promised, requireSqlite, SqliteUnloadable } from './sqlite-client.ts';
 
 /**
- * Several processes write one file of the data directory: one at a time, behind the lock of `PATH.lock`. A kernel lock on
- * an empty file ends with its process. Node has no API for it, so SQLite takes it: a read transaction shares the file, an
- * exclusive one excludes everyone (sqlite.org/lockingv3.html). The lock is lost if its process opens and closes the file
- * itself.
+ * Several processes write one file of the data directory: one at a time, behind the lock of `PATH.lock`. A
+ * kernel lock on an empty file ends with its process. Node has no API for it, so SQLite takes it: a read
+ * transaction shares the file, an exclusive one excludes everyone (sqlite.org/lockingv3.html). The lock is
+ * lost if its process opens and closes the file itself.
  */
 
 const require = createRequire(import.meta.url);

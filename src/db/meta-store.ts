@@ -2,7 +2,6 @@ import { channel } from 'node:diagnostics_channel';
 import type { Knex } from 'knex';
 import { driverError, errorCode, TenantGone, Unavailable } from '../lib/errors.ts';
 import { isRefusal, READ_ONLY } from './availability.ts';
-import type { Executor } from './dialect.ts';
 import type { Database, Reader } from './engine.ts';
 import { cellOf, lockClause, runSql, type Transaction } from './sql.ts';
 
@@ -101,7 +100,7 @@ export function listKids({ read }: Reader): Promise<readonly string[]> {
 }
 
 /** Why the log of a tenant is not there: it left with its tenant, or it was lost. */
-export async function missingLogError(db: Executor, kid: string): Promise<Error> {
+export async function missingLogError(db: Knex, kid: string): Promise<Error> {
   const rows = await runSql(db, 'SELECT kid FROM tenants WHERE kid = ?', [kid]);
   return rows.length === 0 ? new TenantGone() : new Error('a tenant has lost its log');
 }
@@ -157,7 +156,10 @@ export async function isWritable({ kind, read }: Database): Promise<boolean> {
   }
 }
 
-/** PostgreSQL's timeline, which changes with each promotion; null: SQLite, a standby, or no permission to read it. */
+/**
+ * PostgreSQL's timeline, which changes with each promotion; null: SQLite, a standby, or no permission to read
+ * it.
+ */
 export async function timelineOf({ kind, read }: Database): Promise<string | null> {
   if (kind === 'sqlite') return null;
   const sql = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline';

@@ -96,7 +96,7 @@ export async function pendingMigrations(database: Database): Promise<readonly st
  */
 export async function migrate(database: Database): Promise<readonly string[]> {
   if ((await pendingMigrations(database)).length === 0) return [];
-  return database.longTransaction(async (tx) => {
+  return database.migration(async (tx) => {
     if (database.kind === 'postgres') {
       await tx.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
       await tx.raw(`SET LOCAL lock_timeout = '${LOCK_WAIT}'`);

@@ -21,7 +21,10 @@ import {
 import { dirname } from 'node:path';
 import { errorCode } from '../lib/errors.ts';
 
-/** Files of the data directory, which no link leads elsewhere and which are written whole or not at all; and files that a person names. */
+/**
+ * Files of the data directory, which no link leads elsewhere and which are written whole or not at all; and
+ * files that a person names.
+ */
 
 /**
  * A directory that only its owner can read, with its parents. They are made one by one: Node's recursive
@@ -91,8 +94,8 @@ export function publishFile(temporary: string, path: string): void {
 export const unguessable = (path: string): string => `${path}.${randomBytes(8).toString('hex')}.tmp`;
 
 /**
- * Writes a file of mode 0600, whole or not at all. Its directory may be one that others write to: the file is new, of this
- * user, and `path` is this very file afterwards.
+ * Writes a file of mode 0600, whole or not at all. Its directory may be one that others write to: the file is
+ * new, of this user, and `path` is this very file afterwards.
  * @param place gives the temporary file its name
  */
 export function writePrivate(path: string, content: string | Uint8Array, place: (temporary: string) => void) {

@@ -1,56 +1,34 @@
-import { createRequire } from 'node:module';
-import knexModule, { type Knex } from 'knex';
+import type { Knex } from 'knex';
+import type pg from 'pg';
 import { errorCode } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
+import { asUnavailable, locationName, namedError, READ_ONLY } from './availability.ts';
+import { type Ask, byKnex } from './builder.ts';
 import {
   ACQUIRE_TIMEOUT_MS,
-  byKnex,
-  closingPool,
+  type Begins,
+  type Connection,
   type DatabaseOptions,
-  PATIENT,
-  READ_ONLY,
+  PATIENT_MS,
+  type Pool,
   RolledBack,
+  readerOn,
   runTransaction,
-  SILENT,
-  snapshotOn,
   type TransactionOptions,
+  transactOn,
   type Work,
-  withAvailability,
-} from './availability.ts';
+} from './transaction.ts';
 
 /** PostgreSQL as a Database: pools with time limits, TLS, and answers to servers that went away. */
-
-const { knex } = knexModule;
-const require = createRequire(import.meta.url);
-
-interface Connection {
-  query(sql: string): Promise<unknown>;
-}
-
-interface TransactionInternals {
-  readonly readOnly?: boolean;
-  begin(connection: Connection): Promise<unknown>;
-}
-
-interface ClientInternals {
-  connectionSettings: { statement_timeout?: number };
-  transaction(...args: unknown[]): TransactionInternals;
-  _acquireOnlyConnection(): Promise<Connection>;
-  _query(connection: Connection, query: PgQuery): Promise<PgQuery>;
-}
-
-interface PgQuery {
-  readonly sql: string;
-  readonly response: { readonly command: string };
-}
-
-type ClientClass = new (config: Knex.Config) => ClientInternals;
 
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])?$/;
 
 const ALIAS = /^(prefer|require|verify-ca)$/;
 
-/** A connection that leaves this machine is encrypted and its certificate checked, unless the address says otherwise. */
+/**
+ * A connection that leaves this machine is encrypted and its certificate checked, unless the address says
+ * otherwise.
+ */
 export function withTls(location: string): string {
   const url = parseUrl(location);
   const { searchParams: parameters } = url ?? {};
@@ -81,145 +59,187 @@ const BY_INDEX =
   '; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 0.01';
 
 /**
- * Knex's PostgreSQL client, made to work with PgBouncer's transaction pooling. There, session settings are
- * refused at the start or reach other clients, so each BEGIN carries the statement timeout for its
- * transaction. A limit of 0 is for schema changes. A BEGIN that fails ends the transaction before its work:
- * in statement mode the pool refuses it, and statements would commit one by one
- * (https://www.pgbouncer.org/features.html).
+ * With PgBouncer's transaction pooling, session settings are refused at the start or reach other clients, so
+ * each BEGIN carries the statement timeout for its transaction. A limit of 0 is for schema changes.
  */
-function poolableClient(limitMs: number): typeof Knex.Client {
-  const Base = require('knex/lib/dialects/postgres/index.js') as ClientClass;
-  const setting = `; SET LOCAL statement_timeout = ${limitMs}`;
-  const write = `BEGIN${setting}${limitMs === 0 ? '' : BY_INDEX}`;
-  class Poolable extends Base {
-    override transaction(...args: unknown[]): TransactionInternals {
-      const transaction = super.transaction(...args);
-      const { repeatable } = args[1] as TransactionOptions;
-      const writeBegin = repeatable === true ? `${write}; SET LOCAL synchronous_commit = off` : write;
-      const begin = transaction.readOnly === true ? `${SNAPSHOT}${setting}` : writeBegin;
-      transaction.begin = (connection) => connection.query(begin);
-      return transaction;
-    }
-
-    override async _query(connection: Connection, query: PgQuery): Promise<PgQuery> {
-      const answered = await super._query(connection, query);
-      if (query.sql === 'COMMIT;' && answered.response.command === 'ROLLBACK') throw new RolledBack();
-      return answered;
-    }
-
-    // Without PgBouncer the limit also applies to the session, so that a read outside a transaction has one.
-    override async _acquireOnlyConnection(): Promise<Connection> {
-      try {
-        return await super._acquireOnlyConnection();
-      } catch (error) {
-        if (error instanceof Error && NO_TLS.test(error.message))
-          throw new Error(
-            'PostgreSQL offers no TLS: switch it on there, or add sslmode=disable to GPD_DATABASE_URL',
-          );
-        const { statement_timeout: limit } = this.connectionSettings;
-        if (limit === undefined || !(error instanceof Error) || !REFUSED_PARAMETER.test(error.message))
-          throw error;
-        const { statement_timeout: _, ...settings } = this.connectionSettings;
-        this.connectionSettings = settings;
-        return super._acquireOnlyConnection();
-      }
-    }
-  }
-  return Poolable as unknown as typeof Knex.Client;
+function beginSql(begins: Begins, limitMs: number): string {
+  const limit = `; SET LOCAL statement_timeout = ${limitMs}`;
+  if (begins === 'snapshot') return `${SNAPSHOT}${limit}`;
+  const write = `BEGIN${limit}${limitMs === 0 ? '' : BY_INDEX}`;
+  return begins === 'repeatable' ? `${write}; SET LOCAL synchronous_commit = off` : write;
 }
 
-interface PostgresConnection {
-  __knex__disposed?: unknown;
-  readonly connection: { readonly stream: { destroy(): void } };
-  query(...args: unknown[]): unknown;
-}
-
-/**
- * Keeps useless connections from other callers, as knex's `afterCreate`. pg's query_timeout ends the wait,
- * not the query: the connection would return to the pool with an answer still to come, so it is closed at
- * once. A connection to a read-only server is closed when it is returned: the next may lead to the new
- * primary (https://node-postgres.com/apis/client).
- */
-export function closeWhenUseless(
-  connection: PostgresConnection,
-  done: (error: Error | null, c: unknown) => void,
-): void {
-  const query = connection.query.bind(connection);
-  const watch = (error: Error): void => {
-    const hangs = error.message === 'Query read timeout';
-    if (hangs || errorCode(error) === READ_ONLY) connection.__knex__disposed = error;
-    if (hangs) connection.connection.stream.destroy();
-  };
-  connection.query = (...args) => {
-    const answer = args.at(-1) as ((error: Error | null, result: unknown) => void) | undefined;
-    if (typeof answer !== 'function') {
-      const promised = query(...args);
-      // A BEGIN is sent without a callback.
-      if (promised instanceof Promise) promised.catch(watch);
-      return promised;
-    }
-    return query(...args.slice(0, -1), (error: Error | null, result: unknown): void => {
-      if (error) watch(error);
-      answer(error, result);
-    });
-  };
-  done(null, connection);
-}
-
-/** int8 (20) as a JavaScript number: gpd stores milliseconds and counts, all below 2^53. */
-async function parseInt8AsNumber(): Promise<void> {
-  const { default: pg } = await import('pg');
-  pg.types.setTypeParser(20, Number);
+/** A node on SQLite never loads the driver. */
+async function loadDriver(): Promise<typeof pg> {
+  const { default: driver } = await import('pg');
+  // int8 as a JavaScript number: gpd stores milliseconds and counts, all below 2^53.
+  driver.types.setTypeParser(20, Number);
+  return driver;
 }
 
 const STATEMENT_MS = 9000;
+const IDLE_MS = 30_000;
+/**
+ * The driver stopped waiting, and closes the connection, because the answer would meet the next statement.
+ */
+const HANGS = 'Query read timeout';
 
-function postgresPool(location: string, max: number, limitMs: number, overrides: Knex.Config = {}): Knex {
-  // A connection is usable after a timeout of the server, and useless after one of the client.
-  const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
-  return knex({
-    client: withAvailability(poolableClient(limitMs)),
-    log: SILENT,
-    connection: {
+interface PostgresConnection extends Connection {
+  readonly client: pg.PoolClient;
+  giveBack(): void;
+}
+
+function connectionOf(client: pg.PoolClient, place: string, limitMs: number): PostgresConnection {
+  let isUseless = false;
+
+  const ask: Ask = (text, values) =>
+    new Promise((resolve, reject) => {
+      client.query({ text, values: values as unknown[] }, (error, result) => {
+        if (!error) return resolve({ rows: result.rows, count: result.rowCount ?? 0, raw: result });
+        // The next connection may lead to the new primary.
+        isUseless ||= error.message === HANGS || errorCode(error) === READ_ONLY;
+        reject(asUnavailable(error, place));
+      });
+    });
+
+  return {
+    ask,
+    client,
+    /**
+     * In statement mode PgBouncer refuses it, and statements would commit one by one
+     * (pgbouncer.org/features.html).
+     */
+    begin: async (begins) => void (await ask(beginSql(begins, limitMs), [], 'few')),
+    async commit() {
+      const { raw } = await ask('COMMIT', [], 'few');
+      if ((raw as pg.QueryResult).command === 'ROLLBACK') throw new RolledBack();
+    },
+    async rollback() {
+      if (!isUseless) await ask('ROLLBACK', [], 'few').catch(() => {});
+    },
+    /** A connection inside of a transaction is nobody else's. */
+    giveBack: () => client.release(isUseless || client.getTransactionStatus() !== 'I'),
+  };
+}
+
+/** The remedy for a server without TLS; any other error as it is. */
+function connectError(error: unknown, place: string): unknown {
+  if (error instanceof Error && NO_TLS.test(error.message))
+    error.message =
+      'PostgreSQL offers no TLS: switch it on there, or add sslmode=disable to GPD_DATABASE_URL';
+  return namedError(error, place);
+}
+
+interface PoolOptions {
+  readonly max: number;
+  /** The longest statement; 0 for no limit. */
+  readonly limitMs: number;
+  readonly waitMs: number;
+}
+
+function createPostgresPool(
+  driver: typeof pg,
+  location: string,
+  { max, limitMs, waitMs }: PoolOptions,
+): Pool<PostgresConnection> {
+  const place = locationName(location);
+  function createPool(sessionLimitMs: number): pg.Pool {
+    const pool = new driver.Pool({
       connectionString: withTls(location),
-      ...limits,
+      // Without PgBouncer the limit also applies to the session, so that a read outside a transaction has
+      // one.
+      ...(sessionLimitMs > 0 && { statement_timeout: sessionLimitMs }),
+      // A connection is usable after a timeout of the server, and useless after one of the client.
+      ...(limitMs > 0 && { query_timeout: limitMs + 1000 }),
       application_name: 'gpd',
       // `sendTogether` relies on it: its statements share a round trip.
       pipeline: true,
-    } as Knex.PgConnectionConfig & { pipeline: true },
-    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-    pool: { min: 0, max, afterCreate: closeWhenUseless },
-    ...overrides,
-  });
+      max,
+      connectionTimeoutMillis: waitMs,
+      idleTimeoutMillis: IDLE_MS,
+    });
+    // A connection that breaks is not used again; without listeners the process would end.
+    pool.on('error', () => {});
+    pool.on('connect', (client) => client.on('error', () => {}));
+    return pool;
+  }
+  const first = createPool(limitMs);
+  let pool = first;
+
+  async function take(): Promise<pg.PoolClient> {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      if (!(error instanceof Error) || !REFUSED_PARAMETER.test(error.message)) throw error;
+      if (pool === first) pool = createPool(0);
+      return pool.connect();
+    }
+  }
+
+  return {
+    async use(work) {
+      const client = await take().catch((error: unknown) => {
+        throw connectError(error, place);
+      });
+      const connection = connectionOf(client, place, limitMs);
+      try {
+        return await work(connection);
+      } finally {
+        connection.giveBack();
+      }
+    },
+    async close() {
+      await first.end();
+      if (pool !== first) await pool.end();
+    },
+  };
 }
 
 export async function openPostgres({ location, afterClose, ...watch }: DatabaseOptions) {
-  await parseInt8AsNumber();
-  const pool = postgresPool(location, 10, STATEMENT_MS);
-  const longRead = postgresPool(location, 2, STATEMENT_MS, PATIENT);
-  const transaction = <T>(work: Work<T>, options?: TransactionOptions): Promise<T> =>
-    runTransaction(byKnex(pool, options), work, watch);
-  const onOwnConnection = <T>(work: (connection: Knex) => Promise<T>): Promise<T> =>
-    closingPool(postgresPool(location, 1, 0), work);
+  const driver = await loadDriver();
+  const limits = { limitMs: STATEMENT_MS, waitMs: ACQUIRE_TIMEOUT_MS };
+  const pool = createPostgresPool(driver, location, { ...limits, max: 10 });
+  const longReaders = createPostgresPool(driver, location, { ...limits, max: 2, waitMs: PATIENT_MS });
+  const transactionOn = <T>(on: Pool, work: Work<T>, options?: TransactionOptions): Promise<T> => {
+    const transact = transactOn('postgres', on, options?.repeatable === true ? 'repeatable' : 'write');
+    return runTransaction(transact<T>, work, watch);
+  };
+  async function withOwnPool<T>(work: (single: Pool<PostgresConnection>) => Promise<T>): Promise<T> {
+    const single = createPostgresPool(driver, location, { ...limits, max: 1, limitMs: 0 });
+    try {
+      return await work(single);
+    } finally {
+      await single.close();
+    }
+  }
   return {
     kind: 'postgres' as const,
-    read: pool,
-    longRead,
-    snapshot: snapshotOn(pool),
-    transaction,
-    plainTransaction: <T>(work: Work<T>) => transaction(work),
+    read: readerOn('postgres', pool),
+    longRead: readerOn('postgres', longReaders),
+    snapshot: transactOn('postgres', pool, 'snapshot'),
+    transaction: <T>(work: Work<T>, options?: TransactionOptions) => transactionOn(pool, work, options),
     quietMs: () => Number.POSITIVE_INFINITY,
     copyLog: async () => {},
-    longTransaction: <T>(work: Work<T>) =>
-      onOwnConnection((connection) => runTransaction(byKnex(connection), work, watch)),
-    onOwnConnection,
+    longTransaction: <T>(work: Work<T>) => withOwnPool((single) => transactionOn(single, work)),
+    migration: <T>(work: Work<T>) =>
+      withOwnPool((single) =>
+        runTransaction<T>((run) => single.use(({ client }) => byKnex('postgres', client, run)), work, watch),
+      ),
+    onOwnConnection: <T>(work: (connection: Knex) => Promise<T>) =>
+      withOwnPool((single) => work(readerOn('postgres', single))),
     file: null,
+    backend: () =>
+      pool.use(async ({ ask, client }) => {
+        const { rows } = await ask('SELECT pg_backend_pid() AS pid', [], 'rows');
+        const { pid } = rows[0] as { pid: number };
+        return { pid, reported: (client as unknown as { processID: number }).processID };
+      }),
     truncateLog: () => Promise.resolve(true),
     vacuum: () => Promise.resolve(),
     async close() {
       try {
-        await longRead.destroy();
-        await pool.destroy();
+        await longReaders.close();
+        await pool.close();
       } finally {
         await afterClose?.();
       }

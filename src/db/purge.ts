@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Database } from './engine.ts';
-import { cellOf, hasRowLocks, runStep, whereAmong } from './sql.ts';
+import { cellOf, hasRowLocks, whereAmong } from './sql.ts';
 
 /**
  * Deletes expired rows in small steps, each in its own transaction, so that other writers get their turn in
@@ -26,27 +26,22 @@ interface Limits {
   readonly part: number;
 }
 
-/** Nobody waits for a deletion that runs as `shared` or `patient`. */
-const LIMITS = {
-  sqlite: {
-    /** About as long as a group commit. */
-    urgent: { stepMs: 10, minRows: 250, part: 1 },
-    /** Nobody else writes. A newcomer waits for one step at most, and the next step yields. */
-    patient: { stepMs: 20, minRows: 250, part: 1 },
-    /**
-     * Others write: a step is shorter than a commit. Together, steps still delete several times the rows that
-     * visits add in that time.
-     */
-    shared: { stepMs: 4, minRows: 50, part: 0.15 },
-  },
-  postgres: { stepMs: 15, minRows: 250, part: 1 },
-} satisfies Record<Database['kind'], Limits | Record<string, Limits>>;
+/** A step is about as long as a group commit. */
+const URGENT: Limits = { stepMs: 10, minRows: 250, part: 1 };
+/**
+ * Nobody waits for the deletion, and nobody else writes. A newcomer waits for one step at most, and the next
+ * step yields.
+ */
+const PATIENT: Limits = { stepMs: 20, minRows: 250, part: 1 };
+/**
+ * Nobody waits, and others write: a step is shorter than a commit. Together, steps still delete several times
+ * the rows that visits add in that time. PostgreSQL has no single writer, and is always quiet.
+ */
+const SHARED: Limits = { stepMs: 4, minRows: 50, part: 0.15 };
 
 function limitsOf(database: Database, isPatient: boolean): Limits {
-  if (database.kind === 'postgres') return LIMITS.postgres;
-  const { urgent, patient, shared } = LIMITS.sqlite;
-  if (!isPatient) return urgent;
-  return database.quietMs() < QUIET_MS ? shared : patient;
+  if (!isPatient) return URGENT;
+  return database.quietMs() < QUIET_MS ? SHARED : PATIENT;
 }
 
 /** A deletion in steps starts again after a crash, or commits its completion last. */
@@ -172,8 +167,8 @@ async function deleteDue(tx: Knex.Transaction, removal: Removal, found: readonly
   // it reads all due rows.
   const keys = tx.raw('json_each(?) AS found CROSS JOIN ??', [JSON.stringify(found), table]);
   const stillDue = due(tx).from(keys).whereRaw('?? = found.value', [name]).select(name);
-  const dueKeys = (await runStep<Readonly<Record<string, Key>>>(tx, stillDue)).map((row) => row[key] as Key);
-  if (dueKeys.length > 0) await runStep(tx, whereAmong(tx(table).where(within), tx, key, dueKeys).delete());
+  const dueKeys = ((await stillDue) as Readonly<Record<string, Key>>[]).map((row) => row[key] as Key);
+  if (dueKeys.length > 0) await whereAmong(tx(table).where(within), tx, key, dueKeys).delete();
   return dueKeys;
 }
 

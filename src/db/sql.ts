@@ -1,12 +1,22 @@
 import type { Knex } from 'knex';
-import { pagesBy } from '../lib/collections.ts';
+import { chunksOf, memoised, pagesBy } from '../lib/collections.ts';
 import { WriteUndone } from '../lib/errors.ts';
-import { type Bindings, type ColumnTypes, dialectOf, type Executor } from './dialect.ts';
+import { askDirectly } from './builder.ts';
 
-/** A transaction that takes raw SQL; it may lack knex's builder. */
-export type Transaction = Knex.Transaction | Exclude<Executor, Knex>;
+/** A transaction, also one that takes raw SQL only. */
+export type Transaction = Knex.Transaction;
 
-export type { Bindings } from './dialect.ts';
+export type Bindings = (string | number | boolean | null)[];
+
+/** A statement with `?` for each binding. On SQLite it stays prepared: `sql` is one of few texts. */
+export const runSql = <Found>(db: Knex, sql: string, bindings: Bindings): Promise<readonly Found[]> =>
+  askDirectly<Found>(db, sql, bindings);
+
+/** True on PostgreSQL; SQLite's one writer locks the whole file. */
+export const hasRowLocks = (db: Knex): boolean => (db.client as Knex.Client).dialect === 'postgresql';
+
+/** The clause of a SELECT that locks what it finds, where rows have locks. */
+export const lockClause = (db: Knex, clause: string): string => (hasRowLocks(db) ? clause : '');
 
 /** A row of a table under the names that the code has for its columns: `created_at` is `createdAt`. */
 
@@ -45,7 +55,7 @@ export async function requireNone(
   failure: string,
 ): Promise<void> {
   // A deferred trigger would run after this, at the COMMIT.
-  if (dialectOf(tx).hasRowLocks) await tx.raw('SET CONSTRAINTS ALL IMMEDIATE');
+  if (hasRowLocks(tx)) await tx.raw('SET CONSTRAINTS ALL IMMEDIATE');
   if (((await rows.limit(1)) as unknown[]).length > 0) throw new WriteUndone(failure);
 }
 
@@ -91,59 +101,108 @@ export async function pageBehind<Row extends object>(
 export const pagesOf = <Row extends object>(query: Knex.QueryBuilder, key: readonly string[], size: number) =>
   pagesBy<Row>(size, (after) => pageBehind(query, key, size, after));
 
-/** True on PostgreSQL; SQLite's one writer locks the whole file. */
-export const hasRowLocks = (db: Executor): boolean => dialectOf(db).hasRowLocks;
+/** SQL with the values of its placeholders. */
+interface Bound {
+  readonly sql: string;
+  readonly bindings: Bindings;
+}
 
-/** The clause of a SELECT that locks what it finds, where rows have locks. */
-export const lockClause = (db: Executor, clause: string): string => (hasRowLocks(db) ? clause : '');
+const placeholders = (count: number): string => Array(count).fill('?').join(',');
 
-export function whereAmong(
+/** The text after IN for a list of keys, with one binding: the text stays the same for any number of keys. */
+function keyList(db: Knex, keys: readonly (string | number)[]): Bound {
+  if (!hasRowLocks(db)) return { sql: '(SELECT value FROM json_each(?))', bindings: [JSON.stringify(keys)] };
+  const type = typeof keys[0] === 'number' ? 'bigint' : 'text';
+  // Not `= ANY`: without statistics of the column PostgreSQL then reads the whole table.
+  return { sql: `(SELECT unnest(?::${type}[]))`, bindings: [keys] as unknown as Bindings };
+}
+
+const whereIn = (rows: Knex.QueryBuilder, column: string, { sql, bindings }: Bound): Knex.QueryBuilder =>
+  rows.whereRaw(`?? IN ${sql}`, [column, ...(bindings as Knex.Value[])]);
+
+export const whereAmong = (
   rows: Knex.QueryBuilder,
   db: Knex,
   column: string,
   keys: readonly (string | number)[],
-): Knex.QueryBuilder {
-  const { sql, bindings } = dialectOf(db).keys(keys);
-  return rows.whereRaw(`?? IN ${sql}`, [column, ...(bindings as Knex.Value[])]);
-}
+): Knex.QueryBuilder => whereIn(rows, column, keyList(db, keys));
 
 /**
- * Like {@link whereAmong}, for few keys: SQLite then uses an index instead of reading all rows of the tenant.
+ * Like {@link whereAmong}, for few keys: SQLite sees in a list how few they are, and uses an index instead of
+ * reading all rows of the tenant.
  */
-export function whereOneOf(
+export const whereOneOf = (
   rows: Knex.QueryBuilder,
   db: Knex,
   column: string,
   keys: readonly string[],
-): Knex.QueryBuilder {
-  const { sql, bindings } = dialectOf(db).fewKeys(keys);
-  return rows.whereRaw(`?? IN ${sql}`, [column, ...(bindings as Knex.Value[])]);
-}
+): Knex.QueryBuilder => {
+  const list = { sql: `(${placeholders(keys.length)})`, bindings: [...keys] };
+  return whereIn(rows, column, hasRowLocks(db) ? keyList(db, keys) : list);
+};
 
-/** A statement with `?` for each binding. On SQLite it stays prepared: `sql` is one of few texts. */
-export const runSql = async <Found>(
-  db: Executor,
-  sql: string,
-  bindings: Bindings,
-): Promise<readonly Found[]> => (await dialectOf(db).run(db, sql, bindings)) as readonly Found[];
+/** Column `i` of a row that is an array in JSON. */
+const cells = (count: number): string => Array.from({ length: count }, (_, i) => `value ->> ${i}`).join(', ');
 
-/** Runs a query that each step of a long deletion builds alike: on SQLite it stays prepared. */
-export const runStep = async <Found>(tx: Knex, built: Knex.QueryBuilder): Promise<readonly Found[]> =>
-  (await dialectOf(tx).runBuilt(tx, built)) as readonly Found[];
+/** Without a WHERE the parser takes the ON of ON CONFLICT for a join's (sqlite.org/lang_upsert.html). */
+const fromJson = memoised(
+  (columns: number): string => `SELECT ${cells(columns)} FROM jsonb_each(?) WHERE true`,
+);
+
+/** PostgreSQL takes 65,535 parameters a statement. */
+const MAX_PARAMETERS = 60_000;
 
 /**
  * Inserts all rows, as one statement where the database takes so many; nothing for no rows.
  * @param head `INSERT INTO table (columns)`
  * @param tail what an existing row makes of it, and what is returned
  */
-export async function insertMany<Found>(tx: Executor, head: string, rows: readonly Bindings[], tail = '') {
-  if (rows.length === 0) return [];
-  return (await dialectOf(tx).insertMany(tx, head, rows, tail)) as readonly Found[];
+export async function insertMany<Found>(
+  tx: Knex,
+  head: string,
+  rows: readonly Bindings[],
+  tail = '',
+): Promise<readonly Found[]> {
+  const columns = rows[0]?.length ?? 0;
+  if (columns === 0) return [];
+  // The rows are one parameter, so that the text stays the same and the statement prepared.
+  if (!hasRowLocks(tx)) return runSql(tx, `${head} ${fromJson(columns)} ${tail}`, [JSON.stringify(rows)]);
+  const results: Found[] = [];
+  for (const chunk of chunksOf(rows, Math.floor(MAX_PARAMETERS / columns))) {
+    const values = Array(chunk.length)
+      .fill(`(${placeholders(columns)})`)
+      .join(',');
+    results.push(...(await runSql<Found>(tx, `${head} VALUES ${values} ${tail}`, chunk.flat())));
+  }
+  return results;
 }
 
-/** A SELECT or UPDATE that reads a common table `q(i, …columns)` of the rows that are asked about; `bindings` follow in `sql`. */
+/** The columns of rows that are asked about, with their SQL types. */
+type ColumnTypes = Readonly<Record<string, 'text' | 'integer' | 'bigint'>>;
+
+/** A common table `q(i, …columns)` of the rows that are asked about. */
+function askedTable(db: Knex, columns: ColumnTypes, rows: readonly Bindings[]): Bound {
+  const names = Object.keys(columns).join(', ');
+  const types = ['integer', ...Object.values(columns)];
+  if (!hasRowLocks(db)) {
+    const select = `SELECT key, ${cells(types.length - 1)} FROM jsonb_each(?)`;
+    return { sql: `WITH q(i, ${names}) AS MATERIALIZED (${select})`, bindings: [JSON.stringify(rows)] };
+  }
+  // The planner knows how short a VALUES list is. PostgreSQL takes the types from its first row.
+  const first = `(${types.map((type) => `CAST(? AS ${type})`).join(', ')})`;
+  const further = Array<string>(rows.length - 1).fill(`(${placeholders(types.length)})`);
+  return {
+    sql: `WITH q(i, ${names}) AS (VALUES ${[first, ...further].join(',')})`,
+    bindings: rows.flatMap((row, i): Bindings => [i, ...row]),
+  };
+}
+
+/**
+ * A SELECT or UPDATE that reads a common table `q(i, …columns)` of the rows that are asked about; `bindings`
+ * follow in `sql`.
+ */
 export async function runAsked<Found>(
-  db: Executor,
+  db: Knex,
   {
     columns,
     rows,
@@ -152,7 +211,7 @@ export async function runAsked<Found>(
   ...bindings: Bindings
 ): Promise<readonly Found[]> {
   if (rows.length === 0) return [];
-  const q = dialectOf(db).asked(columns, rows);
+  const q = askedTable(db, columns, rows);
   return runSql<Found>(db, `${q.sql} ${sql}`, [...q.bindings, ...bindings]);
 }
 
@@ -160,20 +219,31 @@ export async function runAsked<Found>(
  * A LEFT JOIN of the table `q` of {@link runAsked} with the one row that a unique key finds; `condition` may
  * contain `?` and columns of `q`.
  */
-export const joinRow = (db: Executor, table: string, alias: string, condition: string): string =>
-  dialectOf(db).joinRow(table, alias, condition);
+export function joinRow(db: Knex, table: string, alias: string, condition: string): string {
+  if (!hasRowLocks(db)) return `LEFT JOIN ${table} ${alias} ON ${condition}`;
+  // It has no statistics of columns that name a person, and in a plain join would compare each row of the
+  // tenant.
+  return `LEFT JOIN LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} LIMIT 1) ${alias} ON true`;
+}
 
-/** Like {@link joinRow}, with all rows that an index finds. */
-export const joinRows = (db: Executor, table: string, alias: string, condition: string): string =>
-  dialectOf(db).joinRows(table, alias, condition);
+/**
+ * Like {@link joinRow}, with all rows that an index finds; OFFSET 0 keeps PostgreSQL from making a plain join
+ * of it.
+ */
+export const joinRows = (db: Knex, table: string, alias: string, condition: string): string =>
+  hasRowLocks(db)
+    ? `LEFT JOIN LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} OFFSET 0) ${alias} ON true`
+    : `LEFT JOIN ${table} ${alias} ON ${condition}`;
 
 type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 
 /**
- * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one round trip, so a
- * tenant's log is locked for less time (a third more grants a second); on SQLite the event loop is woken less often.
- * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would commit alone. After a
- * deadlock PostgreSQL refuses the others with another code, and only the first is worth a retry.
+ * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one
+ * round trip, so a tenant's log is locked for less time (a third more grants a second); on SQLite the event
+ * loop is woken less often.
+ * @throws {Error} the first error, once none of them runs any more: a statement after the ROLLBACK would
+ * commit alone. After a deadlock PostgreSQL refuses the others with another code, and only the first is worth
+ * a retry.
  */
 export async function sendTogether<T extends readonly unknown[]>(...queries: Queries<T>): Promise<T> {
   // `async` makes a query that throws before it asks anything wait for the others, too.

@@ -1,32 +1,23 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import knexModule, { type Knex } from 'knex';
+import type { Knex } from 'knex';
+import { byKnex, createBuilder } from './builder.ts';
+import { runSql } from './sql.ts';
+import { BUSY_MS, connect, createPool, requireSqlite, type SqliteConnection } from './sqlite-client.ts';
 import {
   ACQUIRE_TIMEOUT_MS,
-  byKnex,
-  closingPool,
   type DatabaseOptions,
-  PATIENT,
+  PATIENT_MS,
+  readerOn,
   runTransaction,
-  SILENT,
-  snapshotOn,
   type TransactionOptions,
+  transactOn,
   type Work,
-} from './availability.ts';
-import {
-  BUSY_MS,
-  type Connection,
-  immediateSqliteClient,
-  type PlainTransaction,
-  runPlainTransaction,
-  runSqlite,
-} from './sqlite-client.ts';
+} from './transaction.ts';
 
 /**
  * SQLite as a Database: one writer, a few readers, and a checkpointer that keeps the write-ahead log short.
  */
-
-const { knex } = knexModule;
 
 const PRAGMAS = [
   // The first, because the others may have to wait for a second process.
@@ -42,96 +33,93 @@ const PRAGMAS = [
   'PRAGMA temp_store=MEMORY',
 ];
 
-type AfterCreate = (connection: Connection, done: (error: Error | null, c: unknown) => void) => void;
-
-const configuring =
-  (pragmas: readonly string[]): AfterCreate =>
-  (connection, done) =>
-    connection.exec(pragmas.join(';'), (error) => done(error, connection));
-const configureSqlite = configuring(PRAGMAS);
 /** Set before a new file has its first page. On each connection it would be a write. */
-const configureNew = configuring(['PRAGMA auto_vacuum=INCREMENTAL', 'PRAGMA journal_mode=WAL']);
-/** The writer waits in {@link beginImmediate}; inside a transaction nothing is busy. */
-const configureWriter = configuring([...PRAGMAS, 'PRAGMA busy_timeout=0']);
+const NEW = ['PRAGMA auto_vacuum=INCREMENTAL', 'PRAGMA journal_mode=WAL', 'SELECT 1'];
+/** The writer waits in `beginImmediate`; inside a transaction nothing is busy. */
+const WRITER = [...PRAGMAS, 'PRAGMA busy_timeout=0'];
 
 /** Kept short, because the writer waits for this checkpoint. */
 const CHECKPOINT_BUSY_MS = 250;
 const VACUUM_BUSY_MS = 10_000;
 
-const oneConnection = (base: Knex.Config, afterCreate: AfterCreate): Knex =>
-  knex({ ...base, pool: { afterCreate, min: 1, max: 1 } });
-
 /** A separate connection, so that the writer and the readers are not blocked. */
-const withSqlite = <T>(
-  base: Knex.Config,
+async function withConnection<T>(
+  file: string,
   busyMs: number,
-  work: (connection: Knex) => Promise<T>,
-): Promise<T> =>
-  closingPool(oneConnection(base, configureSqlite), async (connection) => {
-    await connection.raw(`PRAGMA busy_timeout=${busyMs}`);
-    return work(connection);
-  });
+  work: (connection: SqliteConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await connect(file, [...PRAGMAS, `PRAGMA busy_timeout=${busyMs}`]);
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}
 
 export async function openSqlite(options: DatabaseOptions) {
-  const base: Knex.Config = {
-    client: immediateSqliteClient(),
-    connection: { filename: options.location },
-    useNullAsDefault: true,
-    log: SILENT,
-    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-  };
-  if (!existsSync(options.location)) {
+  requireSqlite();
+  const file = options.location;
+  if (!existsSync(file)) {
     if (options.create !== true) throw new Error('no database yet: run `gpd init` first');
-    await closingPool(oneConnection(base, configureNew), (connection) => connection.raw('SELECT 1'));
+    await (await connect(file, NEW)).close();
   }
-  const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
-  const writer = knex({ ...base, pool: { ...pool, afterCreate: configureWriter, min: 1, max: 1 } });
-  const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
-  const longRead = knex({ ...base, ...PATIENT, pool: { afterCreate: configureSqlite, min: 0, max: 1 } });
-  const checkpointer = createCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
+  const writer = createPool(file, WRITER, { max: 1, waitMs: ACQUIRE_TIMEOUT_MS });
+  const readers = createPool(file, PRAGMAS, { max: 4, waitMs: ACQUIRE_TIMEOUT_MS });
+  const longReaders = createPool(file, PRAGMAS, { max: 1, waitMs: PATIENT_MS });
+  const checkpointer = createCheckpointer(() => connect(file, PRAGMAS));
   const quietTimer = createQuietTimer();
-  const transaction = async <T>(work: Work<T>, transactionOptions?: TransactionOptions): Promise<T> => {
-    const watched = quietTimer.watched(work, transactionOptions);
-    const result = await runTransaction(byKnex(writer, transactionOptions), watched, options);
+  async function transaction<T>(work: Work<T>, { repeatable = false }: TransactionOptions = {}): Promise<T> {
+    const transact = transactOn('sqlite', writer, repeatable ? 'repeatable' : 'write');
+    const result = await runTransaction(transact<T>, quietTimer.watched(work, repeatable), options);
     checkpointer.committed();
     return result;
-  };
-  const plainTransaction = async <T>(work: Work<T, PlainTransaction>): Promise<T> => {
-    quietTimer.wrote();
-    const direct = (run: typeof work): Promise<T> => runPlainTransaction(writer, run);
-    const result = await runTransaction(direct, work, options);
-    checkpointer.committed();
-    return result;
-  };
+  }
+  const onOwnConnection = <T>(work: (connection: Knex) => Promise<T>): Promise<T> =>
+    withConnection(file, VACUUM_BUSY_MS, ({ ask }) => work(createBuilder('sqlite', ask)));
   return {
     kind: 'sqlite' as const,
-    read,
-    longRead,
-    snapshot: snapshotOn(read),
+    read: readerOn('sqlite', readers),
+    longRead: readerOn('sqlite', longReaders),
+    snapshot: transactOn('sqlite', readers, 'snapshot'),
     transaction,
-    plainTransaction,
     quietMs: quietTimer.ms,
     copyLog: () => checkpointer.copyLog(),
     longTransaction: transaction,
-    file: options.location,
-    truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
-    onOwnConnection: <T>(work: (connection: Knex) => Promise<T>) => withSqlite(base, VACUUM_BUSY_MS, work),
+    migration: <T>(work: Work<T>): Promise<T> =>
+      withConnection(file, VACUUM_BUSY_MS, ({ driver }) =>
+        runTransaction((run) => byKnex('sqlite', driver, run), takingWriter(work), options),
+      ),
+    file,
+    backend: () => Promise.resolve(null),
+    truncateLog: () => withConnection(file, CHECKPOINT_BUSY_MS, truncateWal),
+    onOwnConnection,
     vacuum: () =>
-      withSqlite(base, VACUUM_BUSY_MS, async (connection) => {
+      onOwnConnection(async (connection) => {
         await connection.raw('VACUUM');
       }),
     async close() {
       try {
         await checkpointer.close();
-        await longRead.destroy();
-        await read.destroy();
-        await writer.destroy();
+        await longReaders.close();
+        await readers.close();
+        await writer.close();
       } finally {
         await options.afterClose?.();
       }
     },
   };
 }
+
+/**
+ * Knex begins without a lock, so the first statement is a write: it changes nothing and takes SQLite's
+ * writer.
+ */
+const takingWriter =
+  <T>(work: Work<T>): Work<T> =>
+  async (tx) => {
+    await tx.raw('PRAGMA user_version = 0');
+    return work(tx);
+  };
 
 /**
  * The time since the last write to a SQLite file, without long deletions: in this process, or in another one,
@@ -144,7 +132,7 @@ function createQuietTimer() {
     wroteAt = performance.now();
   }
   async function noticeOtherWrites(tx: Knex.Transaction): Promise<void> {
-    const [row] = (await runSqlite(tx, 'PRAGMA data_version', [])) as { data_version: number }[];
+    const [row] = await runSql<{ data_version: number }>(tx, 'PRAGMA data_version', []);
     if (dataVersion !== undefined && dataVersion !== row?.data_version) wrote();
     dataVersion = row?.data_version;
   }
@@ -152,8 +140,8 @@ function createQuietTimer() {
     ms: () => performance.now() - wroteAt,
     wrote,
     /** Only a repeatable deletion looks for other writers; anything else counts as a write. */
-    watched<T>(work: Work<T>, options: TransactionOptions | undefined): Work<T> {
-      if (options?.repeatable !== true) {
+    watched<T>(work: Work<T>, isRepeatable: boolean): Work<T> {
+      if (!isRepeatable) {
         wrote();
         return work;
       }
@@ -178,47 +166,45 @@ const MIN_COMMITS = 8;
 const MIN_PAGES = 400;
 
 interface Progress {
+  readonly busy: number;
   readonly log: number;
   readonly checkpointed: number;
 }
 
-/** PASSIVE copies while nobody waits; NOOP only returns how far the log is copied. */
-async function runCheckpoint(connection: Knex, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
-  const rows = (await runSqlite(connection, `PRAGMA wal_checkpoint(${mode})`, [])) as readonly Progress[];
-  return rows[0] ?? { log: 0, checkpointed: 0 };
+/**
+ * PASSIVE copies while nobody waits; TRUNCATE then empties the log; NOOP only returns how far the log is
+ * copied. The `busy` column shows whether it could be done (sqlite.org/pragma.html#pragma_wal_checkpoint).
+ */
+async function runCheckpoint(
+  { ask }: SqliteConnection,
+  mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE',
+): Promise<Progress> {
+  const { rows } = await ask(`PRAGMA wal_checkpoint(${mode})`, [], 'few');
+  return (rows as readonly Progress[])[0] ?? { busy: 1, log: 0, checkpointed: 0 };
 }
 
-async function checkpointIfLong(connection: Knex): Promise<void> {
-  const { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
-  if (log - checkpointed >= MIN_PAGES) await runCheckpoint(connection, 'PASSIVE');
+const ANOTHER_MS = 50;
+
+/** Copies the log without blocking the writer, until so few pages are left: seconds for a large file. */
+async function copyPages(connection: SqliteConnection, pagesLeft: number, tries: number): Promise<void> {
+  for (let i = 0; i < tries; i += 1) {
+    const { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
+    if (log - checkpointed <= pagesLeft) return;
+    const { busy } = await runCheckpoint(connection, 'PASSIVE');
+    // Another checkpoint is running.
+    if (busy !== 0) await sleep(ANOTHER_MS);
+  }
 }
 
 const TRUNCATE_TRIES = 8;
 /** The most pages that the last step may copy while the writer waits. */
 const MAX_LEFT_PAGES = 200;
 const PASSIVE_TRIES = 20;
-const ANOTHER_MS = 50;
 
-/** Copies the log without blocking the writer, until few pages are left: seconds for a large file. */
-async function copyMostOfLog(connection: Knex): Promise<void> {
-  for (let i = 0; i < PASSIVE_TRIES; i += 1) {
-    const [progress] = (await connection.raw('PRAGMA wal_checkpoint(NOOP)')) as Progress[];
-    if (!progress || progress.log - progress.checkpointed <= MAX_LEFT_PAGES) return;
-    const [rows] = (await connection.raw('PRAGMA wal_checkpoint(PASSIVE)')) as { busy: number }[];
-    // Another checkpoint is running.
-    if (rows?.busy !== 0) await sleep(ANOTHER_MS);
-  }
-}
-
-/**
- * The `busy` column shows whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint).
- */
-async function truncateWal(connection: Knex): Promise<boolean> {
-  await copyMostOfLog(connection);
-  for (let i = 0; i < TRUNCATE_TRIES; i += 1) {
-    const rows = (await connection.raw('PRAGMA wal_checkpoint(TRUNCATE)')) as { busy: number }[];
-    if (rows[0]?.busy === 0) return true;
-  }
+async function truncateWal(connection: SqliteConnection): Promise<boolean> {
+  await copyPages(connection, MAX_LEFT_PAGES, PASSIVE_TRIES);
+  for (let i = 0; i < TRUNCATE_TRIES; i += 1)
+    if ((await runCheckpoint(connection, 'TRUNCATE')).busy === 0) return true;
   return false;
 }
 
@@ -227,25 +213,30 @@ const LONG_PAGES = 1000;
 const WHOLE_TRIES = 8;
 
 /** Copies until nothing is left: the next write then starts at the top of the log. */
-async function copyWhole(connection: Knex): Promise<void> {
-  let { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
-  if (log < LONG_PAGES) return;
-  for (let i = 0; i < WHOLE_TRIES && checkpointed < log; i += 1)
-    ({ log, checkpointed } = await runCheckpoint(connection, 'PASSIVE'));
+async function copyWhole(connection: SqliteConnection): Promise<void> {
+  const { log } = await runCheckpoint(connection, 'NOOP');
+  if (log >= LONG_PAGES) await copyPages(connection, 0, WHOLE_TRIES);
 }
 
-/** @param connect to the same file; called once there is something to do */
-export function createCheckpointer(connect: () => Knex) {
-  let connection: Knex | null = null;
+/** @param open connects to the same file; called once there is something to do */
+export function createCheckpointer(open: () => Promise<SqliteConnection>) {
+  let opening: Promise<SqliteConnection> | null = null;
   let commits = 0;
   let timer: NodeJS.Timeout | null = null;
   let running: Promise<void> | null = null;
 
+  function connected(): Promise<SqliteConnection> {
+    opening ??= open().catch((error: unknown) => {
+      opening = null;
+      throw error;
+    });
+    return opening;
+  }
+
   async function copySome(): Promise<void> {
     commits = 0;
-    connection ??= connect();
     try {
-      await checkpointIfLong(connection);
+      await copyPages(await connected(), MIN_PAGES, 1);
     } catch {
       // Another process checkpoints, or the disk is full: the writer meets that too, and reports it.
     }
@@ -272,15 +263,16 @@ export function createCheckpointer(connect: () => Knex) {
      */
     async copyLog() {
       await running;
-      connection ??= connect();
       // The writer meets and reports the same error, see `copySome`.
-      await copyWhole(connection).catch(() => {});
+      await connected()
+        .then(copyWhole)
+        .catch(() => {});
     },
     async close() {
       commits = Number.NEGATIVE_INFINITY;
       if (timer) clearTimeout(timer);
       await running;
-      await connection?.destroy();
+      await (await opening)?.close();
     },
   };
 }

@@ -17,7 +17,10 @@ import { type StartApp, seedPast } from './seed-service.ts';
 import { tourRoutes } from './tour-routes.ts';
 import { openedAt } from './visits.ts';
 
-/** Prepares `gpd demo`: a temporary installation with one tenant, two weeks of visits and a tour. Database, keys and server are real. */
+/**
+ * Prepares `gpd demo`: a temporary installation with one tenant, two weeks of visits and a tour. Database,
+ * keys and server are real.
+ */
 
 const DEMO_KID = 'demo-shop';
 
@@ -75,7 +78,10 @@ export interface DemoNeeds {
   readonly verifyLog: (kid: string, configFile: string) => Promise<string>;
 }
 
-/** Counts the visits now, because the server does so only once a minute and the console's overview needs the counts. */
+/**
+ * Counts the visits now, because the server does so only once a minute and the console's overview needs the
+ * counts.
+ */
 async function countVisits(config: Config, now: number): Promise<void> {
   const { database } = await openStore(config);
   try {

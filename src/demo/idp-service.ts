@@ -10,8 +10,9 @@ import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-
 import { readBody } from '../http/request.ts';
 
 /**
- * The demo's identity provider: the library oidc-provider with real keys, endpoints and tokens. Only its sign-in page
- * differs from a real one: the user picks a person, without a password. Nothing outlives the process.
+ * The demo's identity provider: the library oidc-provider with real keys, endpoints and tokens. Only its
+ * sign-in page differs from a real one: the user picks a person, without a password. Nothing outlives the
+ * process.
  */
 
 export const DEMO_USERS = [
@@ -40,7 +41,10 @@ function claimsOf(kid: string, account: string) {
   return user ? { sub: account, name: user.name, gpd_role: user.role, gpd_tenant: kid } : null;
 }
 
-/** Grants the scopes at sign-in: the provider does not ask staff whether their employer's console may know who they are. */
+/**
+ * Grants the scopes at sign-in: the provider does not ask staff whether their employer's console may know who
+ * they are.
+ */
 async function grantAll(ctx: KoaContextWithOIDC) {
   const { session, client, provider } = ctx.oidc;
   if (!session?.accountId || !client) return undefined;
@@ -80,7 +84,8 @@ function configurationOf(
       rpInitiatedLogout: {
         enabled: true,
         logoutSource: async (ctx, form) => {
-          // The form is the library's markup, with its CSRF protection, and no template of gpd takes markup as a value.
+          // The form is the library's markup, with its CSRF protection, and no template of gpd takes markup
+          // as a value.
           ctx.body = (await renderPage('sign-out')).replace('<!-- form -->', () => form);
         },
       },
@@ -104,7 +109,10 @@ async function readAccount(request: IncomingMessage): Promise<string> {
   return new URLSearchParams(String(body ?? '')).get('account') ?? '';
 }
 
-/** Signs a person in or shows the page to pick one. @param takeAccount returns the person that the tour chose, once, or '' */
+/**
+ * Signs a person in or shows the page to pick one.
+ * @param takeAccount returns the person that the tour chose, once, or ''
+ */
 async function answerSignIn(
   provider: Provider,
   takeAccount: () => string,
@@ -174,7 +182,10 @@ export async function startDemoIdp(kid: string, baseUrl: string) {
     audience: baseUrl,
     clientId: CLIENT_ID,
     clientSecret: secret,
-    /** Signs this person in at the next request, without a question: any visitor of the demo may act as any of them. */
+    /**
+     * Signs this person in at the next request, without a question: any visitor of the demo may act as any of
+     * them.
+     */
     signInNext(account: string): void {
       nextAccount = account;
     },

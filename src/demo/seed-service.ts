@@ -5,7 +5,10 @@ import type { RunningApp } from '../ops/running.ts';
 import type { IngestResponse, PubKeyResponse } from '../schema/responses.ts';
 import { type DemoVisit, drivenBrowser, pastVisits, sealVisit } from './visits.ts';
 
-/** Sends visits to the demo's server over HTTP: one at a time for the tour, and those of the past two weeks with an earlier clock. */
+/**
+ * Sends visits to the demo's server over HTTP: one at a time for the tour, and those of the past two weeks
+ * with an earlier clock.
+ */
 
 export interface Shop {
   readonly kid: string;
@@ -63,7 +66,7 @@ async function fileCase(shop: Shop, url: string, at: number, { device, statement
   );
 }
 
-/** One consent choice per so many visits; of these choices each fifth is a denial, each seventh is withdrawn later. */
+/** One choice per this many visits; each fifth is a denial, each seventh is withdrawn later. */
 const VISITS_PER_CHOICE = 4;
 const DENIAL_EVERY = 5;
 const WITHDRAWAL_EVERY = 7;
@@ -88,7 +91,9 @@ export interface SeedNeeds {
   readonly now: number;
 }
 
-/** Sends two weeks of visits, choices and contests to the real server, whose clock is set to the time of each. */
+/**
+ * Sends two weeks of visits, choices and contests to the real server, whose clock is set to the time of each.
+ */
 export async function seedPast(shop: Shop, { config, start, now }: SeedNeeds): Promise<void> {
   const visits = [
     ...pastVisits(now).map((one) => ({
@@ -117,5 +122,7 @@ export async function seedPast(shop: Shop, { config, start, now }: SeedNeeds): P
   }
 }
 
-/** The bot of the tour is one device: after a review overturned its verdict, the next visit shows the result. */
+/**
+ * The bot of the tour is one device: after a review overturned its verdict, the next visit shows the result.
+ */
 export const TOUR_BOT = drivenBrowser('the bot of the tour');

@@ -1,6 +1,6 @@
 import type { Router } from 'express';
 import { z } from 'zod';
-import { exactRouter } from '../http/register.ts';
+import { exactRouter } from '../http/express-app.ts';
 import { toldOnce } from '../ingest/verdict/classify.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
@@ -9,7 +9,10 @@ import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { DEMO_USERS } from './idp-service.ts';
 import { type Shop, sendVisit, TOUR_BOT } from './seed-service.ts';
 
-/** The page of the tour, and the backend of its shop, which asks gpd for verdicts with a key that the browser never sees. */
+/**
+ * The page of the tour, and the backend of its shop, which asks gpd for verdicts with a key that the browser
+ * never sees.
+ */
 
 export interface TourNeeds {
   readonly shop: Shop;
@@ -58,7 +61,10 @@ function addDecisions(router: Router, { shop, url }: TourNeeds): void {
   });
 }
 
-/** Sends a visit of the bot. The page gets the answer with its cookie, so that it can ask for a review of that visit. */
+/**
+ * Sends a visit of the bot. The page gets the answer with its cookie, so that it can ask for a review of that
+ * visit.
+ */
 function addBot(router: Router, needs: TourNeeds): void {
   router.post('/demo/bot', async (request, response) => {
     const origin = requireOrigin(needs, request.headers.origin);

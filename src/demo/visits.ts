@@ -3,7 +3,9 @@ import type { Random } from '../lib/crypto.ts';
 import type { SealedBundle } from '../schema/bundle.ts';
 import { sealTo } from '../seal/seal.ts';
 
-/** The signals of the browsers that visit the demo's shop (signals.md section 1), and their sealed bundles. */
+/**
+ * The signals of the browsers that visit the demo's shop (signals.md section 1), and their sealed bundles.
+ */
 
 const CHROME = '141';
 const USER_AGENT = `Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${CHROME}.0.0.0 Safari/537.36`;

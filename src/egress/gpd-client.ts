@@ -52,7 +52,10 @@ export async function postBundle(base: string, body: string, headers: Readonly<R
 
 const PROBE_MS = 3 * SECOND;
 
-/** A short request to a server that the operator named, for `gpd doctor` and `gpd status`. Null: no answer. Redirects are not followed. */
+/**
+ * A short request to a server that the operator named, for `gpd doctor` and `gpd status`. Null: no answer.
+ * Redirects are not followed.
+ */
 export async function probe(url: string) {
   try {
     const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PROBE_MS) });

@@ -138,7 +138,8 @@ async function configuration(login: Login): Promise<Configuration> {
 
 /**
  * The URL to which the browser is sent.
- * @param prompt null: the provider may reuse its session; otherwise the person wants to sign in as somebody else
+ * @param prompt null: the provider may reuse its session; otherwise the person wants to sign in as somebody
+ * else
  * @throws {Unavailable} when the provider cannot be read
  */
 async function begin(login: Login, prompt: SignInPrompt | null): Promise<LoginChallenge & { url: string }> {

@@ -1,35 +1,51 @@
 import express, {
+  Router as createRouter,
   type ErrorRequestHandler,
   type Express,
   type RequestHandler,
   type Response,
   type Router,
 } from 'express';
-import helmet from 'helmet';
 import { ERRORS, type ErrorCode, Refusal } from '../lib/errors.ts';
-import { builtOnce, errorReply, HSTS_SECONDS, renderText, toRefusal } from './reply.ts';
-import { hasLeft } from './request.ts';
-import { requestFacts } from './server.ts';
+import type { Route } from '../schema/route.ts';
+import { charge } from './limiter.ts';
+import { builtOnce, errorReply, methodNotAllowed, renderText, toRefusal } from './reply.ts';
+import { hasLeft, type Limiter } from './request.ts';
+import { INTERFACE, type PageRoute } from './routes.ts';
+import { requestFacts, send } from './server.ts';
 
-/** Scripts and styles from this origin only, nothing inline, no framing. */
-const CSP = {
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'none'"],
-    scriptSrc: ["'self'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'", 'data:'],
-    connectSrc: ["'self'"],
-    workerSrc: ["'self'"],
-    frameSrc: ["'self'"],
-    formAction: ["'self'"],
-    baseUri: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-};
+/** Compares paths case-sensitively: a proxy that blocks /console would not block /CONSOLE. */
+export function exactRouter(): Router {
+  return createRouter({ caseSensitive: true });
+}
 
-/** Programs call these paths, also with the `Accept` of a browser: refusals below them are JSON (docs/errors.md). */
-const INTERFACE = /^\/(?:v1|_fp|privacy|ledger)(?:\/|$)/i;
+/** Charges one bucket per client before anything else is read: 429 past it. */
+export function limitClients(limiter: Limiter): RequestHandler {
+  return async (request, _response, next) => {
+    await charge(limiter, requestFacts(request).limitKey);
+    next();
+  };
+}
+
+/** Answers 405 to every other method of the paths that a router has by now. */
+export function refuseOtherMethods(router: Router): void {
+  const methodsByPath = new Map<string, Set<string>>();
+  for (const { route } of router.stack) {
+    if (!route) continue;
+    const methods = methodsByPath.get(route.path) ?? new Set<string>();
+    for (const { method } of route.stack) methods.add(method.toUpperCase());
+    if (methods.has('GET')) methods.add('HEAD');
+    methodsByPath.set(route.path, methods);
+  }
+  for (const [path, methods] of methodsByPath) {
+    router.all(path, () => {
+      throw methodNotAllowed([...methods]);
+    });
+  }
+}
+
+/** The path of a row as Express spells it. */
+const expressPath = ({ path }: Route): string => path.replace(/\{(\w+)\}/g, ':$1');
 
 const notFound: RequestHandler = () => {
   throw new Refusal('not-found');
@@ -50,31 +66,33 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
     }
     const code = refusal?.code ?? 'internal';
     const reply = errorReply(code, refusal?.headers, refusal?.details);
-    response.status(reply.status).set(reply.headers);
     // A browser that opens an address asks for HTML; programs and scripts ask for JSON or anything.
-    if (!INTERFACE.test(request.path) && request.accepts(['json', 'html']) === 'html')
-      response.type('html').send(
+    if (INTERFACE.test(request.path) || request.accepts(['json', 'html']) !== 'html') {
+      await send(response, reply);
+      return;
+    }
+    response.status(reply.status).set(reply.headers);
+    response
+      .type('html')
+      .send(
         refusal?.details?.length
-          ? await renderText(response, 'error', {
-              code,
-              message: ERRORS[code][1],
-              details: refusal.details,
-            })
+          ? await renderText(response, 'error', { code, message: ERRORS[code][1], details: refusal.details })
           : (await errorPage(code, response)).body,
       );
-    else response.send(reply.body);
   };
 }
 
 export interface ExpressDeps {
+  /** Before the pages of the table: `/` of the demo leads to its tour. */
   readonly routers: readonly Router[];
+  readonly pages: readonly PageRoute[];
+  /** Paths without a row. */
+  readonly behind: readonly Router[];
   readonly views: string;
-  /** The public origin is https. */
-  readonly https: boolean;
   readonly onFault: (requestId: string, error: unknown) => void;
 }
 
-/** The Express app with every route except the hot lanes. Middleware runs in the order of the lines. */
+/** The Express app, behind the table of routes. Middleware runs in the order of the lines. */
 export function createExpressApp(deps: ExpressDeps): Express {
   const app = express();
   app.set('views', deps.views);
@@ -83,16 +101,14 @@ export function createExpressApp(deps: ExpressDeps): Express {
   app.set('etag', false);
   app.set('query parser', 'simple');
   app.disable('x-powered-by');
-  app.use(
-    helmet({
-      contentSecurityPolicy: CSP,
-      crossOriginResourcePolicy: { policy: 'same-origin' },
-      // Never set for the operator's other hosts, nor when the public origin is plain http.
-      strictTransportSecurity: deps.https && { maxAge: HSTS_SECONDS, includeSubDomains: false },
-      xFrameOptions: { action: 'deny' },
-    }),
-  );
+  app.use((request, _response, next) => next(requestFacts(request).error));
   for (const router of deps.routers) app.use(router);
+  const pages = exactRouter();
+  for (const { row, page } of deps.pages) pages[row.method as 'get' | 'post'](expressPath(row), page);
+  // Express drops a fragment, which no path of the table has, and would answer OPTIONS itself.
+  refuseOtherMethods(pages);
+  app.use(pages);
+  for (const router of deps.behind) app.use(router);
   app.use(notFound);
   app.use(errorHandler(deps.onFault));
   return app;

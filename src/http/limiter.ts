@@ -5,46 +5,63 @@ import type { RateSpec } from '../schema/settings.ts';
 import type { Limiter } from './request.ts';
 
 /**
- * Bounds the requests that a lane serves at once. Without a bound each turn of the event loop opens all
+ * Bounds the requests that a hot route serves at once. Without a bound each turn of the event loop opens all
  * requests of the turn before, and each takes longer. A slow sender takes no place: admission is asked when
  * the body has arrived.
  */
 export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
 
 /**
- * The bound of a lane: half a second of bundles on two processors, three seconds on a sixth of that. Nobody
- * waits longer for an answer, and batches of 400 are full long before.
+ * The bound of a hot route: half a second of bundles on two processors, three seconds on a sixth of that.
+ * Nobody waits longer for an answer, and batches of 400 are full long before.
  */
 export const MAX_UNDER_WAY = 1000;
 
 export function createConcurrencyLimit(places = MAX_UNDER_WAY) {
   let servedCount = 0;
   return {
-    isFull: () => servedCount >= places,
-    /** Takes a place until `work` settles. */
-    admit<Result>(work: Promise<Result>) {
+    /**
+     * Takes a place, which `leave` gives back.
+     * @throws {Refusal} `unavailable`: after a second there is one, or the server is too small
+     */
+    enter() {
+      if (servedCount >= places) throw new Refusal('unavailable', { headers: { 'retry-after': '1' } });
       servedCount += 1;
-      return work.finally(() => {
-        servedCount -= 1;
-      });
+    },
+    leave() {
+      servedCount -= 1;
     },
   };
 }
 
 /** Bounds reads of a whole trail or log: this many at once per key (a tenant or a client). */
-export function createReadWhole(places: number) {
+export function createPlaces(places: number) {
   const running = new Map<string, number>();
-  /** @param refusal makes the error when all places of the key are taken */
-  return async <Result>(key: string, work: () => Promise<Result>, refusal: () => Error): Promise<Result> => {
+  /**
+   * @param refusal makes the error when all places of the key are taken
+   * @returns gives the place back; to be called once
+   */
+  return (key: string, refusal: () => Error): (() => void) => {
     const runningHere = running.get(key) ?? 0;
     if (runningHere >= places) throw refusal();
     running.set(key, runningHere + 1);
-    try {
-      return await work();
-    } finally {
+    return () => {
       const remaining = (running.get(key) ?? 1) - 1;
       if (remaining > 0) running.set(key, remaining);
       else running.delete(key);
+    };
+  };
+}
+
+/** Bounds work as `createPlaces` does, and gives the place back when it is done. */
+export function createReadWhole(places: number) {
+  const takePlace = createPlaces(places);
+  return async <Result>(key: string, work: () => Promise<Result>, refusal: () => Error): Promise<Result> => {
+    const leave = takePlace(key, refusal);
+    try {
+      return await work();
+    } finally {
+      leave();
     }
   };
 }

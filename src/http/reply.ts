@@ -7,7 +7,24 @@ import type { Response } from 'express';
 import { sha256Text } from '../lib/crypto.ts';
 import { ERRORS, type ErrorCode, errorBody, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
 import { preflightAllows } from '../schema/routes.ts';
-import type { HotReply } from './request.ts';
+
+/** An answer that is written while it is read. */
+export interface Stream {
+  readonly parts: AsyncIterable<string>;
+  /** The connection of a client that reads for longer is closed. */
+  readonly maxMs?: number;
+  /** Called once the answer has left, or cannot. */
+  readonly onEnd?: () => void;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | Stream;
+}
+interface TextReply extends Reply {
+  readonly body: string;
+}
 
 /** One year; only sent when the public origin is https. */
 export const HSTS_SECONDS = 31_536_000;
@@ -23,7 +40,7 @@ export function jsonReply(
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
-): HotReply {
+): TextReply {
   return { status, headers: Object.assign({}, COMMON, headers), body: JSON.stringify(body) };
 }
 
@@ -31,7 +48,7 @@ export function jsonReply(
  * Adds headers to a reply. It uses Object.assign because a spread makes V8 of Node 20 build a hidden class
  * for each reply in the old generation: a hundred bytes until a full collection.
  */
-export function withHeaders(reply: HotReply, added: Readonly<Record<string, string>>): HotReply {
+export function withHeaders(reply: Reply, added: Readonly<Record<string, string>>): Reply {
   return { status: reply.status, headers: Object.assign({}, reply.headers, added), body: reply.body };
 }
 
@@ -39,15 +56,16 @@ export function errorReply(
   code: ErrorCode,
   headers: Readonly<Record<string, string>> = {},
   details?: readonly string[],
-): HotReply {
+): TextReply {
   const [status] = ERRORS[code];
   // RFC 9110 section 15.5.2: a 401 must have a challenge.
   const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
   return jsonReply(status, errorBody(code, details), { ...challenge, ...headers });
 }
 
-/** The reply at the concurrency limit: after a second there is a place, or the server is too small. */
-export const fullReply = (): HotReply => errorReply('unavailable', { 'retry-after': '1' });
+/** Another method on a known path. @param methods the known ones */
+export const methodNotAllowed = (methods: readonly string[]): Refusal =>
+  new Refusal('method-not-allowed', { headers: { allow: methods.join(', ') } });
 
 /** 503 with the seconds to wait; it says if the request may have been served. */
 export function unavailable(error: Unavailable): Refusal {

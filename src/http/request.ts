@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { succeeds } from '../lib/errors.ts';
+import type { z } from 'zod';
+import { Refusal, succeeds, tryOr } from '../lib/errors.ts';
 import {
   type Address,
   type AddressRange,
@@ -8,9 +9,12 @@ import {
   networkKey,
   resolveClient,
 } from '../lib/ip.ts';
+import { parseStrictJson } from '../lib/json.ts';
+import { explainIssue } from '../schema/explain-issue.ts';
+import { headerName } from '../schema/routes.ts';
 
-/** The request as a hot lane sees it, without Express and `node:http`. */
-export interface HotRequest {
+/** A request as handlers see it, without Express and `node:http`. */
+export interface HttpRequest {
   readonly method: string;
   /** The request target as sent. */
   readonly target: string;
@@ -24,16 +28,8 @@ export interface HotRequest {
   readonly https: boolean;
   readonly requestId: string;
   /** Reads at most `limit` bytes. Null: there are more. Rejects when the sender disconnects. */
-  readBody(limit: number): Promise<Buffer | null>;
+  readBytes(limit: number): Promise<Buffer | null>;
 }
-
-export interface HotReply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-export type HotHandler = (request: HotRequest) => Promise<HotReply>;
 
 /** Charges a key. Resolves to 0, or to the whole seconds to wait. */
 export type Limiter = (key: string) => Promise<number>;
@@ -73,7 +69,8 @@ export function createClientReader(trusted: readonly AddressRange[]): (request: 
     const client = withKeys(resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted));
     // A header of kilobytes is not worth caching.
     if (key.length > 256) return client;
-    // Only the oldest is dropped: a stranger with many addresses would otherwise empty the cache for everyone.
+    // Only the oldest is dropped: a stranger with many addresses would otherwise empty the cache for
+    // everyone.
     for (const oldest of cache.size >= MAX_CLIENTS ? cache.keys() : []) {
       cache.delete(oldest);
       break;
@@ -107,7 +104,7 @@ export function headerText(headers: HeaderMap, name: string): string | null {
 }
 
 /** The request without its body, as the trust boundary sees it. */
-export interface RequestTier extends Pick<HotRequest, 'https' | 'ja4'> {
+export interface RequestTier extends Pick<HttpRequest, 'https' | 'ja4'> {
   /** With lower-case names, as `node:http` gives them. */
   readonly headers: HeaderMap;
   readonly hosting: boolean | null;
@@ -232,4 +229,42 @@ export function isPlainJson(headers: IncomingHttpHeaders): boolean {
 /** Judges Content-Length before a byte of the body is read. */
 export function declaresTooMuch(contentLength: string | undefined, limit: number): boolean {
   return contentLength !== undefined && Number(contentLength) > limit;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Names the places that do not match, never a value. */
+function detailsOf(error: z.ZodError): string[] {
+  return error.issues.slice(0, 10).map((issue) => {
+    const path = issue.path.map(String).join('.');
+    return path === '' ? issue.message : `${path}: ${issue.message}`;
+  });
+}
+
+/** @throws {Refusal} `invalid-json`, or `invalid-request` with what to fix */
+export function parseBody<Schema extends z.ZodType>(body: Uint8Array, schema: Schema): z.output<Schema> {
+  const value = tryOr(() => parseStrictJson(utf8.decode(body)), undefined);
+  if (value === undefined) throw new Refusal('invalid-json');
+  return parseShape(value, schema);
+}
+
+/** @throws {Refusal} `invalid-request` with what to fix */
+export function parseShape<Schema extends z.ZodType>(value: unknown, schema: Schema): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  // Parses again to get the words: passing zod an error map would cost every good body 2 µs.
+  const { error = parsed.error } = schema.safeParse(value, { error: explainIssue });
+  throw new Refusal('invalid-request', { details: detailsOf(error) });
+}
+
+/** An optional header. @param name in lower case @throws {Refusal} `invalid-request` */
+export function readHeader<Schema extends z.ZodType>(
+  headers: IncomingHttpHeaders,
+  name: string,
+  schema: Schema,
+): z.output<Schema> | undefined {
+  const parsed = schema.optional().safeParse(headers[name], { error: explainIssue });
+  if (parsed.success) return parsed.data;
+  const details = parsed.error.issues.map(({ message }) => `${headerName(name)}: ${message}`);
+  throw new Refusal('invalid-request', { details });
 }

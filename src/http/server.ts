@@ -1,57 +1,77 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { TlsOptions } from 'node:tls';
+import helmet from 'helmet';
 import type { Clock } from '../lib/clock.ts';
 import { createSlotList } from '../lib/collections.ts';
 import { createUlid, type Random } from '../lib/crypto.ts';
-import type { ErrorCode } from '../lib/errors.ts';
 import type { AddressRange } from '../lib/ip.ts';
 import {
+  createClientErrors,
   createClientLimit,
   createConnectionLimit,
-  createLinger,
   createPipelineLimit,
   drainConnections,
-  LINGER_MS,
+  endLast,
   requireReader,
 } from './connections.ts';
-import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
+import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin, type Reply, type Stream } from './reply.ts';
 import {
   type Client,
   countHeader,
   createClientReader,
   dropSeveralCredentials,
-  type HotHandler,
-  type HotReply,
-  type HotRequest,
+  type HttpRequest,
+  hasLeft,
   headerText,
   literalTarget,
   originForm,
   pathOf,
   readBody,
 } from './request.ts';
+import type { FoundPlace, HandOver, RouteTable } from './routes.ts';
 
 /**
- * The HTTP server: reads the facts of each request, runs the direct routes, hands the others to Express,
- * and ends bad connections.
+ * The HTTP server: reads the facts of each request, asks the table of routes, and hands pages over to
+ * Express.
  */
 
 const CLIENT_LEFT = 499;
-/** A JSON answer loads nothing and may not be framed. */
-const STRICT_CSP = "default-src 'none'; frame-ancestors 'none'";
 /** Never set for the operator's other hosts. */
 const STRICT_TRANSPORT = `max-age=${HSTS_SECONDS}`;
 
+/** Scripts and styles from this origin only, nothing inline, no framing. */
+const CSP = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'", 'data:'],
+    connectSrc: ["'self'"],
+    workerSrc: ["'self'"],
+    frameSrc: ["'self'"],
+    formAction: ["'self'"],
+    baseUri: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
+/** The headers of every answer that a browser may open. */
+const createProtection = (https: boolean) =>
+  helmet({
+    contentSecurityPolicy: CSP,
+    crossOriginResourcePolicy: { policy: 'same-origin' },
+    strictTransportSecurity: https && { maxAge: HSTS_SECONDS, includeSubDomains: false },
+    xFrameOptions: { action: 'deny' },
+  });
+
 export interface ServerDeps {
-  /** Exact paths that are answered before Express sees the request. */
-  readonly lanes: ReadonlyMap<string, HotHandler>;
+  readonly routes: RouteTable;
+  /** Answers what the table hands over. */
   readonly express: RequestListener;
   readonly clock: Clock;
   readonly random: Random;
@@ -77,25 +97,46 @@ export interface ServerDeps {
 
 const createRequestId = ({ clock, random }: ServerDeps): string => `req_${createUlid(clock, random)}`;
 
-/** Set on every request before a handler runs. */
-const facts = new WeakMap<IncomingMessage, HotRequest>();
+/** Set on every request that Express gets: its facts, and what it shall answer as an error. */
+const facts = new WeakMap<IncomingMessage, HttpRequest & Pick<HandOver, 'error'>>();
 
-export function requestFacts(request: IncomingMessage): HotRequest {
+export function requestFacts(request: IncomingMessage) {
   const found = facts.get(request);
   if (!found) throw new Error('the request did not come through the server');
   return found;
 }
 
+/** Writes a stream. A client that reads too slowly is cut off. */
+async function sendStream(response: ServerResponse, { parts, maxMs }: Stream): Promise<void> {
+  const deadline = maxMs === undefined ? undefined : setTimeout(() => response.destroy(), maxMs);
+  await pipeline(Readable.from(parts), response).finally(() => clearTimeout(deadline));
+}
+
 /**
+ * Sends a reply, once.
  * @param always names and values in turn, which is cheaper than single calls; none of them is also in `reply`
  */
-function send(response: ServerResponse, reply: HotReply, always: readonly string[]): void {
-  if (response.headersSent || response.destroyed) return;
-  const head = [...always];
-  for (const name in reply.headers) head.push(name, reply.headers[name] as string);
-  if (reply.status !== 204) head.push('content-length', String(Buffer.byteLength(reply.body)));
-  response.writeHead(reply.status, head);
-  response.end(reply.body);
+export async function send(
+  response: ServerResponse,
+  { status, headers, body }: Reply,
+  always: readonly string[] = [],
+): Promise<void> {
+  const stream = typeof body === 'string' || body instanceof Uint8Array ? null : body;
+  try {
+    if (response.headersSent || response.destroyed) return;
+    const head = [...always];
+    for (const name in headers) head.push(name, headers[name] as string);
+    if (!stream && status !== 204) head.push('content-length', String(Buffer.byteLength(body as string)));
+    // A server that drains has set it before.
+    const isLast =
+      headers['connection'] === 'close' || response.hasHeader('connection') || !response.shouldKeepAlive;
+    response.writeHead(status, head);
+    if (stream && response.req.method !== 'HEAD') await sendStream(response, stream);
+    else if (isLast && !stream) endLast(response, body as string | Uint8Array);
+    else response.end(stream ? undefined : body);
+  } finally {
+    stream?.onEnd?.();
+  }
 }
 
 /** Exactly one Host header is required, and none in HTTP/1.0 (RFC 9112 section 3.2). */
@@ -113,7 +154,7 @@ function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
 }
 
 /** Null: the request may be served. */
-function refusalOf(deps: ServerDeps, request: IncomingMessage, target: string | null): HotReply | null {
+function refusalOf(deps: ServerDeps, request: IncomingMessage, target: string | null): Reply | null {
   const closing = { connection: 'close' };
   if (headerBytes(request) > MAX_HEADER_BYTES)
     return errorReply('headers-too-large', { ...closing, ...corsHeaders(request.headers, deps.knowsOrigin) });
@@ -136,26 +177,36 @@ function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage, t
     networkKey: client.networkKey,
     ja4: deps.ja4Header === null ? null : proxied(deps.ja4Header),
     https: encrypted || proxied('x-forwarded-proto') === 'https',
-    readBody: (limit: number) => readBody(request, limit),
+    readBytes: (limit: number) => readBody(request, limit),
   };
 }
 
-async function runLane(
+/** A JSON answer of a hot route loads nothing and may not be framed. */
+const STRICT_CSP = "default-src 'none'; frame-ancestors 'none'";
+
+async function serve(
   deps: ServerDeps,
-  lane: HotHandler,
-  hotRequest: HotRequest,
+  found: FoundPlace | null,
+  httpRequest: HttpRequest,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const always = ['X-Request-Id', hotRequest.requestId, 'Content-Security-Policy', STRICT_CSP];
-  if (deps.https) always.push('Strict-Transport-Security', STRICT_TRANSPORT);
-  try {
-    send(response, await lane(hotRequest), always);
-  } catch (error) {
-    if (request.destroyed && !request.complete) return;
-    deps.onFault(hotRequest.requestId, error);
-    send(response, errorReply('internal'), always);
+  const answered = await deps.routes.answer(found, httpRequest);
+  if ('status' in answered) {
+    const always = ['X-Request-Id', httpRequest.requestId];
+    if (found?.place.isHot === true) {
+      always.push('Content-Security-Policy', STRICT_CSP);
+      if (deps.https) always.push('Strict-Transport-Security', STRICT_TRANSPORT);
+    }
+    await send(response, answered, always);
+    return;
   }
+  facts.set(request, { ...httpRequest, error: answered.error });
+  response.setHeader('X-Request-Id', httpRequest.requestId);
+  for (const name in answered.headers) response.setHeader(name, answered.headers[name] as string);
+  // Express parses an absolute form with url.parse(), which prints the client's text on stderr.
+  request.url = literalTarget(httpRequest.target);
+  deps.express(request, response);
 }
 
 export type RunningServer = ReturnType<typeof createHttpServer>;
@@ -184,46 +235,44 @@ function createListener(deps: ServerDeps) {
   const clientOf = createClientReader(deps.trustedProxies);
   const limitPipeline = createPipelineLimit();
   const limitClient = createClientLimit();
+  const protect = createProtection(deps.https);
   const listener: RequestListener = (request, response) => {
     if (!limitPipeline(response)) return;
     clientErrors.began(response);
     requireReader(response, deps.answerTimeoutMs);
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
-    const hotRequest = readFacts(deps, clientOf(request), request, target);
+    const httpRequest = readFacts(deps, clientOf(request), request, target);
     const startedAt = deps.onAnswered ? performance.now() : 0;
     const removeOpen = open.add(response);
     response.once('close', () => {
       removeOpen();
       const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
       deps.onAnswered?.(path, status, (performance.now() - startedAt) / 1000);
-      if (status === 503) deps.onUnavailable?.(hotRequest.requestId);
+      if (status === 503) deps.onUnavailable?.(httpRequest.requestId);
     });
     if (draining) response.setHeader('Connection', 'close');
     const refused = refusalOf(deps, request, target);
     if (refused) {
-      send(response, refused, ['X-Request-Id', hotRequest.requestId]);
+      void send(response, refused, ['X-Request-Id', httpRequest.requestId]);
       return;
     }
     dropSeveralCredentials(request);
-    const lane = deps.lanes.get(path);
-    if (lane) {
-      void runLane(deps, lane, hotRequest, request, response);
-      return;
-    }
+    const found = deps.routes.find(path);
     // A backend may send as much as its key allows.
-    if (request.headers.authorization === undefined && !limitClient(hotRequest.limitKey, response)) {
-      send(response, errorReply('rate-limited', { 'retry-after': '1' }), [
+    const isCounted = request.headers.authorization === undefined && found?.place.isUnbounded !== true;
+    if (isCounted && !limitClient(httpRequest.limitKey, response)) {
+      void send(response, errorReply('rate-limited', { 'retry-after': '1' }), [
         'X-Request-Id',
-        hotRequest.requestId,
+        httpRequest.requestId,
       ]);
       return;
     }
-    facts.set(request, hotRequest);
-    response.setHeader('X-Request-Id', hotRequest.requestId);
-    // Express parses an absolute form with url.parse(), which prints the client's text on stderr.
-    request.url = literalTarget(hotRequest.target);
-    deps.express(request, response);
+    if (found?.place.isHot !== true) protect(request, response, () => {});
+    serve(deps, found, httpRequest, request, response).catch((error: unknown) => {
+      if (!hasLeft(error)) deps.onFault(httpRequest.requestId, error);
+      response.destroy();
+    });
   };
   /** Connections close after their pending answers. */
   const closeAfterAnswers = (): void => {
@@ -245,10 +294,6 @@ export function createHttpServer(deps: ServerDeps) {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     clientErrors.onError(error, socket),
   );
-  server.on(
-    deps.tls ? 'secureConnection' : 'connection',
-    createLinger((socket) => clientErrors.hasUnread(socket)),
-  );
   // Without a listener Node sends 100 Continue itself, before any limit is checked.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (Number(request.headers['content-length'] ?? 0) <= MAX_CONTINUE_BYTES) response.writeContinue();
@@ -262,75 +307,6 @@ export function createHttpServer(deps: ServerDeps) {
     drain(deadlineMs: number) {
       closeAfterAnswers();
       return drainConnections(server, deadlineMs);
-    },
-  };
-}
-
-/**
- * Answers bytes that are not a request, or come too late, like any other refusal: once, and never in place of
- * another answer.
- */
-
-const CODES: Readonly<Record<string, ErrorCode>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
-  HPE_HEADER_OVERFLOW: 'headers-too-large',
-};
-
-/** The newest answer of a connection. Pipelined answers come in the order of requests. */
-interface Newest {
-  readonly response: ServerResponse;
-  readonly before: ServerResponse | null;
-}
-
-function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
-  const { status, headers, body } = errorReply(code, { connection: 'close', 'x-request-id': requestId });
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    `content-length: ${Buffer.byteLength(body)}`,
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
-}
-
-function afterwards(response: ServerResponse | null, next: () => void): void {
-  if (response && !response.writableFinished) response.once('finish', next);
-  else next();
-}
-
-function createClientErrors(createRequestId: () => string) {
-  const newest = new WeakMap<Socket, Newest>();
-  const refused = new WeakSet<Socket>();
-
-  function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {
-    // Each request gets one answer: an early one, or this one.
-    if (!response.headersSent) refuse(socket, code, createRequestId());
-    else if (response.writableEnded) socket.destroySoon();
-    else socket.destroy();
-  }
-
-  return {
-    /** Called with the newest request of its connection. */
-    began(response: ServerResponse) {
-      const { socket } = response.req;
-      const before = newest.get(socket)?.response ?? null;
-      newest.set(socket, { response, before: before?.writableFinished === true ? null : before });
-    },
-    /** Parts of the request have not arrived or were not read. */
-    hasUnread: (socket: Socket) => newest.get(socket)?.response.req.complete === false,
-    onError(error: NodeJS.ErrnoException, socket: Socket) {
-      if (!socket.writable || error.code === 'ECONNRESET') {
-        socket.destroy();
-        return;
-      }
-      // The parser fails again with every byte that follows.
-      if (refused.has(socket)) return;
-      refused.add(socket);
-      const code = CODES[error.code ?? ''] ?? 'invalid-request';
-      const { response, before = null } = newest.get(socket) ?? {};
-      if (!response) refuse(socket, code, createRequestId());
-      else if (response.req.complete) afterwards(response, () => refuse(socket, code, createRequestId()));
-      else afterwards(before, () => onBadBody(socket, response, code));
     },
   };
 }

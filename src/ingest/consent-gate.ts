@@ -5,7 +5,10 @@ import type { GpcPolicy } from '../schema/gpc.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 
-/** The consent that a bundle asserts, what Global Privacy Control leaves of it, and what the tenant's ledger proves of it. */
+/**
+ * Reads the consent that a bundle asserts, removes the purposes that Global Privacy Control refuses, and asks
+ * the tenant's ledger for proof.
+ */
 
 export const NEEDED_PURPOSE = 'device-identification';
 
@@ -32,7 +35,7 @@ function gpcSource(header: boolean, bundle: boolean): ConsentState['gpcSource'] 
   return bundle ? 'bundle' : 'none';
 }
 
-/** The grant that the bundle names; null where it names none. */
+/** The grant that the bundle names; null without one. */
 function claimedGrantOf(kid: string, { principalId, proof }: ConsentReceipt): GrantClaim | null {
   if (principalId === undefined || proof === undefined) return null;
   return { kid, principalId, purpose: NEEDED_PURPOSE, proof };
@@ -41,8 +44,9 @@ function claimedGrantOf(kid: string, { principalId, proof }: ConsentReceipt): Gr
 type GatedConsent = ReturnType<typeof consentGate>;
 
 /**
- * Each GPC source only ever reduces permission (contract 3.2): it removes every purpose whose policy is not `ignore`. A claim
- * for one whose policy is `ask` is handed on with what the bundle brings to prove it (contract-2 section 13).
+ * Each GPC source only ever reduces permission (contract 3.2): it removes every purpose whose policy is not
+ * `ignore`. A purpose whose policy is `ask` is passed on with the bundle's claim of a grant (contract-2
+ * section 13).
  */
 export function consentGate(
   tenant: Pick<Tenant, 'kid' | 'gpcPolicy' | 'needsProof'>,
@@ -66,9 +70,9 @@ export function consentGate(
     basis: 'asserted',
   };
   return {
-    /** The bundle alone is asked here, not yet the ledger. */
+    /** This looks only at the bundle; the ledger is asked later. */
     isAllowed: purposes.includes(NEEDED_PURPOSE) || overGpc.includes(NEEDED_PURPOSE),
-    /** Until the ledger has been asked, what a bundle says is only asserted. */
+    /** Until the ledger has been asked, the bundle's consent is only asserted. */
     asserted,
     claimedGrant,
     overGpc,
@@ -77,8 +81,9 @@ export function consentGate(
 }
 
 /**
- * The consent that a verdict is made under: a tenant that wants proof gets none on an assertion (contract 3.3), and nobody gets one
- * on an assertion that a person overruled GPC. Null: the needed purpose is not proven.
+ * The consent under which a verdict may be made. For a tenant that requires proof an assertion is not enough
+ * (contract 3.3), and for a yes over GPC it never is.
+ * @returns null if the needed purpose is not proven
  */
 export async function proveConsent(
   ledger: { readonly proveConsent: ProveConsent },

@@ -5,13 +5,13 @@ import { purge } from '../db/purge.ts';
 import { cellOf, rowsOf } from '../db/sql.ts';
 import type { Verdict } from './verdict/verdict.ts';
 
-/** Reads of decisions, and which of them a later bundle of the same session supersedes. */
+/** Reads decisions, and which later decision of the same session supersedes one. */
 
 export type StoredDecision = NonNullable<Awaited<ReturnType<typeof findDecision>>>;
 
 type DecisionRow = Readonly<Record<'verdict', string> & Record<'status' | 'outcome', string | null>>;
 
-/** One verdict of one tenant; another tenant's looks like none. */
+/** Reads one verdict of one tenant; another tenant's looks as if it did not exist. */
 export async function findDecision(database: Database, kid: string, requestId: string) {
   const query = database
     .read('decisions as d')
@@ -29,7 +29,10 @@ export async function findDecision(database: Database, kid: string, requestId: s
   };
 }
 
-/** Finds the tenant of a decision. Ids are unique over all tenants; only staff learn that a decision is another tenant's. */
+/**
+ * Finds the tenant of a decision. Ids are unique over all tenants; only staff learn that a decision is
+ * another tenant's.
+ */
 export async function tenantOfDecision({ read }: Database, requestId: string): Promise<string | null> {
   const rows = read('decisions')
     .whereIn('kid', read('tenants').select('kid'))
@@ -48,7 +51,9 @@ export async function decisionKey(db: Knex, kid: string, requestId: string) {
   return row ? { requestId, durable: row.durable, class: row.class } : null;
 }
 
-/** Forgets the nonces of bundles that are dated before `from`, and notes that it did. Returns how many went. */
+/**
+ * Forgets the nonces of bundles that are dated before `from`, and notes that it did. Returns how many went.
+ */
 export function purgeNonces(database: Database, from: number): Promise<number> {
   const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, from);
   return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('dated_at', '<', from), note);
@@ -59,14 +64,15 @@ export async function supersededBy({ read }: Database, kid: string, requestId: s
   return (await cellOf<string>(rows, 'request_id')) ?? null;
 }
 
-/** A longer chain is not made, so that one short query reads a whole one. */
+/** Chains have a maximum length, so that one short query reads a whole one. */
 export const MAX_UPDATES = 32;
 
 type End = 'earlier' | 'request_id';
 
-/** That request, then each that a step leads to: from an `earlier` to what superseded it, or back. */
+/** Reads the request and then each one that follows, towards later decisions or towards earlier ones. */
 async function walk({ read }: Database, kid: string, requestId: string, [from, to]: readonly [End, End]) {
-  // A scalar subquery: PostgreSQL has no statistics of these columns, and might join by reading the whole table.
+  // A scalar subquery: PostgreSQL has no statistics of these columns, and might join by reading the whole
+  // table.
   const nextLink = `SELECT ${to} FROM decision_updates WHERE kid = ? AND ${from} = chain.id`;
   const chain: unknown = await read.raw(
     `WITH RECURSIVE chain(id, step) AS (
@@ -82,7 +88,7 @@ async function walk({ read }: Database, kid: string, requestId: string, [from, t
 export const withLater = (database: Database, kid: string, requestId: string): Promise<string[]> =>
   walk(database, kid, requestId, ['earlier', 'request_id']);
 
-/** True when this request supersedes so many in a row that no other may supersede it. */
+/** True if this request ends a chain of the maximum length, so that no other may supersede it. */
 export async function endsChain(database: Database, kid: string, requestId: string): Promise<boolean> {
   return (await walk(database, kid, requestId, ['request_id', 'earlier'])).length > MAX_UPDATES;
 }

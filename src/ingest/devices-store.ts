@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Executor } from '../db/dialect.ts';
 import type { Database } from '../db/engine.ts';
 import { purge } from '../db/purge.ts';
 import {
@@ -18,16 +17,17 @@ import { DAY, SECOND } from '../lib/clock.ts';
 import type { DeviceQuery, RecordEntry } from './ports.ts';
 import type { KnownDevice } from './verdict/identity.ts';
 
-/** The past of devices: what a new sighting is judged by, the networks that it came from, and the holds on it. */
+/** The history of devices: facts to judge a sighting by, networks, and legal holds. */
 
 const WEEK_DAYS = 7;
 const TOTALS_MS = 10 * SECOND;
 
-export type ReadTotal = (db: Executor, kid: string, day: number) => Promise<number>;
+export type ReadTotal = (db: Knex, kid: string, day: number) => Promise<number>;
 
 /**
- * A tenant's pairs of devices and networks of the week that ends with a day: one sum every ten seconds, for a share that moves slowly.
- * @param monotonic milliseconds that no clock change touches
+ * Reads a tenant's number of (device, network) pairs in the week that ends with a day. The sum is read every
+ * ten seconds at most, because the share that it is for changes slowly.
+ * @param monotonic milliseconds that no clock change affects
  */
 export function createTotals(monotonic: () => number): ReadTotal {
   const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
@@ -45,10 +45,10 @@ export function createTotals(monotonic: () => number): ReadTotal {
 
 const QUERY_COLUMNS = { durable: 'text', day: 'integer', network: 'text' } as const;
 
-/** One seek a day: the day comes first in the key. */
+/** Takes one seek per day, because the day comes first in the key. */
 const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(', ');
 
-/** Subqueries and not joins: each is one seek, whatever PostgreSQL believes of the tables. */
+/** Subqueries instead of joins: each is one seek, even if PostgreSQL's statistics are wrong. */
 const DEVICES = `SELECT q.i AS i,
     (SELECT s.seen FROM sightings s WHERE s.kid = ? AND s.durable = q.durable) AS seen,
     (SELECT o.created_at FROM overrides o WHERE o.kid = ? AND o.durable = q.durable) AS overridden,
@@ -64,7 +64,7 @@ interface DeviceRow
   readonly i: number;
 }
 
-/** @param pairs what the device's tenant counted this week */
+/** @param pairs the tenant's number of pairs this week */
 function toKnown({ seen, overridden, today, marked, week }: DeviceRow, pairs: number): KnownDevice {
   const extra = marked === null ? 1 : 0;
   return {
@@ -83,7 +83,7 @@ function toKnown({ seen, overridden, today, marked, week }: DeviceRow, pairs: nu
  * Reads the known facts of each queried device, in that order; `spread` counts this sighting already.
  * @param queries of one tenant
  */
-export async function lookUpDevices(db: Executor, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
+export async function lookUpDevices(db: Knex, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
   const [firstQuery] = queries;
   if (!firstQuery) return [];
   const { kid, day } = firstQuery;
@@ -124,7 +124,7 @@ export async function countNetworks(tx: Transaction, kid: string, entries: reado
     const { durable, day, network } = identified;
     marks.set(pairOf(identified), [kid, durable, day, network]);
   }
-  // Another node may have marked some of them since they were looked up: those are counted already.
+  // Another node may have marked some of them since the look-up; those are counted already.
   const claimed = await insertMany<{ durable: string; day: number; network: string }>(
     tx,
     'INSERT INTO network_marks (kid, durable, day, network)',
@@ -140,7 +140,7 @@ export async function countNetworks(tx: Transaction, kid: string, entries: reado
   return new Set(claimed.map(pairOf));
 }
 
-/** Adds to the count of each of these keys how often it is among them, in the order of the keys. */
+/** Adds to the count of each key how often it occurs here, in the order of the keys. */
 export async function addCounts(
   tx: Transaction,
   table: string,
@@ -162,10 +162,7 @@ export async function addCounts(
   );
 }
 
-/**
- * Marks are salted hashes that live for their day (UTC) and no longer;
- * counts live for the week they are asked about.
- */
+/** Salted marks are kept for their day (UTC), counts for the week that queries cover. */
 export async function purgeNetworks(database: Database, at: number): Promise<void> {
   const today = Math.floor(at / DAY);
   const weekAgo = today - WEEK_DAYS;
@@ -180,8 +177,8 @@ export async function purgeNetworks(database: Database, at: number): Promise<voi
 }
 
 /**
- * Rows of any day: the day comes first in the key, so that each day that is stored takes one seek. A server that was off, or whose
- * clock was ahead, has other days than the last week's.
+ * Rows of any day: the day comes first in the key, so that each day that is stored takes one seek. A server
+ * that was off, or whose clock was ahead, has other days than the last week's.
  */
 export function ofStoredDays(rows: Knex.QueryBuilder, table: string) {
   return rows.whereRaw(
@@ -199,11 +196,24 @@ export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows:
   const deletedDays = rowsOf<{ readonly day: number; readonly networks: number }>(returned);
   for (const day of new Set(deletedDays.map((row) => row.day))) {
     const pairs = deletedDays.reduce((sum, row) => (row.day === day ? sum + row.networks : sum), 0);
-    // A total is the sum of its shards, so that any one of them will do.
+    // A total is the sum of its shards, so any shard may be changed.
     const shard = tx('network_totals').where({ kid, day }).min('shard');
     await tx('network_totals').where({ kid, day }).where('shard', shard).decrement('pairs', pairs);
   }
   return deletedDays.length;
+}
+
+/**
+ * Deletes these rows of `visitor_index` by the key of the table: to delete by the device alone SQLite reads
+ * all rows of the tenant.
+ */
+export async function deleteVisitorIds(
+  tx: Knex.Transaction,
+  kid: string,
+  rows: Knex.QueryBuilder,
+): Promise<number> {
+  const ids = (await rows.pluck('visitor_id')) as string[];
+  return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
 }
 
 /** True when a review found that a person uses the device. */
@@ -211,7 +221,10 @@ export async function isConfirmed({ read }: Database, kid: string, durable: stri
   return (await cellOf(read('overrides').where({ kid, durable }), 'kid')) !== undefined;
 }
 
-/** The basis of each of these devices under a legal hold (GDPR articles 17(3) and 18(2)): a held device keeps all of its rows. */
+/**
+ * The basis of each of these devices under a legal hold (GDPR articles 17(3) and 18(2)): a held device keeps
+ * all of its rows.
+ */
 export async function holdsOn(
   db: Knex,
   kid: string,

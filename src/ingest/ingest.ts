@@ -48,7 +48,7 @@ export type IssueToken = (grant: {
   readonly principalId?: string | undefined;
 }) => string;
 
-/** A server hands in its stores, and `gpd replay` what leaves the writes out. */
+/** A server passes its stores; `gpd replay` passes functions that write nothing. */
 export interface IngestServices {
   readonly config: SharedIdLimits & Pick<Config, 'max_clock_skew' | 'epoch_days'>;
   readonly tenants: TenantLookup;
@@ -72,7 +72,7 @@ export interface IngestInput extends RequestTier {
   readonly requestId: string;
   /** The request target as sent: `/_fp/i/v1`. */
   readonly target: string;
-  /** The client behind the trust boundary; looked at, never stored. */
+  /** The client behind the trust boundary. It is used and never stored. */
   readonly client: Address | null;
   /** Salted hash of the client's network, good for one day. */
   readonly network: string;
@@ -81,8 +81,8 @@ export interface IngestInput extends RequestTier {
 }
 
 /**
- * Answers one bundle (contract section 3). The steps run in this order, and the first refusal is the answer. Nothing is
- * written before step 9, so a refusal for missing consent leaves the database as it was.
+ * Answers one bundle (contract section 3). The steps run in this order, and the first refusal is the answer.
+ * Nothing is written before step 9, so a refusal for missing consent leaves the database as it was.
  * @throws {Refusal} 401 for a session that may not supersede the request that the bundle names
  * @throws {Unavailable} when nothing was written and the caller may try again
  */
@@ -109,7 +109,7 @@ export async function ingest(
   if (!isFresh(clientTs, now, services.config.max_clock_skew)) return refusal('stale', requestId, asserted);
   if (!consent.isAllowed) return refusal('consent-missing', requestId, asserted);
 
-  // 4. Facts: what the browser says of itself, and what the network shows.
+  // 4. Facts: the browser's report about itself, and the network's view of it.
   const facts = readFacts(parsed, input);
   // 5. Identity: an exact match on the stable signals, or nobody.
   const identity = identify(tenant, facts, currentEpoch(now, services.config.epoch_days));
@@ -120,11 +120,11 @@ export async function ingest(
   const consentState = mustProve ? await proveConsent(services, tenant, consent) : asserted;
   if (!consentState) return refusal('consent-missing', requestId, asserted);
 
-  // 8. The grant that the bundle names. After the consent: a person who withdrew gets that answer, whatever the session.
+  // 8. Find the grant that the bundle names. After the consent: a person who withdrew gets that answer first.
   const grant = claimedGrant && (await services.grants.find(claimedGrant));
   const later = { after, cookie: headers['cookie']?.toString(), now, claimedGrant, grant };
   if (!(await maySupersede(services, tenant, later))) throw new Refusal('unauthenticated');
-  // 9. Agent signature: a valid one declares the agent, any other declares nobody. It is used up by this bundle.
+  // 9. Agent signature: a valid one declares the agent, any other nobody. It counts for this bundle only.
   const nonce = hashNonce(opened.plaintext.nonce);
   const signed = { method: 'POST', target, headers, https, bundle: `${tenant.kid}|${nonce}` };
   const declaredAgentId = await services.botAuth(signed, now);
@@ -135,10 +135,10 @@ export async function ingest(
   if (typeof recorded === 'string') return refuseUnrecorded(recorded, unsealed, requestId, consentState);
   services.noteVisit(tenant, 'judged', ...(judged.isWorkerless ? (['workerless'] as const) : []));
 
-  // 11. Note on the grant who gave it. The verdict is recorded by now, and it is answered whatever comes of this.
+  // 11. Note on the grant who gave it. The verdict is already recorded, so it is answered even if this fails.
   const giver = { class: readGiver(recorded.verdict), at: now };
   const askAgain = grant && claimedGrant && (await services.grants.note(claimedGrant, grant, giver));
-  // 12. Respond, with a token where the page is the tenant's own and somebody was identified.
+  // 12. Respond, with a token if the page is the tenant's and somebody was identified.
   const principalId = mustProve ? claimedGrant?.principalId : undefined;
   return respond(services, input, visit, {
     verdict: recorded.verdict,
@@ -154,7 +154,7 @@ function hashNonce(nonce: string): string {
   return sha256(nonce).subarray(0, NONCE_HASH_BYTES).toString('base64url');
 }
 
-/** All that later steps need of the signals: ids of rules, weights, keyed hashes and flags. */
+/** Reduces the signals to what later steps need: ids of rules, weights, keyed hashes and flags. */
 function judge(tenant: Tenant, facts: Facts, identity: Identity | null) {
   return {
     identity,
@@ -164,12 +164,12 @@ function judge(tenant: Tenant, facts: Facts, identity: Identity | null) {
     defenses: facts.defenses,
     incomplete: facts.incomplete,
     isCoarse: isCoarse(facts),
-    /** Nothing was asked in a worker, or it did not answer. */
+    /** True if no worker ran, or it did not answer. */
     isWorkerless: facts.signals.worker === null,
   };
 }
 
-/** Everything that the verdict is decided on, besides the device's past. A batch holds many of them while it waits. */
+/** All inputs of the verdict except the device's history. A batch holds many of them while it waits. */
 interface Visit {
   readonly tenant: Tenant;
   readonly now: number;
@@ -202,11 +202,11 @@ const UNKNOWN_DEVICE: KnownDevice = {
   marked: false,
   spread: { networksToday: 0, pairsOfWeek: 0, tenantPairsOfWeek: 0 },
 };
-/** The life of the transparency token (contract 3.5). */
+/** The lifetime of the transparency token (contract 3.5). */
 const SUMMARY_TTL_MS = 5 * MINUTE;
 const SALT_BYTES = 16;
 
-/** The verdict on what is known of the device, and what is to be written of it. */
+/** Decides the verdict with the facts known about the device, and what to write. */
 function decideOn(
   { config, random }: IngestServices,
   { requestId, network, client }: IngestInput,
@@ -245,7 +245,7 @@ function decideOn(
   };
 }
 
-/** A tenant that was removed meanwhile looks as if there had never been one. */
+/** A tenant that was removed meanwhile looks as if it had never existed. */
 function refuseUnrecorded(
   reason: Extract<Recorded, string>,
   { symmetric }: Unsealed,
@@ -313,7 +313,7 @@ export function refusal(
   return { status: INGEST_STATUS[reason], response };
 }
 
-/** The answer that a verdict gives, now or when the backend asks for it later. */
+/** The answer for a verdict, now or when the backend reads it later. */
 export function verdictResponse(verdict: Verdict, visitorId: string | null): IngestResponse {
   return {
     class: verdict.class,

@@ -3,10 +3,10 @@ import { open } from 'maxmind';
 import { ConfigError } from '../config.ts';
 import type { Address } from '../lib/ip.ts';
 
-/** Is this client's network one of a hosting provider? Null: nobody knows. */
+/** True if the client's network belongs to a hosting provider; null if that is unknown. */
 export type IsHosting = (client: Address | null) => boolean | null;
 
-/** Without GPD_MMDB_FILE. */
+/** Used without GPD_MMDB_FILE. */
 export const UNKNOWN_NETWORKS: NetworkTypes = { isHosting: () => null, refresh: async () => {} };
 
 /** MaxMind's Anonymous IP, Enterprise and Insights databases say it in one of these places. */
@@ -27,7 +27,7 @@ const openReader = (file: string) =>
     throw new ConfigError(`GPD_MMDB_FILE: ${file} cannot be read as a MaxMind database`);
   });
 
-/** Another file under this name, or the same one with other content. */
+/** Changes when the file is replaced or its content changes. */
 async function versionOf(file: string): Promise<string> {
   const { ino, size, mtimeMs } = await stat(file);
   return `${ino} ${size} ${mtimeMs}`;
@@ -46,7 +46,10 @@ export async function openNetworkTypes(file: string) {
     client === null ? null : readHosting(reader.get(client.toString()));
   return {
     isHosting,
-    /** Reads a file that was replaced. @throws {Error} when it cannot be read: the one before stays in use */
+    /**
+     * Reads a file that was replaced.
+     * @throws {Error} if it cannot be read; then the previous one stays in use
+     */
     refresh: async (): Promise<void> => {
       const now = await versionOf(file);
       if (now === version) return;

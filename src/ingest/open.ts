@@ -9,14 +9,14 @@ import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { TenantLookup } from './ports.ts';
 
-/** From the body of a request to the plaintext of its bundle. The first two steps may run in a thread (decrypt/). */
+/** Turns the body of a request into a plaintext. The first two steps may run in a thread (decrypt/). */
 
 const compiled = z.compile(sealedBundleSchema);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Is this body a SealedBundle at all? UTF-8, JSON without duplicate keys, the four fields and no other, canonical
- * base64. Null: it is not.
+ * Reads a SealedBundle: UTF-8, JSON without duplicate keys, exactly the four fields, canonical base64.
+ * @returns null if the body is not one
  */
 export function readEnvelope(body: Uint8Array): SealedBundle | null {
   const value = tryOr((): unknown => parseStrictJson(utf8.decode(body)), null);
@@ -28,42 +28,46 @@ export function readEnvelope(body: Uint8Array): SealedBundle | null {
   return sized && pointed ? bundle : null;
 }
 
-/** A bundle after its cryptography and before its meaning. */
+/** A bundle after decryption and before its plaintext is parsed. */
 export interface Unsealed {
   readonly kid: string;
-  /** It came without `epk`. */
+  /** True for a bundle without `epk`. */
   readonly symmetric: boolean;
-  /** Null: no live key of the tenant opened it. */
-  readonly plaintext: Buffer | null;
+  /** Null if the symmetric key or no key opened it. */
+  readonly generation: number | null;
+  /** Null if no live key of the tenant opened it. */
+  readonly plaintext: Uint8Array | null;
 }
 
 export type Openers = Pick<Tenant, 'openers' | 'symmetricOpener'>;
 
-function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
-  if (bundle.epk === undefined) return keys.symmetricOpener?.(bundle) ?? null;
-  for (const open of keys.openers) {
-    const plaintext = open(bundle);
-    if (plaintext) return plaintext;
-  }
-  return null;
-}
-
-/** Opens with the live generations of the tenant that the bundle names, newest first; `keys` are undefined for no tenant. */
+/**
+ * Opens with the live generations of the tenant that the bundle names, newest first; `keys` are undefined for
+ * no tenant.
+ */
 export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unsealed {
   const { kid, epk } = bundle;
-  return { kid, symmetric: epk === undefined, plaintext: keys ? decrypt(bundle, keys) : null };
+  if (epk === undefined) {
+    const plaintext = keys?.symmetricOpener?.(bundle) ?? null;
+    return { kid, symmetric: true, generation: null, plaintext };
+  }
+  for (const { generation, open } of keys?.openers ?? []) {
+    const plaintext = open(bundle);
+    if (plaintext) return { kid, symmetric: false, generation, plaintext };
+  }
+  return { kid, symmetric: false, generation: null, plaintext: null };
 }
 
-/** An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). */
+/** Contract 3.1: for an unknown kid an asymmetric bundle gets 400, a symmetric one 401. */
 export const reasonForNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unknown-key' =>
   symmetric ? 'unknown-key' : 'decrypt-failed';
 
 /** A plaintext that does not parse looks like a bad tag to anyone without the key. */
-function parsePlaintext(bytes: Buffer): Plaintext | null {
+function parsePlaintext(bytes: Uint8Array): Plaintext | null {
   return tryOr(() => plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes))).data, null) ?? null;
 }
 
-/** The tenant is looked up only now: it may have been removed while a thread opened its bundle. */
+/** The tenant is looked up now, because it may have been removed while a thread opened its bundle. */
 export function readPlaintext({ kid, symmetric, plaintext: bytes }: Unsealed, tenants: TenantLookup) {
   const tenant = tenants(kid);
   if (!tenant) noteRefusal('unknown-kid', kid);

@@ -5,7 +5,10 @@ import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, hmacSha256Text, ulidTime } from '../lib/crypto.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 
-/** The session of a request: its cookie, and whether a later bundle of the session may supersede the request (contract-2 section 18). */
+/**
+ * Makes and checks the session cookie of a request, and decides whether a later bundle may supersede the
+ * request (contract-2 section 18).
+ */
 
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -15,15 +18,18 @@ const LIFE_MS = 30 * MINUTE;
 const AHEAD_MS = MINUTE;
 const PREFIX = 'req_';
 
-/** gp_session is a MAC of its request, so that a later bundle can be checked against it and nothing is stored (ADR 0054). */
+/**
+ * gp_session is a MAC of its request, so that a later bundle can be checked against it and nothing is stored
+ * (ADR 0054).
+ */
 export function createSessions(serverSecret: Uint8Array) {
   const key = hmacSha256(serverSecret, 'gpd/session/v1');
   const of = (kid: string, requestId: string): string => hmacSha256Text(key, `${kid} ${requestId}`);
   return {
     of,
     /**
-     * True when the session of that request is among the cookies: a sibling host may have added one. The request's time is a part of
-     * its id, which the MAC covers.
+     * True when the session of that request is among the cookies: a sibling host may have added one. The
+     * request's time is a part of its id, which the MAC covers.
      */
     has(cookie: string | undefined, kid: string, requestId: string, now: number): boolean {
       const expected = Buffer.from(of(kid, requestId));
@@ -40,14 +46,14 @@ export const sessionCookie = (session: string): string =>
 
 /** The updates of a request that are stored. */
 export interface Updates {
-  /** True when it supersedes so many in a row that no other may supersede it. */
+  /** True if the request ends a chain of the maximum length, so that no other may supersede it. */
   endsChain(kid: string, requestId: string): Promise<boolean>;
-  /** Keyed reference of the principal that it is linked to, or null. */
+  /** Keyed reference of the principal that the request is linked to, or null. */
   linkedTo(kid: string, requestId: string): Promise<string | null>;
 }
 
 interface Later {
-  /** The request that the bundle wants to supersede; undefined: none. */
+  /** The request that the bundle wants to supersede, if any. */
   readonly after: string | undefined;
   readonly cookie: string | undefined;
   readonly now: number;
@@ -55,7 +61,10 @@ interface Later {
   readonly grant: ConsentEvent | null;
 }
 
-/** A bundle that supersedes one needs the session of that request; and a stolen cookie supersedes no request that is linked to a principal. */
+/**
+ * A bundle that supersedes a request must come from the request's session. A stolen cookie cannot supersede a
+ * request that is linked to a principal.
+ */
 export async function maySupersede(
   { sessions, updates }: { readonly sessions: Pick<Sessions, 'has'>; readonly updates: Updates },
   { kid, refOf }: Pick<Tenant, 'kid' | 'refOf'>,
@@ -65,7 +74,7 @@ export async function maySupersede(
   if (!sessions.has(cookie, kid, after, now)) return false;
   if (await updates.endsChain(kid, after)) return false;
   const linked = await updates.linkedTo(kid, after);
-  // Only the browser that was answered the grant can name it: the id of a principal is no secret.
+  // Only the browser that got the answer to the grant can name it; the id of a principal is not a secret.
   return (
     linked === null || (grant !== null && claimedGrant !== null && refOf(claimedGrant.principalId) === linked)
   );

@@ -1,30 +1,36 @@
-import { FORGOTTEN } from '../db/clock-rule-store.ts';
+import { FORGOTTEN, keepNoncesFrom } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/engine.ts';
 import { createGroup, oneTenant } from '../db/group-commit.ts';
 import { REMOVING } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/entries.ts';
+import { MINUTE, SECOND } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
 import { enqueue } from '../notify/outbox-store.ts';
+import type { Installation } from '../tenants/directory.ts';
+import { purgeNonces } from './decisions-store.ts';
 import {
   addCounts,
   countNetworks,
   createTotals,
   lookUpDevices,
   pairOf,
+  purgeNetworks,
   type ReadTotal,
 } from './devices-store.ts';
 import type { NonceClaim, RecordEntry, Recorded, Recorder, Sighting } from './ports.ts';
-import { writeSummaries } from './summary-store.ts';
+import { purgeSummaries, writeSummaries } from './summary-store.ts';
 import type { KnownDevice } from './verdict/identity.ts';
 
 /**
- * Reads and writes of accepted bundles, one transaction for all that wait (group commit): claim the nonces, lock the
- * tenant, look the devices up, let each bundle decide on that, write. Every statement is of one tenant.
+ * Reads and writes of accepted bundles, one transaction for all that wait (group commit): claim the nonces,
+ * lock the tenant, look the devices up, let each bundle decide on that, write. Every statement is of one
+ * tenant.
  */
 
-/** Both databases bound what one statement may carry; 8 columns × 400 rows stays far below 65,535 parameters. */
+/** Both databases limit the parameters of a statement: 8 columns × 400 rows stays far below 65,535. */
 const MAX_BATCH = 400;
-/** A second limit behind the lane's own, which is narrower. */
+/** A second limit; the limit of the route is lower. */
 const MAX_WAITING = 2000;
 
 /** @param monotonic milliseconds that no change of the clock touches */
@@ -32,7 +38,7 @@ export function createRecorder(database: Database, monotonic: () => number) {
   const readTotal = createTotals(monotonic);
   const group = createGroup<Sighting, Recorded>({
     name: 'record',
-    run: (sightings) => database.plainTransaction((tx) => recordAll(tx, readTotal, sightings)),
+    run: (sightings) => database.transaction((tx) => recordAll(tx, readTotal, sightings)),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     ...oneTenant(database.kind, ({ claim }: Sighting) => claim.kid),
@@ -41,13 +47,15 @@ export function createRecorder(database: Database, monotonic: () => number) {
   return { record, idle: () => group.idle() };
 }
 
-/** One sighting in its own transaction, with what depends on it: what `also` throws leaves nothing. */
+/**
+ * Records one sighting in a separate transaction together with `also`; if `also` throws, nothing is written.
+ */
 export type RecordAlone = (sighting: Sighting, also: (tx: Transaction) => Promise<void>) => Promise<Recorded>;
 
 export function createRecordAlone(database: Database, monotonic: () => number): RecordAlone {
   const readTotal = createTotals(monotonic);
   return (sighting, also) =>
-    database.plainTransaction(async (tx) => {
+    database.transaction(async (tx) => {
       const [recorded] = (await recordAll(tx, readTotal, [sighting])) as [Recorded];
       if (typeof recorded !== 'string') await also(tx);
       return recorded;
@@ -68,7 +76,7 @@ async function recordAll(
   return sightings.map((sighting) => recorded.get(sighting) as Recorded);
 }
 
-/** @param recorded gets what became of each sighting */
+/** @param recorded gets the result of each sighting */
 async function recordTenant(
   tx: Transaction,
   readTotal: ReadTotal,
@@ -78,7 +86,7 @@ async function recordTenant(
 ): Promise<void> {
   const claims = sightings.map(({ claim }) => claim);
   const devices = sightings.flatMap(({ device }) => device ?? []);
-  // The tenant comes after the claims: what another node forgets meanwhile, they waited for.
+  // The tenant is read after the claims, which wait for a node that deletes nonces meanwhile.
   const [isFirst, { since, anchoredTo, forgotten }, known] = await sendTogether(
     () => claimNonces(tx, kid, claims),
     () => lockTenant(tx, kid),
@@ -94,7 +102,7 @@ async function recordTenant(
     else if (!isFirst[i]) recorded.set(sighting, 'replay');
     else if (claim.datedAt < forgotten) recorded.set(sighting, 'stale');
     else {
-      // One that throws takes the batch back, which runs again in halves until it is alone.
+      // If one throws, the batch is rolled back and runs again in halves until that one is alone.
       const entry = decide(knownDevice);
       recorded.set(sighting, entry);
       entries.push(entry);
@@ -104,7 +112,7 @@ async function recordTenant(
   await writeEntries(tx, kid, entries, anchoredTo);
 }
 
-/** Until the transaction ends the tenant is not removed. `since` is null: no such tenant, or its removal has begun. */
+/** The tenant is not removed until the transaction ends. `since` is null if it is removed or in removal. */
 async function lockTenant(tx: Transaction, kid: string) {
   const sql = `SELECT t.created_at AS since, h.verdicts_sealed_to AS anchored, m.value AS forgotten
     FROM tenants t LEFT JOIN ledger_heads h ON h.kid = ? LEFT JOIN meta m ON m.name = '${FORGOTTEN}'
@@ -117,16 +125,19 @@ async function lockTenant(tx: Transaction, kid: string) {
     since: row ? Number(row.since) : null,
     /** A row never gets the time of an anchored hour, even when a clock went back. */
     anchoredTo: Number(row?.anchored ?? 0),
-    /** The nonces of bundles that are dated earlier may be forgotten. */
+    /** The nonces of bundles with an earlier time may be deleted already. */
     forgotten: Number(row?.forgotten ?? Number.NEGATIVE_INFINITY),
   };
 }
 
-/** One order of rows for all nodes, by the second column, keeps concurrent batches from deadlocking on PostgreSQL. */
+/** All nodes sort rows by the second column, so that batches do not deadlock on PostgreSQL. */
 const inOrder = (rows: Iterable<Bindings>): Bindings[] =>
   [...rows].sort((a, b) => (String(a[1]) < String(b[1]) ? -1 : 1));
 
-/** A claim is a row: another node that has the same nonce waits for this transaction. @returns which are their nonce's first */
+/**
+ * A claim is a row: another node with the same nonce waits for this transaction.
+ * @returns for each claim, true if it is the first of its nonce
+ */
 async function claimNonces(tx: Transaction, kid: string, claims: readonly NonceClaim[]) {
   const rows = claims.map(({ nonce, datedAt }): Bindings => [kid, nonce, datedAt]);
   const head = 'INSERT INTO nonces (kid, nonce, dated_at)';
@@ -136,13 +147,14 @@ async function claimNonces(tx: Transaction, kid: string, claims: readonly NonceC
   return claims.map(({ nonce }) => free.delete(nonce));
 }
 
-/** A row of a tenant that is gone would become another's, which is made later under its kid. */
+/** A later tenant with the same kid would inherit the rows of a removed one. */
 async function deleteClaims(tx: Transaction, kid: string, claims: readonly NonceClaim[]) {
   for (const { nonce } of claims)
     await runSql(tx, 'DELETE FROM nonces WHERE kid = ? AND nonce = ?', [kid, nonce]);
 }
 
-// The writes of a batch. A device counts once per batch, and so does its network of a day: all entries were decided before any is written.
+// The writes of a batch. A device counts once per batch, and so does its network of a day: all entries were
+// decided before any is written.
 
 async function writeEntries(
   tx: Transaction,
@@ -163,7 +175,7 @@ async function writeEntries(
 }
 
 /**
- * One row a device: PostgreSQL refuses to update a row twice in one statement.
+ * Writes one row per device, because PostgreSQL refuses to update a row twice in one statement.
  * @returns the devices that were never seen before
  */
 async function writeSightings(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
@@ -191,7 +203,7 @@ async function writeSightings(tx: Transaction, kid: string, entries: readonly Re
   return new Set(storedRows.filter(isNew).map(({ durable }) => durable));
 }
 
-/** Every visit writes its visitorId: a device seen in this epoch may be missing in the index. */
+/** Every visit writes its visitorId, because a device seen in this epoch may be missing in the index. */
 async function writeVisitorIds(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
   const rows = new Map<string, Bindings>();
   for (const { identified } of entries) {
@@ -229,7 +241,10 @@ async function writeDecisions(
   await insertMany(tx, `INSERT INTO decisions (${columns})`, rows);
 }
 
-/** Records which decision each bundle of a tenant supersedes, except decisions that were erased meanwhile or are superseded already. */
+/**
+ * Records which decision each bundle supersedes, unless that decision was erased meanwhile or is superseded
+ * already.
+ */
 async function writeUpdates(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
   for (const { after, verdict } of entries) {
     if (after === undefined) continue;
@@ -242,7 +257,7 @@ async function writeUpdates(tx: Transaction, kid: string, entries: readonly Reco
   }
 }
 
-/** A device counts once in the population, and so does its pair: with the first of its entries. */
+/** A device and its network count once in the population, with the first of their entries. */
 function summariesOf(
   entries: readonly RecordEntry[],
   newDevices: ReadonlySet<string>,
@@ -270,3 +285,17 @@ const outboxEntries = ({ kid, verdict, webhooks }: RecordEntry) =>
     ciphertext: null,
     at: verdict.decidedAt,
   }));
+
+/** Deletes what visits leave for a limited time: nonces, summaries of signals, and networks. */
+export const ingestJobs = ({
+  database,
+  config,
+}: Pick<Installation, 'database' | 'config'>): readonly Job[] => [
+  {
+    name: 'purge-nonces',
+    every: MINUTE,
+    run: ({ until }) => purgeNonces(database, keepNoncesFrom(until, config.max_clock_skew * SECOND)),
+  },
+  { name: 'purge-summaries', every: MINUTE, run: ({ until }) => purgeSummaries(database, until) },
+  { name: 'purge-networks', every: MINUTE, run: ({ until }) => purgeNetworks(database, until) },
+];

@@ -4,20 +4,22 @@ import { type Bindings, cellOf, insertMany, joinRow, runAsked, type Transaction 
 import { unlessRequestHeld } from './devices-store.ts';
 import type { StoredSummary, SummaryRequest } from './ports.ts';
 
-/** Population counts by keyed hash, and what is kept of a request for the life of its token. */
+/**
+ * Counts the population by keyed hash, and stores a summary of each request for the lifetime of its token.
+ */
 
-/** Rows that count no value: devices, and how often values were counted at all. */
+/** Rows that count devices and all counted values instead of one value. */
 const DEVICES: Cell = { name: '*devices', value: '' };
 const COUNTED: Cell = { name: '*counted', value: '' };
 const JOINT = '*joint';
 
-/** A request whose signals are summed up, and what it adds to the population. */
+/** A request whose signals are summarised, and what it adds to the population. */
 interface SummaryEntry {
   readonly requestId: string;
   readonly request: SummaryRequest;
   /** The device was never seen before. */
   readonly isNewDevice: boolean;
-  /** It was not counted from this network today: identical devices count once a network and day. */
+  /** True if it was not counted from this network today: identical devices count once per network and day. */
   readonly isNewPair: boolean;
 }
 
@@ -34,7 +36,7 @@ function countedCells({ request, isNewDevice, isNewPair }: SummaryEntry): Cell[]
 
 const idOf = ({ name, value }: Cell): string => `${name}|${value}`;
 
-/** In one order for all nodes: batches must not deadlock on PostgreSQL. */
+/** All nodes use the same order, so that batches do not deadlock on PostgreSQL. */
 async function countAll(tx: Transaction, kid: string, entries: readonly SummaryEntry[]): Promise<void> {
   const sums = new Map<string, { readonly cell: Cell; devices: number }>();
   for (const cell of entries.flatMap(countedCells)) {
@@ -82,7 +84,7 @@ function summaryOf({ request }: SummaryEntry, counts: ReadonlyMap<string, number
   };
 }
 
-/** Counts what has to be counted of a tenant's requests, and keeps how rare each value is. */
+/** Counts the values of a tenant's requests, and stores how rare each value is. */
 export async function writeSummaries(tx: Transaction, kid: string, entries: readonly SummaryEntry[]) {
   if (entries.length === 0) return;
   await countAll(tx, kid, entries);

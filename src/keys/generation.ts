@@ -162,10 +162,7 @@ export function planRotate(
   return { ok: true, changed: [...destroyed, ...retired, result], result };
 }
 
-/**
- * The published generation cannot be destroyed, because
- * browsers seal to it now. Destroying twice is no error.
- */
+/** The published generation stays, because browsers seal to it now. Destroying twice is no error. */
 export function planDestroy(keys: readonly Generation[], generation: number, now: number): KeyPlan {
   const key = keys.find((candidate) => candidate.generation === generation);
   if (!key) return { ok: false, reason: 'no-such-generation' };

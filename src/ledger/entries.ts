@@ -78,10 +78,7 @@ export function genesisEntry(at: number, vkey: string): Buffer {
 /** The decision and its grounds. Kept next to the log and destroyed on erasure. */
 export type EntryDetail = Answer<typeof entryDetailSchema>;
 
-/**
- * Detail of `consent.doubted`: the class of the verdict behind a grant, or `human` after an overturned
- * contest.
- */
+/** Detail of `consent.doubted`: the class of the grant's verdict, or `human` after an overturned contest. */
 export interface DoubtDetail {
   readonly class: 'declared_agent' | 'undeclared_automation' | 'human';
   readonly source: 'ingest' | 'contest';

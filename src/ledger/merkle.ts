@@ -2,10 +2,7 @@ import { hash } from 'node:crypto';
 import { decodeBase64 } from '../lib/crypto.ts';
 import { type SeqRange, TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 
-/**
- * Hashes and proofs of RFC 6962 section 2.1 with SHA-256. The first byte keeps a leaf from passing for a
- * node.
- */
+/** Hashes and proofs of RFC 6962 section 2.1 with SHA-256. The first byte tells leaves from nodes. */
 
 export const HASH_BYTES = 32;
 const LEAF = Buffer.from([0x00]);
@@ -107,10 +104,7 @@ function halvesOf({ start, end }: SeqRange): readonly [left: SeqRange, right: Se
   ];
 }
 
-/**
- * Walks down the tree to a part that contains this leaf. Returns it with the siblings on the way, its own
- * first.
- */
+/** Walks down to a part with this leaf. Returns it with the siblings on the way, its own first. */
 function descend(leaf: number, size: number, isTarget: (part: SeqRange) => boolean) {
   const siblings: SeqRange[] = [];
   let part: SeqRange = { start: 0, end: size };

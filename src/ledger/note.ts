@@ -2,10 +2,7 @@ import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
 import { decodeBase64, sha256 } from '../lib/crypto.ts';
 import { HASH_BYTES } from './merkle.ts';
 
-/**
- * Signs and verifies C2SP signed notes: a text, an empty line, then lines of `— name base64(key id ||
- * signature)`.
- */
+/** Signs and verifies C2SP signed notes: text, empty line, lines of `— name base64(key id || signature)`. */
 
 const SEED_BYTES = 32;
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -58,7 +55,9 @@ export function createNoteSigner(name: string, seed: Uint8Array) {
 const isNoteText = (text: string): boolean =>
   text.isWellFormed() && /^[^\p{Cc}]*$/u.test(text.replaceAll('\n', ''));
 
-/** @throws {TypeError} for a text that a note cannot hold: without a final newline, or with control characters */
+/**
+ * @throws {TypeError} for a text that a note cannot hold: without a final newline, or with control characters
+ */
 export function signNote(text: string, signer: NoteSigner): string {
   if (!text.endsWith('\n') || !isNoteText(text)) throw new TypeError('not the text of a note');
   return `${text}\n${signer.sign(text)}`;
@@ -154,9 +153,9 @@ const TIME_BYTES = 8;
 const signedText = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
 
 /**
- * C2SP tlog-cosignature, `cosignature/v1`: at this time, the checkpoint was the longest of its log that the witness knew.
- * The latest cosignature of this witness, with its time in epoch seconds. Null: it did not cosign, or a line
- * in its name is invalid.
+ * C2SP tlog-cosignature, `cosignature/v1`: at this time, the checkpoint was the longest of its log that the
+ * witness knew. The latest cosignature of this witness, with its time in epoch seconds. Null: it did not
+ * cosign, or a line in its name is invalid.
  */
 export function cosignatureOf(note: SignedNote, key: VerifierKey) {
   const all = linesOf(note, key).map((one) => {

@@ -87,7 +87,10 @@ export function tileSpan({ level, index, width }: Tile, size: number): SeqRange 
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
 
-/** c2sp.org/tlog-proof@v1: everything needed to check one entry offline. To the format `extra` is opaque and not authenticated; here it is the entry, which the proof covers. */
+/**
+ * c2sp.org/tlog-proof@v1: everything needed to check one entry offline. To the format `extra` is opaque and
+ * not authenticated; here it is the entry, which the proof covers.
+ */
 export interface TlogProof {
   readonly entry: Buffer;
   /** The seq of the entry. */

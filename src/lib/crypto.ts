@@ -1,10 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
-/**
- * The cryptography of gpd, by node:crypto: hashes, MACs, AES-GCM, base64 without variants, random bytes and
- * ULIDs.
- */
+/** Hashes, MACs, AES-GCM, strict base64, random bytes and ULIDs, by node:crypto. */
 
 export function sha256(data: string | Uint8Array): Buffer {
   return hash('sha256', data, 'buffer');
@@ -48,7 +45,10 @@ export const GCM_IV_BYTES = 12;
 const GCM_TAG_BYTES = 16;
 const OPTIONS = { authTagLength: GCM_TAG_BYTES };
 
-/** AES-256-GCM with a 96-bit IV and a 128-bit tag after the ciphertext, the only form that gpd uses. @returns ciphertext || tag */
+/**
+ * AES-256-GCM with a 96-bit IV and a 128-bit tag after the ciphertext, the only form that gpd uses.
+ * @returns ciphertext || tag
+ */
 export function encryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, iv, OPTIONS);
   cipher.setAAD(aad);

@@ -1,6 +1,7 @@
 /**
- * The one closed table of refusals outside the ingest core (contract section 1). `docs/errors.md` is generated from it.
- * A message helps the caller fix the call; it never echoes a secret, a token, a raw signal or another tenant's existence.
+ * The one closed table of refusals outside the ingest core (contract section 1). `docs/errors.md` is
+ * generated from it. A message helps the caller fix the call; it never echoes a secret, a token, a raw signal
+ * or another tenant's existence.
  */
 export const ERRORS = {
   'malformed-sealed-bundle': [
@@ -30,7 +31,7 @@ export const ERRORS = {
   'insufficient-scope': [403, 'This key may not call this route.'],
   'secret-key-in-page': [
     403,
-    'A browser sent this key, so it is public now: revoke it, and use a publishable key in pages.',
+    'This key came with Sec-Fetch-Site or the Origin of one of your pages: revoke it if a page has it; a backend must leave these headers out.',
   ],
   'origin-not-allowed': [403, 'This origin is not registered for the key.'],
   'not-your-principal': [403, 'This session or key may act for its own principal only.'],

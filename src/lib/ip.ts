@@ -98,8 +98,8 @@ export const isLoopback = (host: string): boolean => hostReach(host) === 'loopba
 const AUTHORITY = /^(localhost|[\d.]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /**
- * True for a Host header (RFC 9110 section 7.2) that names this machine. Any other name may be a foreign site that resolves to this
- * address (DNS rebinding).
+ * True for a Host header (RFC 9110 section 7.2) that names this machine. Any other name may be a foreign site
+ * that resolves to this address (DNS rebinding).
  */
 export const isLoopbackAuthority = (authority: string): boolean =>
   isLoopback(AUTHORITY.exec(authority)?.[1]?.toLowerCase() ?? '');

@@ -6,6 +6,11 @@ export interface Moment {
   readonly now: number;
   /** The latest time for work that cannot be taken back: see `db/clock-rule-store.ts`. */
   readonly until: number;
+  /**
+   * False: the process is stopping. A long job asks between two steps, and a job that has not begun waits for
+   * the next start.
+   */
+  readonly shouldContinue?: (() => boolean) | undefined;
 }
 
 export type Job = {
@@ -84,8 +89,6 @@ const unlimited: Deadlines['wait'] = (_id, _ms, work) => work();
 
 export interface JobOptions {
   readonly kids: () => Promise<readonly string[]>;
-  /** True: the process is stopping; jobs that have not begun wait for the next start. */
-  readonly stopping?: () => boolean;
   /** Missing: a command waits for its job however long it takes. */
   readonly wait?: Deadlines['wait'];
   /** Milliseconds for a job, or for one tenant of it. */
@@ -96,7 +99,7 @@ export interface JobOptions {
 export async function runJobs(
   jobs: readonly Job[],
   moment: Moment,
-  { kids, stopping = () => false, wait = unlimited, deadlineOf = () => 0 }: JobOptions,
+  { kids, wait = unlimited, deadlineOf = () => 0 }: JobOptions,
 ): Promise<readonly JobFailure[]> {
   const failures: JobFailure[] = [];
   const failed = (job: string, { kid, error }: JobFault): void => {
@@ -104,7 +107,7 @@ export async function runJobs(
     if (!(error instanceof TenantGone)) failures.push({ job, kid, error });
   };
   const attempt = async <T>(job: Job, kid: string | null, work: () => Promise<T>): Promise<T | null> => {
-    if (stopping()) return null;
+    if (moment.shouldContinue?.() === false) return null;
     try {
       return await wait(`${job.name} ${kid ?? ''}`, deadlineOf(job), work);
     } catch (error) {
@@ -182,7 +185,10 @@ export interface EveryOptions {
 
 export type Every = ReturnType<typeof every>;
 
-/** The one polling loop: runs a task at each interval, never twice at once, and reports one failure until the task succeeds again. */
+/**
+ * The one polling loop: runs a task at each interval, never twice at once, and reports one failure until the
+ * task succeeds again.
+ */
 export function every(task: () => Promise<void>, { ms, timer, onFault, onRecovered }: EveryOptions) {
   let running = false;
   let failing = false;

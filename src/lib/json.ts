@@ -66,7 +66,8 @@ function scan(text: string, maxDepth: number): void {
 }
 
 /**
- * Like JSON.parse, but it refuses duplicate keys in the top-level object and nesting deeper than `maxDepth`. A check can be bypassed if two parsers disagree about a duplicate key (RFC 8259 section 4).
+ * Like JSON.parse, but it refuses duplicate keys in the top-level object and nesting deeper than `maxDepth`.
+ * A check can be bypassed if two parsers disagree about a duplicate key (RFC 8259 section 4).
  * @param maxDepth nesting of arrays and objects, checked before JSON.parse sees the text
  * @throws {JsonRefused} for any text that is not acceptable JSON, with one reason and no part of the input
  */

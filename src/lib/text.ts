@@ -5,10 +5,7 @@ export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text);
 }
 
-/**
- * Characters that end a line or steer a terminal or the reading order: control, bidi and line-separating
- * ones.
- */
+/** Control, bidi and line-separating characters end a line or change a terminal or the reading order. */
 const STEERING = /[\p{Cc}\p{Bidi_C}\u2028\u2029]/u;
 
 /** Checks a title or name that is shown on one line. */

@@ -1,10 +1,7 @@
 /** The 97.5 % point of the normal distribution, so 95 % lie between both sides. */
 const Z = 1.959964;
 
-/**
- * The 95 % confidence interval of a share seen as `hits` of `n` (Wilson 1927). Without observations it is 0
- * to 1.
- */
+/** The 95 % interval of a share seen as `hits` of `n` (Wilson 1927); 0 to 1 without observations. */
 export function wilson(hits: number, n: number): { readonly low: number; readonly high: number } {
   if (n === 0) return { low: 0, high: 1 };
   const square = Z * Z;

@@ -14,6 +14,7 @@ import { serialise } from '../db/lock-files.ts';
 import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
+import { tryOr } from '../lib/errors.ts';
 
 /**
  * DATA_DIR/checkpoints.log: the checkpoints of each log that this node has signed or seen. A writer of the
@@ -37,10 +38,7 @@ const lineSchema = z.object({
   /** Names the log: a tenant that is made again has a different key. */
   vkey: z.string(),
   note: z.string(),
-  /**
-   * Set when entries were lost and the operator continued without them: lines above may belong to a longer
-   * log.
-   */
+  /** Set when the operator accepted a loss of entries: lines above may belong to a longer log. */
   lost: z.literal(true).optional(),
 });
 type Line = z.infer<typeof lineSchema>;
@@ -158,7 +156,7 @@ export function createCheckpointBook(dataDir: string, serverSecret: Uint8Array, 
       return readAll(log, vkey);
     },
     /** Appends a checkpoint. False: another process appended one of this log since `after` was read. */
-    async keep(checkpoint: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean> {
+    async keep(checkpoint: NewCheckpoint, after: Pick<KeptCheckpoint, 'text'> | null): Promise<boolean> {
       const isKept = await append(toLine(checkpoint), () => lastLine(checkpoint.vkey)?.note === after?.text);
       if (isKept) onKept(checkpoint.kid);
       return isKept;
@@ -182,4 +180,27 @@ export function createCheckpointBook(dataDir: string, serverSecret: Uint8Array, 
       thinAt = Math.max(thinFrom, 2 * bytes());
     },
   };
+}
+
+/** Finds signed notes (C2SP tlog-checkpoint): name, size, root, an empty line, and signature lines. */
+function notesIn(lines: readonly string[]): string[] {
+  const isSignature = (line: string | undefined): boolean => line?.startsWith('\u2014 ') === true;
+  return lines.flatMap((_, i) => {
+    const [, size = '', , empty, first] = lines.slice(i, i + 5);
+    if (!/^\d+$/.test(size) || empty !== '' || !isSignature(first)) return [];
+    let end = i + 5;
+    while (isSignature(lines[end])) end += 1;
+    return [`${lines.slice(i, end).join('\n')}\n`];
+  });
+}
+
+/**
+ * Checkpoints of the log with this key, from a file that somebody stored: signed notes, or lines of a
+ * checkpoints.log, whose MACs cannot be checked without that installation's key. Notes of other keys are
+ * ignored.
+ */
+export function readKeptNotes(text: string, vkey: string): Checkpoint[] {
+  const lines = text.split('\n');
+  const inLines = lines.flatMap((line) => tryOr(() => [lineSchema.parse(JSON.parse(line)).note], []));
+  return [...notesIn(lines), ...inLines].flatMap((note) => signedCheckpoint(note, vkey) ?? []);
 }

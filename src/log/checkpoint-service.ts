@@ -7,7 +7,7 @@ import { verifyConsistency } from '../ledger/verify.ts';
 import { type Clock, HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { CheckpointBook, KeptCheckpoint } from './checkpoint-files.ts';
-import { putCheckpoint } from './checkpoint-store.ts';
+import { newestCheckpoint, putCheckpoint } from './checkpoint-store.ts';
 import { checkNewEntries, createHashReader, LogDamaged, type LogHead, readHead } from './entries-store.ts';
 import type { EntryCode, EntryMacs } from './problems.ts';
 
@@ -27,7 +27,7 @@ export interface WitnessPolicy {
 export interface CheckpointDeps {
   readonly database: Database;
   readonly book: CheckpointBook;
-  readonly keysOf: (kid: string) => LogKeys | undefined;
+  readonly tenantOf: (kid: string) => LogKeys | undefined;
   readonly clock: Clock;
   /** GPD_WITNESSES; missing where no witnesses are configured. */
   readonly witnesses?: WitnessPolicy;
@@ -68,7 +68,7 @@ export async function isExtended(database: Database, kid: string, older: Tree | 
 }
 
 async function requireExtended(
-  { database }: Pick<CheckpointDeps, 'database'>,
+  database: Database,
   kid: string,
   older: Tree | null,
   newer: Tree,
@@ -78,34 +78,13 @@ async function requireExtended(
   throw new NotSigned('checkpoint-not-extended', detail);
 }
 
-/** The checkpoint in the head of the log, which another node may have signed. */
-function checkpointInHead(head: LogHead, vkey: string): Signed | null {
-  if (!head.checkpoint) {
-    if (head.checkpointSize === 0) return null;
-    throw new NotSigned('checkpoint-missing', 'the head of the log has lost its checkpoint');
-  }
-  const checkpoint = signedCheckpoint(head.checkpoint.text, vkey);
-  if (checkpoint) return { ...head.checkpoint, ...checkpoint };
-  const detail = 'the stored checkpoint is not signed by the key of this log';
-  throw new NotSigned('checkpoint-not-extended', detail);
-}
-
-/**
- * True if a log may lack a line in checkpoints.log: on PostgreSQL, when this node is new to the log. An
- * SQLite file has one node, which wrote a line before the first entry: a missing line was removed.
- */
-const mayLackLine = ({ database }: Pick<CheckpointDeps, 'database'>, noted: Signed | null): boolean =>
-  database.kind === 'postgres' && noted !== null;
-
-type Base = NonNullable<Awaited<ReturnType<typeof baseOf>>>;
-
-/** The lines carry MACs of the installation: with the first of another one, all of them are. */
+/** Each line has a MAC of its installation, so a wrong first line may mean another installation's file. */
 export const explainBrokenBook = ({ message }: BrokenLog): string =>
   message.endsWith('line 1 was changed')
     ? `${message}, or this is another installation's log: put back the file, or the database and key, that belong together`
     : message;
 
-async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Promise<KeptCheckpoint | null> {
+async function lastInFile({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Promise<Signed | null> {
   try {
     return await book.last(vkey);
   } catch (error) {
@@ -114,97 +93,100 @@ async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Pro
   }
 }
 
+/** The newest row, which another node may have signed. @throws {NotSigned} */
+async function newestInDatabase(database: Database, kid: string, vkey: string): Promise<Signed | null> {
+  const stored = await newestCheckpoint(database, kid);
+  if (!stored) return null;
+  const checkpoint = signedCheckpoint(stored.text, vkey);
+  if (checkpoint?.size === stored.size) return { ...stored, root: checkpoint.root };
+  const detail = 'the stored checkpoint is not signed by the key of this log';
+  throw new NotSigned('checkpoint-not-extended', detail);
+}
+
 /**
- * Finds what the next checkpoint has to extend; used by the signer, verify and doctor. It only reads.
- * @returns null: no such log; `last` is null on a node that is new to the log; `noted` is a newer checkpoint
- * of another node, or null
+ * Reads a log with its signed checkpoints, and requires that each extends the one before: the last line of
+ * this node's file, the newest row, the head. The signer, verify and doctor use it.
+ * @returns null if there is no such log; `newest` is the checkpoint that the next one has to extend
  * @throws {NotSigned}
  */
-export async function baseOf(
-  deps: Pick<CheckpointDeps, 'database' | 'book'>,
+export async function readSigned(
+  { database, book }: Pick<CheckpointDeps, 'database' | 'book'>,
   kid: string,
   { vkey, name }: NoteSigner,
 ) {
-  // The book is read before the head: another process may append and sign entries meanwhile.
-  const last = await lastOf(deps, vkey);
-  const head = await readHead(deps.database, kid);
+  // The order matters, because another process may append and sign entries meanwhile.
+  const inFile = await lastInFile({ book }, vkey);
+  const inDatabase = await newestInDatabase(database, kid, vkey);
+  const head = await readHead(database, kid);
   if (!head) return null;
   if (head.vkey !== vkey || head.origin !== name)
     throw new NotSigned('vkey-changed', 'the stored verifier key is not the one of the log');
-  const noted = checkpointInHead(head, vkey);
-  if (last === null && !mayLackLine(deps, noted))
+  const newest = inFile && (inDatabase?.size ?? 0) <= inFile.size ? inFile : inDatabase;
+  // On PostgreSQL a node may be new to a log. An SQLite file has one node, which wrote a line before the
+  // first entry.
+  if (newest === null || (inFile === null && database.kind === 'sqlite'))
     throw new NotSigned('checkpoint-missing', `checkpoints.log has no line of the log of ${kid}`);
-  const newer = noted !== null && noted.size > (last?.size ?? 0) ? noted : null;
-  if (newer) await requireExtended(deps, kid, last, newer);
-  if (noted && last && noted.size === last.size && !noted.root.equals(last.root))
-    throw new NotSigned('checkpoint-not-extended', `two checkpoints of ${last.size} entries were signed`);
-  await requireExtended(deps, kid, newer ?? last, head);
-  return { head, last, noted: newer };
+  if (newest !== inFile) await requireExtended(database, kid, inFile, newest);
+  if (inDatabase && inDatabase.size === inFile?.size && !inDatabase.root.equals(inFile.root))
+    throw new NotSigned('checkpoint-not-extended', `two checkpoints of ${inFile.size} entries were signed`);
+  await requireExtended(database, kid, newest, head);
+  return { head, inFile, inDatabase, newest };
 }
 
-/** Checks only entries after the last checkpoint; the others were checked when that one was signed. */
-async function requireAuthentic(deps: CheckpointDeps, kid: string, { stateMac }: LogKeys, base: Base) {
-  const from = (base.noted ?? base.last)?.size ?? 0;
-  const problems = await checkNewEntries(deps.database, kid, { from, to: base.head.size, macs: stateMac });
+/** Signs the head. Earlier entries were checked when `after` was signed. @throws {NotSigned} */
+async function signHead(
+  { database, clock }: CheckpointDeps,
+  kid: string,
+  { signer, stateMac }: LogKeys,
+  { size, root }: LogHead,
+  after: Signed,
+): Promise<Signed> {
+  const problems = await checkNewEntries(database, kid, { from: after.size, to: size, macs: stateMac });
   // A clock that was wrong once must not stop the signing: verify and doctor report it.
   const [problem] = problems.filter(({ code }) => code !== 'time-out-of-order');
   if (problem) throw new NotSigned(problem.code, problem.what);
+  return { text: signCheckpoint(size, root, signer), size, root, signedAt: clock() };
 }
 
-/** Copies another node's checkpoint into this node's file. Null: another process wrote one meanwhile. */
-async function keepNoted(deps: CheckpointDeps, kid: string, vkey: string, { last, noted }: Base) {
-  if (!noted) return last;
-  return (await deps.book.keep({ kid, vkey, ...noted }, last)) ? deps.book.last(vkey) : null;
+interface Limits {
+  readonly atLeast: number;
+  readonly maxAge: number;
 }
 
-/** A clock may be ahead of or behind the one that signed, so the distance counts. */
-const isRecent = ({ clock }: CheckpointDeps, { signedAt }: Signed, maxAge: number): boolean =>
+/** This clock may be ahead of or behind the one that signed, so the distance counts. */
+const isRecent = ({ clock }: CheckpointDeps, { signedAt }: Signed, { maxAge }: Limits): boolean =>
   Math.abs(clock() - signedAt) < maxAge;
 
-/** The checkpoint that this node and the head share, if it is recent: most calls end here. */
-async function recentCheckpoint(
-  deps: CheckpointDeps,
-  kid: string,
-  vkey: string,
-  { atLeast, maxAge }: { readonly atLeast: number; readonly maxAge: number },
-): Promise<KeptCheckpoint | null> {
-  const last = await lastOf(deps, vkey);
-  if (!last || last.size < atLeast || !isRecent(deps, last, maxAge)) return null;
+/** The checkpoint that the file and the table share, if it is recent: most calls end here. */
+async function recentCheckpoint(deps: CheckpointDeps, kid: string, vkey: string, limits: Limits) {
+  const inFile = await lastInFile(deps, vkey);
+  if (!inFile || inFile.size < limits.atLeast || !isRecent(deps, inFile, limits)) return null;
+  const stored = await newestCheckpoint(deps.database, kid);
   const head = await readHead(deps.database, kid);
-  return head?.checkpoint?.text === last.text && last.size <= head.size ? last : null;
+  return head && stored?.text === inFile.text && inFile.size <= head.size ? inFile : null;
 }
 
-/** Several nodes under many writers overtake each other a few times in a row. A damaged head would be tried for ever. */
+/** Nodes with many writers overtake each other a few times in a row; the bound ends an endless loop. */
 const TRIES = 20;
 /** Another process stored a checkpoint meanwhile; the next try uses that one. */
 const OVERTAKEN = Symbol('overtaken');
 
-async function tryToSign(
-  deps: CheckpointDeps,
-  kid: string,
-  keys: LogKeys,
-  limits: { readonly atLeast: number; readonly maxAge: number },
-): Promise<Signed | null | typeof OVERTAKEN> {
-  const { signer } = keys;
-  const recent = await recentCheckpoint(deps, kid, signer.vkey, limits);
+/** Writes the line before the row, so that this node extends every checkpoint that others have seen of it. */
+async function tryToSign(deps: CheckpointDeps, kid: string, keys: LogKeys, limits: Limits) {
+  const { vkey } = keys.signer;
+  const recent = await recentCheckpoint(deps, kid, vkey, limits);
   if (recent) return recent;
-  const base = await baseOf(deps, kid, signer);
-  if (!base) return null;
-  const { head } = base;
-  const last = await keepNoted(deps, kid, signer.vkey, base);
-  if (base.noted && !last) return OVERTAKEN;
-  const covers =
-    last !== null &&
-    last.size >= limits.atLeast &&
-    (isRecent(deps, last, limits.maxAge) || last.size === head.size);
-  const { size, root } = head;
-  if (!covers) await requireAuthentic(deps, kid, keys, base);
-  const next = covers
-    ? last
-    : { text: signCheckpoint(size, root, signer), size, root, signedAt: deps.clock() };
-  if (!covers && !(await deps.book.keep({ kid, vkey: signer.vkey, ...next }, last))) return OVERTAKEN;
-  if (head.checkpoint?.text === next.text) return next;
-  const isStored = await deps.database.transaction((tx) => putCheckpoint(tx, kid, next, head.checkpoint));
+  const signed = await readSigned(deps, kid, keys.signer);
+  if (!signed) return null;
+  const { head, inFile, inDatabase, newest } = signed;
+  const keep = (next: Signed, after: Signed | null) => deps.book.keep({ kid, vkey, ...next }, after);
+  if (newest !== inFile && !(await keep(newest, inFile))) return OVERTAKEN;
+  const isCurrent = newest.size === head.size || isRecent(deps, newest, limits);
+  const next =
+    isCurrent && newest.size >= limits.atLeast ? newest : await signHead(deps, kid, keys, head, newest);
+  if (next !== newest && !(await keep(next, newest))) return OVERTAKEN;
+  if (inDatabase?.text === next.text) return next;
+  const isStored = await deps.database.transaction((tx) => putCheckpoint(tx, kid, next, inDatabase));
   return isStored ? next : OVERTAKEN;
 }
 
@@ -221,12 +203,12 @@ export async function currentCheckpoint(
   maxAge = CHECKPOINT_EVERY_MS,
 ): Promise<Signed | null> {
   for (let tries = 0; tries < TRIES; tries += 1) {
-    const keys = deps.keysOf(kid);
+    const keys = deps.tenantOf(kid);
     if (!keys) return null;
     const signed = await tryToSign(deps, kid, keys, { atLeast, maxAge });
     if (signed !== OVERTAKEN) return signed;
   }
-  throw new Unavailable('the head of the log changed with each try to store its checkpoint');
+  throw new Unavailable('another checkpoint of the log was stored during each try');
 }
 
 /** Makes at least one checkpoint an hour per log with new entries, and copies those of other nodes. */

@@ -2,9 +2,12 @@ import type { Knex } from 'knex';
 import type { Database, Reader } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
-import type { LogHead } from './entries-store.ts';
+import { tryLockHead } from './entries-store.ts';
 
-/** Checkpoints as rows: the last one in the head of its log, all of them in a table. */
+/**
+ * Checkpoints as rows, which all nodes share. A writer of the database can change them: the file of a node
+ * shows that.
+ */
 
 export interface StoredCheckpoint {
   readonly text: string;
@@ -13,31 +16,31 @@ export interface StoredCheckpoint {
 }
 
 /**
- * Stores a signed checkpoint in place of the one that its signer had read.
- * @returns false: another one was stored in between, here or on another node
+ * Stores a signed checkpoint that continues the newest one its signer had read. The head of the log stays
+ * locked until the transaction ends, so two nodes never store at once.
+ * @returns false: another checkpoint was stored in between, here or on another node
  */
 export async function putCheckpoint(
   tx: Knex.Transaction,
   kid: string,
-  checkpoint: StoredCheckpoint,
-  read: LogHead['checkpoint'],
+  { text, size, signedAt }: StoredCheckpoint,
+  read: StoredCheckpoint | null,
 ): Promise<boolean> {
-  const { text, size, signedAt } = checkpoint;
-  const updated = await tx('ledger_heads')
-    .where({ kid, checkpoint_size: read?.size ?? 0, checkpoint_at: read?.signedAt ?? 0 })
-    .where('checkpoint_size', '<=', size)
-    .update({ checkpoint: text, checkpoint_size: size, checkpoint_at: signedAt });
-  if (updated !== 1) return false;
-  // Ed25519 is deterministic: two nodes that sign one tree write one row.
-  await tx('checkpoints')
-    .insert({ kid, size, at: signedAt, note: text })
-    .onConflict(['kid', 'size'])
-    .ignore();
+  const head = await tryLockHead(tx, kid);
+  const newest = await newestCheckpoint({ read: tx }, kid);
+  if (head instanceof Error || newest?.size !== read?.size || size <= (newest?.size ?? 0)) return false;
+  await tx('checkpoints').insert({ kid, size, at: signedAt, note: text });
   return true;
 }
 
 const checkpointsOf = ({ read }: Reader, kid: string): Knex.QueryBuilder =>
   read('checkpoints').where({ kid }).select('size', { text: 'note', signedAt: 'at' });
+
+/** The newest checkpoint that a node stored; null: none is left. */
+export async function newestCheckpoint(database: Reader, kid: string): Promise<StoredCheckpoint | null> {
+  const newest = checkpointsOf(database, kid).orderBy('size', 'desc');
+  return (await newest.first<StoredCheckpoint | undefined>()) ?? null;
+}
 
 export async function listCheckpoints(database: Reader, kid: string) {
   return (await checkpointsOf(database, kid).orderBy('size')) as StoredCheckpoint[];
@@ -84,7 +87,5 @@ export function forgetLaterCheckpoints(database: Database, kid: string): Promise
   return database.transaction(async (tx) => {
     const size = (await cellOf<number>(tx('ledger_heads').where({ kid }), 'size')) ?? 0;
     await tx('checkpoints').where({ kid }).where('size', '>', size).delete();
-    const noCheckpoint = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
-    await tx('ledger_heads').where({ kid }).where('checkpoint_size', '>', size).update(noCheckpoint);
   });
 }

@@ -16,6 +16,9 @@ import { createHashReader } from './entries-store.ts';
 
 /** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds cosigned ones. */
 
+/** `gpd doctor` reports the failures of this job. */
+export const COSIGN_JOB = 'cosign-checkpoints';
+
 /** @throws {ConfigError} */
 export function readPolicy({ witnesses: texts, witness_policy }: Config): WitnessPolicy {
   const witnesses = texts.map((text) => {
@@ -41,7 +44,10 @@ function validCosignatures(
   return witnesses.flatMap(({ key }) => (parsed && cosignatureOf(parsed, key)?.line) ?? []);
 }
 
-/** The newest checkpoint over at least this many entries that enough witnesses cosigned; null: none among those that are looked at. */
+/**
+ * The newest checkpoint over at least this many entries that enough witnesses cosigned; null if none of those
+ * looked at is.
+ */
 export async function lastWitnessed(
   { database, witnesses }: Pick<CheckpointDeps, 'database' | 'witnesses'>,
   kid: string,
@@ -55,7 +61,7 @@ export async function lastWitnessed(
   return null;
 }
 
-/** `gpd witness status` shows the newest checkpoint that each witness cosigned; null: none among those that are looked at. */
+/** The newest checkpoint that each witness cosigned, or null; `gpd witness status` shows it. */
 export async function lastCosigned(database: Database, witnesses: WitnessPolicy['witnesses'], kid: string) {
   const checkpoints = await listCosigned(database, kid, 0);
   return witnesses.map(({ key, url }) => {
@@ -84,9 +90,11 @@ class NotCosigned extends Error {
   }
 }
 
-export interface CosignDeps extends CheckpointDeps {
+interface CosignDeps extends CheckpointDeps {
   readonly witnesses: WitnessPolicy;
-  /** Called when a witness has a tree that this log does not extend: once per process, until it cosigns again. */
+  /**
+   * Called when a witness has a tree that this log does not extend: once per process, until it cosigns again.
+   */
   readonly onFork: (kid: string, data: object) => Promise<void>;
   readonly onAnswer: (result: 'cosigned' | CosignFailure) => void;
 }

@@ -43,9 +43,6 @@ export async function createLog(
     size: 0,
     frontier: encodeFrontier(EMPTY_FRONTIER),
     head_hash: '',
-    checkpoint: null,
-    checkpoint_size: 0,
-    checkpoint_at: 0,
   });
 }
 
@@ -69,7 +66,7 @@ export async function lockHead(tx: Transaction, kid: string): Promise<Head> {
   return head;
 }
 
-/** Gives entries their gap-free places in order. Pure; the caller has locked the head. */
+/** Numbers the entries in order, without gaps. Pure; the caller has locked the head. */
 export function placeEntries(head: Head, entries: readonly Uint8Array[]) {
   const frontier = decodeFrontier(head.frontier);
   if (frontier?.size !== Number(head.size)) throw new LogDamaged('the head of a log was altered');
@@ -158,16 +155,10 @@ export interface LogHead {
   readonly size: number;
   readonly root: Buffer;
   readonly frontier: Frontier;
-  readonly checkpoint: { readonly text: string; readonly size: number; readonly signedAt: number } | null;
-  /** The stored column; it is 0 only in a log that has no checkpoint. */
-  readonly checkpointSize: number;
 }
 
 interface HeadRow extends Pick<LogHead, 'origin' | 'vkey' | 'size'> {
   readonly frontier: string;
-  readonly checkpoint: string | null;
-  readonly checkpoint_size: number;
-  readonly checkpoint_at: number;
 }
 
 export async function readHead(database: Reader, kid: string): Promise<LogHead | null> {
@@ -175,19 +166,8 @@ export async function readHead(database: Reader, kid: string): Promise<LogHead |
   if (!row) return null;
   const frontier = decodeFrontier(row.frontier);
   if (frontier?.size !== Number(row.size)) throw new LogDamaged('the head of a log was altered');
-  const { origin, vkey, checkpoint } = row;
-  return {
-    origin,
-    vkey,
-    size: frontier.size,
-    root: frontierRoot(frontier),
-    frontier,
-    checkpoint:
-      checkpoint === null
-        ? null
-        : { text: checkpoint, size: Number(row.checkpoint_size), signedAt: Number(row.checkpoint_at) },
-    checkpointSize: Number(row.checkpoint_size),
-  };
+  const { origin, vkey } = row;
+  return { origin, vkey, size: frontier.size, root: frontierRoot(frontier), frontier };
 }
 
 /** Reads hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */

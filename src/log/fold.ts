@@ -29,7 +29,7 @@ export interface Fold {
     number,
     { readonly seq: number } & Readonly<Record<'sha256' | 'material' | 'time', unknown>>
   >;
-  /** The last definition of each that was not removed after it. */
+  /** The last definition of each purpose that was not removed since. */
   readonly purposes: Map<string, { readonly seq: number; readonly purpose: DefinedPurpose }>;
   /** The purpose of each definition. */
   readonly definitions: Map<number, string>;

@@ -4,8 +4,9 @@ import { Unavailable } from '../lib/errors.ts';
 import { lockHead } from './entries-store.ts';
 
 /**
- * Acts that wait for the head of a tenant's log queue in this process, before they take a connection: otherwise a crowd of erasures
- * takes all connections of PostgreSQL to wait for one lock, and nobody is left to answer checks and visits.
+ * Acts that wait for the head of a tenant's log queue in this process, before they take a connection:
+ * otherwise a crowd of erasures takes all connections of PostgreSQL to wait for one lock, and nobody is left
+ * to answer checks and visits.
  */
 
 /** Per tenant. Each act takes some tens of milliseconds. */
@@ -20,7 +21,8 @@ interface Queue {
 const queues = new WeakMap<Pick<Database, 'transaction'>, Map<string, Queue>>();
 
 /**
- * @param options `mayRefuse: false` for staff, and for the rest of what has begun: strangers must not hold them up
+ * @param options `mayRefuse: false` for staff, and for the rest of what has begun: strangers must not hold
+ * them up
  * @throws {Unavailable} when too many wait; nothing was done
  */
 export async function inTurn<T>(

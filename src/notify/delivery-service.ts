@@ -1,25 +1,22 @@
 import { postWebhook } from '../egress/send.ts';
-import { type MasterKey, outboxContext, webhookSecretContext } from '../keys/master-key.ts';
-import { type Clock, isoTime } from '../lib/clock.ts';
+import { outboxContext, webhookSecretContext } from '../keys/master-key.ts';
+import { isoTime } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
-import type { Tenant } from '../tenants/tenant.ts';
+import type { Installation, TenantDirectory } from '../tenants/directory.ts';
 import type { Webhook } from '../tenants/tenant-store.ts';
-import { type MailDeps, type MailRow, mailNotices } from './mail-service.ts';
+import { type Mailing, type MailRow, mailNotices } from './mail-service.ts';
 import type { MailPayload } from './notify-service.ts';
 import { type Due, isStaffLane, MAIL_LANE } from './outbox-store.ts';
 import { webhookHeaders } from './webhooks-store.ts';
 
 /** Delivers one event to a webhook, or one mail. */
 
-export interface DeliveryDeps {
-  readonly masterKey: () => MasterKey;
-  readonly clock: Clock;
-  readonly webhook: (kid: string, id: string) => Webhook | undefined;
-  readonly tenantOf: (kid: string) => Tenant | undefined;
+export interface DeliveryDeps extends Pick<Installation, 'database' | 'clock' | 'tenantOf'> {
+  readonly tenants: Pick<TenantDirectory, 'masterKey' | 'all' | 'hasWebhooks'>;
   /** The decision, in the form of `GET /v1/decisions/{requestId}`; null once it was erased. */
   readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;
   /** Null: no relay is configured. */
-  readonly mail: MailDeps | null;
+  readonly mail: Mailing | null;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -46,6 +43,9 @@ const whyOf = (error: unknown): string => (error instanceof Error ? error.messag
 
 const isMail = (due: Due): boolean => due.webhook === MAIL_LANE || isStaffLane(due);
 
+const webhookOf = ({ tenantOf }: DeliveryDeps, { kid, webhook }: Due): Webhook | undefined =>
+  tenantOf(kid)?.webhooks.find(({ id }) => id === webhook);
+
 /** @returns null when it was erased meanwhile, or the tenant is unknown here */
 async function readPayload(deps: DeliveryDeps, due: Due): Promise<object | null> {
   if (due.request_id !== null) return deps.findDecision(due.kid, due.request_id);
@@ -64,7 +64,9 @@ async function post(deps: DeliveryDeps, due: Due, webhook: Webhook, data: object
   const timestamp = Math.floor(deps.clock() / 1000);
   let called = false;
   try {
-    const key = deps.masterKey().unwrap(webhook.wrappedSecret, webhookSecretContext(webhook.kid, webhook.id));
+    const key = deps.tenants
+      .masterKey()
+      .unwrap(webhook.wrappedSecret, webhookSecretContext(webhook.kid, webhook.id));
     const headers = webhookHeaders(key, `evt_${due.seq}`, timestamp, body);
     called = true;
     const status = await postWebhook(webhook, body, headers);
@@ -96,7 +98,7 @@ export async function deliver(deps: DeliveryDeps, rows: readonly Due[]): Promise
   const readable: { readonly due: Due; readonly payload: object }[] = [];
   for (const due of rows) {
     try {
-      const webhook = isMail(due) || deps.webhook(due.kid, due.webhook);
+      const webhook = isMail(due) || webhookOf(deps, due);
       const payload = webhook && (await readPayload(deps, due));
       if (payload) readable.push({ due, payload });
       else outcomes.set(due, webhook ? NOTHING_LEFT : UNKNOWN);
@@ -108,7 +110,7 @@ export async function deliver(deps: DeliveryDeps, rows: readonly Due[]): Promise
     }
   }
   const [one] = readable;
-  const webhook = one && deps.webhook(one.due.kid, one.due.webhook);
+  const webhook = one && webhookOf(deps, one.due);
   const mails = readable.map(({ due, payload }): MailRow => ({ ...due, ...(payload as MailPayload) }));
   const shared = one && (webhook ? await post(deps, one.due, webhook, one.payload) : await mail(deps, mails));
   return rows.map((due) => outcomes.get(due) ?? shared ?? NOTHING_LEFT);

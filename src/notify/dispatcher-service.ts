@@ -3,6 +3,7 @@ import { createGroup } from '../db/group-commit.ts';
 import { HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/jobs.ts';
 import { type DeliveryDeps, type DeliveryOutcome, deliver } from './delivery-service.ts';
+import { staffLanesOf } from './notify-service.ts';
 import {
   type Attempt,
   type Due,
@@ -16,10 +17,12 @@ import {
   takeDue,
 } from './outbox-store.ts';
 
-/**
- * Delivers waiting events of the outbox, with back-off and on any number of nodes; a slow target delays no
- * other.
- */
+/** Delivers waiting events of the outbox, with back-off, on any number of nodes. No target delays another. */
+
+export interface Dispatcher {
+  /** Takes no further events, and ends when those that are under way are delivered or have failed. */
+  stop(): Promise<void>;
+}
 
 /**
  * Pauses before the 2nd, 3rd … attempt. After the last one the event has failed and waits for `gpd webhooks
@@ -46,12 +49,6 @@ interface Target {
   /** Deliveries in a row without an answer in time or without a connection. */
   readonly silent: number;
   readonly probeAt: number;
-}
-
-export interface DispatcherDeps extends DeliveryDeps {
-  readonly database: Database;
-  /** The lanes of all tenants' staff. */
-  readonly staffLanes: () => readonly Lane[];
 }
 
 function toAttempt(due: Due, { failure, final }: DeliveryOutcome, now: number): Attempt {
@@ -120,7 +117,7 @@ function createTargets() {
 }
 
 /** Runs deliveries lane by lane: it takes the next events of a lane while others still wait for an answer. */
-function createDeliveryLanes(deps: DispatcherDeps, lookAgain: () => void) {
+function createDeliveryLanes(deps: DeliveryDeps, lookAgain: () => void) {
   const { database, clock } = deps;
   const targets = createTargets();
   const running = new Set<Promise<void>>();
@@ -153,7 +150,7 @@ function createDeliveryLanes(deps: DispatcherDeps, lookAgain: () => void) {
       trouble = null;
       if (lastTrouble) throw lastTrouble.error;
       const now = clock();
-      const lanes = (await dueLanes(database, now, deps.mail && deps.staffLanes()))
+      const lanes = (await dueLanes(database, now, deps.mail && staffLanesOf(deps.tenants.all())))
         .map((lane) => ({ ...lane, limit: targets.limitOf(lane, now) }))
         .filter(({ limit }) => limit > 0);
       if (lanes.length === 0) return;
@@ -172,14 +169,14 @@ function createDeliveryLanes(deps: DispatcherDeps, lookAgain: () => void) {
 }
 
 /**
- * Looks once a second while there are webhooks. The failure of one event affects only that event; one of the
- * database ends the round.
+ * Looks once a second while there are webhooks or a relay. The failure of one event affects only that event;
+ * one of the database ends the round.
  */
-export function startDispatcher(deps: DispatcherDeps, active: () => boolean, ms: number = SECOND) {
+export function startDispatcher(deps: DeliveryDeps, ms: number = SECOND): Dispatcher {
   let stopping = false;
   const lanes = createDeliveryLanes(deps, () => void rounds.runNow().catch(() => {}));
   const round = async (): Promise<void> => {
-    if (!stopping && active()) await lanes.takeAndSend();
+    if (!stopping && (deps.tenants.hasWebhooks() || deps.mail !== null)) await lanes.takeAndSend();
   };
   const rounds = every(round, { ms, timer: setInterval, onFault: deps.onFault });
   return {

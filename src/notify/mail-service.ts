@@ -14,7 +14,8 @@ export interface MailContest {
   readonly email: string | null;
 }
 
-export interface MailDeps {
+/** The relay that mails go to, and what they are made of. */
+export interface Mailing {
   readonly relay: Relay;
   /** The public origin for links. */
   readonly origin: () => string;
@@ -42,7 +43,7 @@ export type MailRow = Pick<Due, 'kid' | 'seq' | 'event' | 'created_at'> & MailPa
 type Told = MailRow & { readonly contest: MailContest | null };
 
 /** Null: erased, or no longer true. */
-async function readNotice({ findContest }: MailDeps, row: MailRow): Promise<Told | null> {
+async function readNotice({ findContest }: Mailing, row: MailRow): Promise<Told | null> {
   const { kid, event, number } = row;
   if (number === null || !event.startsWith('contest.')) return { ...row, contest: null };
   const contest = await findContest(kid, number);
@@ -76,7 +77,7 @@ const textOf = (origin: string, notice: Told): string =>
     `${origin}${linkOf(notice)}`,
   ].join('\n');
 
-function composeMail({ from, origin }: MailDeps, notices: readonly [Told, ...Told[]], address: string): Mail {
+function composeMail({ from, origin }: Mailing, notices: readonly [Told, ...Told[]], address: string): Mail {
   const [first] = notices;
   const last = notices.at(-1) ?? first;
   const { kid, to } = first;
@@ -100,20 +101,20 @@ function composeMail({ from, origin }: MailDeps, notices: readonly [Told, ...Tol
  * @throws {EgressRefused} with a reason that identifies nobody
  */
 export async function mailNotices(
-  deps: MailDeps,
+  mailing: Mailing,
   { settings }: Tenant,
   rows: readonly MailRow[],
 ): Promise<boolean> {
   const notices: Told[] = [];
   // Reads one row after another: there may be hundreds, and visits need the connections.
   for (const row of rows) {
-    const found = await readNotice(deps, row);
+    const found = await readNotice(mailing, row);
     if (found) notices.push(found);
   }
   const [first, ...rest] = notices;
   if (!first || (first.to !== null && !settings['notify.email'].includes(first.to))) return false;
   const address = first.to ?? first.contest?.email ?? null;
   if (address === null) return false;
-  await sendMail(deps.relay, composeMail(deps, [first, ...rest], address));
+  await sendMail(mailing.relay, composeMail(mailing, [first, ...rest], address));
   return true;
 }

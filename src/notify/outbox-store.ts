@@ -11,8 +11,10 @@ import {
   runAsked,
   type Transaction,
 } from '../db/sql.ts';
-import { HOUR } from '../lib/clock.ts';
+import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { Installation } from '../tenants/directory.ts';
 
 /** The outbox of webhooks and mail. A row names its lane: the id of its webhook, or one of these. */
 
@@ -231,3 +233,10 @@ export async function countOutbox(database: Database, kid: string) {
     .select('webhook', 'state')
     .count({ count: '*' })) as { webhook: string; state: string; count: number }[];
 }
+
+/** Delivered and failed events can be sent again for this time. */
+const OUTBOX_MS = 7 * DAY;
+
+export const notifyJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
+  { name: 'purge-outbox', every: MINUTE, run: ({ until }) => purgeOutbox(database, until - OUTBOX_MS) },
+];

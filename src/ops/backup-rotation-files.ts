@@ -25,7 +25,8 @@ async function isOwn(file: string, masterKey: MasterKey): Promise<boolean> {
 }
 
 /**
- * Deletes the oldest backups that {@link backupIn} named and that open with this master key, and no other file.
+ * Deletes the oldest backups that {@link backupIn} named and that open with this master key, and no other
+ * file.
  * @param newest the backup just made, kept even if the clock went back and other names sort after it
  * @returns the paths that it deleted, and how many files have such a name and do not open
  */

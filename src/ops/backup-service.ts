@@ -24,7 +24,10 @@ import { BackupFailed, DamagedBackup, decryptBytes, encryptBytes, readHead } fro
 import { copyMeta, copyRows, emptyAllTables } from './copy-store.ts';
 import { opensSecret } from './escrow-files.ts';
 
-/** `gpd backup`: writes the database and erasures.log to one encrypted file, and reads it back (keys/backup-format). */
+/**
+ * `gpd backup`: writes the database and erasures.log to one encrypted file, and reads it back
+ * (keys/backup-format).
+ */
 
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';
@@ -46,13 +49,13 @@ export function requireRoom(directory: string, bytes: number): void {
   }
 }
 
-/** After a `gpd keys rewrap` during the copy, the file would need the old master key and its content the new one. */
+/** A `gpd keys rewrap` during the copy would leave a file with an old and content with a new master key. */
 async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<void> {
   if (!opensSecret(masterKey, (await readMeta(copied, SERVER_SECRET)) ?? ''))
     throw new BackupFailed('the master key changed during the backup: run it again');
 }
 
-/** Copies one snapshot of PostgreSQL into an SQLite file, so that every backup can be restored into either kind. */
+/** Copies a snapshot of PostgreSQL into an SQLite file, so that a backup can be restored into either. */
 async function copyPostgres(database: Database, copy: string): Promise<void> {
   await withClosing(openDatabase({ location: copy, create: true }), async (copied) => {
     await migrate(copied);
@@ -169,7 +172,8 @@ async function fillPartial(store: Store, config: Config, partial: string, option
 }
 
 /**
- * Writes everything but the master key to one encrypted file while servers run. The file gets its name after it was read back.
+ * Writes everything but the master key to one encrypted file while servers run. The file gets its name after
+ * it was read back.
  * @throws {BackupFailed}
  */
 export async function createBackup(store: Store, config: Config, file: string, options: BackupOptions) {

@@ -8,7 +8,10 @@ import { isExtended } from '../log/checkpoint-service.ts';
 import { type LogHead, readHead } from '../log/entries-store.ts';
 import { readTenantSecret } from '../tenants/secrets-store.ts';
 
-/** Plans the lines of checkpoints.log that let a node sign a log from an older state: after a restore, or an accepted loss. */
+/**
+ * Plans the lines of checkpoints.log that let a node sign a log from an older state: after a restore, or an
+ * accepted loss.
+ */
 
 interface ContinuationDeps {
   readonly database: Database;

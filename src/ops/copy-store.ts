@@ -6,13 +6,19 @@ import { cellOf, countOf, hasRowLocks, pageBehind, pagesOf } from '../db/sql.ts'
 import type { TableName } from '../rights/person-map.ts';
 import { rowOf, TABLES } from '../rights/person-map.ts';
 
-/** Copies all rows into a database of either kind, table by table: for `gpd move`, and for backups of PostgreSQL and their restore. */
+/**
+ * Copies all rows into a database of either kind, table by table: for `gpd move`, and for backups of
+ * PostgreSQL and their restore.
+ */
 
 type Row = Record<string, Knex.Value>;
 /** Runs `work` in a transaction of the target. */
 type Write = <T>(work: (tx: Knex.Transaction) => Promise<T>) => Promise<T>;
 
-/** `meta` is copied last, because it makes the copy an installation. Rate limits are not copied: their windows end too soon. */
+/**
+ * `meta` is copied last, because it makes the copy an installation. Rate limits are not copied: their windows
+ * end too soon.
+ */
 const SEPARATE_TABLES: readonly TableName[] = ['meta', 'rate_counters'];
 const depthOf = (table: TableName): number => {
   if (table === 'tenants') return 0;
@@ -24,7 +30,10 @@ export const COPIED_TABLES: readonly TableName[] = TABLES.filter(
   (table) => !SEPARATE_TABLES.includes(table),
 ).sort((a, b) => depthOf(a) - depthOf(b));
 
-/** Knex inserts several rows into SQLite by a compound SELECT, which takes 500 terms (https://www.sqlite.org/limits.html). */
+/**
+ * Knex inserts several rows into SQLite by a compound SELECT, which takes 500 terms
+ * (https://www.sqlite.org/limits.html).
+ */
 const PAGE = 500;
 /** SQLite takes at most 32,766 parameters per statement (https://www.sqlite.org/limits.html). */
 const MAX_CELLS = 30_000;
@@ -100,7 +109,10 @@ export async function copyMeta(from: Knex, tx: Knex.Transaction): Promise<void> 
   await tx('meta').insert(rows);
 }
 
-/** @param tables parents first, as in COPIED. @throws {Error} by PostgreSQL where this role may not truncate */
+/**
+ * @param tables parents first, as in COPIED.
+ * @throws {Error} by PostgreSQL where this role may not truncate
+ */
 export async function emptyTables(tx: Knex.Transaction, tables: readonly TableName[]): Promise<void> {
   if (hasRowLocks(tx)) await tx.raw(`TRUNCATE ${tables.map(() => '??').join()}`, [...tables]);
   else for (const table of [...tables].reverse()) await tx(table).delete();
@@ -114,7 +126,10 @@ const canonicalValue = (value: unknown): unknown => {
   return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value;
 };
 
-/** Counts the rows and adds up their hashes. A sum does not depend on the order, in which databases sort texts differently. */
+/**
+ * Counts the rows and adds up their hashes. A sum does not depend on the order, in which databases sort texts
+ * differently.
+ */
 async function digestOf(from: Knex, table: TableName): Promise<{ rows: number; sum: bigint }> {
   let [rows, sum] = [0, 0n];
   for await (const page of pagesOf<Row>(from<Row>(table), rowOf(table).key, PAGE)) {
@@ -143,7 +158,10 @@ export async function compareRows(from: Knex, into: Knex, onRows: (rows: number)
   return { rows, differs: null };
 }
 
-/** @returns other connections of gpd to this PostgreSQL, and 0 on SQLite, where the lock of the data directory keeps others out */
+/**
+ * @returns other connections of gpd to this PostgreSQL, and 0 on SQLite, where the lock of the data directory
+ * keeps others out
+ */
 export async function countOtherConnections({ kind, read }: Database): Promise<number> {
   if (kind === 'sqlite') return 0;
   const connections = read('pg_stat_activity').where({ application_name: 'gpd' });

@@ -1,6 +1,36 @@
 import type { Database } from '../db/engine.ts';
+import { type Clock, DAY } from '../lib/clock.ts';
+import type { Random } from '../lib/crypto.ts';
 
-/** Stores the salt of each day in `meta`, where all nodes share it. After it is deleted, no hash under it can be recomputed. */
+/**
+ * Random salts for hashes of addresses, deleted with their day: then neither a backup nor the master key
+ * leads back to an address. All nodes share them, in `meta`.
+ */
+
+const SALT_BYTES = 32;
+
+export interface DaySalts {
+  /** Uses a salt of this process alone where the database has none for this day. */
+  readonly saltOf: (day: number) => string;
+  /** Loads the salts of today and tomorrow, so that midnight needs no database. */
+  readonly renew: () => Promise<void>;
+}
+
+export function createDaySalts(database: Database, clock: Clock, random: Random): DaySalts {
+  const createSalt = (): string => random(SALT_BYTES).toString('base64url');
+  let salts = new Map<number, string>();
+  return {
+    saltOf(day) {
+      const salt = salts.get(day) ?? createSalt();
+      salts.set(day, salt);
+      return salt;
+    },
+    async renew() {
+      const today = Math.floor(clock() / DAY);
+      salts = new Map(await renewDaySalts(database, [today, today + 1], createSalt));
+    },
+  };
+}
 
 const PREFIX = 'day-salt ';
 
@@ -8,7 +38,7 @@ const PREFIX = 'day-salt ';
  * Keeps the salts of these days, makes those that are missing and deletes all others.
  * @returns base64url by day
  */
-export function renewDaySalts(
+function renewDaySalts(
   database: Database,
   days: readonly number[],
   createSalt: () => string,

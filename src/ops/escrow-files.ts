@@ -20,7 +20,9 @@ import { succeeds } from '../lib/errors.ts';
 import { openData, type Store } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
 
-/** `gpd master-key`: prints the recovery key, confirms it from paper, and writes the master key file from it. */
+/**
+ * `gpd master-key`: prints the recovery key, confirms it from paper, and writes the master key file from it.
+ */
 
 const FINGERPRINT_BYTES = 8;
 
@@ -66,7 +68,7 @@ export async function readEscrow(database: Database, masterKey: MasterKey) {
   };
 }
 
-/** The default `context` is that of the server secret, which decides whether a master key belongs to a database. */
+/** The default `context` is the server secret's, which decides whether a key belongs to a database. */
 export const opensSecret = (
   masterKey: MasterKey,
   wrapped: string,

@@ -1,14 +1,7 @@
-import { purgeAgentNonces } from '../agents/store.ts';
-import { purgeExpired } from '../consent/sessions-store.ts';
-import { purgeConsole } from '../console/session-store.ts';
-import { type ClockEvent, type ClockRule, keepNoncesFrom } from '../db/clock-rule-store.ts';
+import type { ClockEvent, ClockRule } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
-import { purgeNonces } from '../ingest/decisions-store.ts';
-import { purgeNetworks } from '../ingest/devices-store.ts';
-import { purgeSummaries } from '../ingest/summary-store.ts';
-import { type Generation, type KeyPlan, planSweep } from '../keys/generation.ts';
-import { type Clock, DAY, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
+import { type Clock, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import {
   type Complaints,
   createComplaints,
@@ -17,27 +10,25 @@ import {
   every,
   type Job,
   type JobFailure,
-  type JobFault,
   JobLate,
   type JobResult,
-  type Moment,
   runJobs,
 } from '../lib/jobs.ts';
-import { anchorAudit, anchorVerdicts } from '../log/anchors-store.ts';
 import type { EntryMacs } from '../log/problems.ts';
-import { purgeOutbox } from '../notify/outbox-store.ts';
-import { tally } from '../rights/tally-store.ts';
-import { sweepOrphans } from '../rights/tenant-rows-store.ts';
-import { purgeKeyTraffic } from '../tenants/key-use-store.ts';
-import { changeSealKeys, listSealKeys } from '../tenants/secrets-store.ts';
+import { RETENTION_JOB, type RetentionCounts, retainTenant } from '../rights/retention/store.ts';
 import { recordRound } from './job-store.ts';
-import { purgeCounters } from './rate-store.ts';
-import { RETENTION_JOB, retainTenant } from './retention-service.ts';
 
-/** Runs the jobs that time makes due, such as deletions, anchors and notices, once a minute or once an hour on every node. */
+/**
+ * Runs the jobs of all features that time makes due, on every node: each alone, with its deadline, for one
+ * tenant alone. Jobs that are due less often than every minute may take long, so the rounds of each minute
+ * continue meanwhile.
+ */
+
+/** True for a job whose runs the rounds of each minute do not wait for. */
+const isSlow = ({ every }: Job): boolean => every > MINUTE;
 
 /** Milliseconds after which a round continues without a job, or without one tenant of it. */
-const deadlineOf = (job: Job): number => (job.every === HOUR || 'together' in job ? 10 * MINUTE : MINUTE);
+const usualDeadline = (job: Job): number => (isSlow(job) || 'together' in job ? 10 * MINUTE : MINUTE);
 
 /** A job that was not done for this long makes the node degraded. */
 const staleAfter = ({ every }: Job): number => Math.max(15 * MINUTE, 3 * every);
@@ -45,39 +36,12 @@ const staleAfter = ({ every }: Job): number => Math.max(15 * MINUTE, 3 * every);
 /** At SIGTERM a job gets this long to end (contract section 10: the process ends within 15 s). */
 const STOP_MS = 2 * SECOND;
 
-/** Delivered and failed events can be sent again for this time. */
-const OUTBOX_MS = 7 * DAY;
-
-/** Overwrites the private keys of generations whose grace period has ended. */
-async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
-  if (planSweep(await listSealKeys(database.read, kid), now).length === 0) return;
-  const plan = (keys: readonly Generation[]): KeyPlan => {
-    const changed = planSweep(keys, now);
-    const [result] = changed;
-    return result ? { ok: true, changed, result } : { ok: false, reason: 'no-such-generation' };
-  };
-  await changeSealKeys(database, kid, plan, { role: 'system', ref: 'grace-over', at: now });
-}
-
-/** Jobs that run once for the whole installation. */
-type InstallationJob = 'releasePages' | 'flushKeyUse' | 'recordEnded';
-type TenantJob = 'keepCheckpoints' | 'cosignCheckpoints';
-/** Jobs that enqueue one notice each: for contests that are due soon or overdue, and for delayed erasures. */
-type NoticeJob = 'notifyDueContests' | 'notifyUnfinishedErasures';
-
-export interface HousekeepingDeps
-  extends Readonly<Record<InstallationJob, () => Promise<void>>>,
-    Readonly<Record<TenantJob, (kid: string) => Promise<unknown>>>,
-    Readonly<Record<NoticeJob, (kid: string, now: number) => Promise<unknown>>> {
+export interface HousekeepingOptions {
   readonly database: Database;
-  /** MAC keys for the entries that the jobs append; undefined for a tenant whose keys cannot be read. */
-  readonly macsOf: (kid: string) => EntryMacs | undefined;
-  /** Finishes incomplete erasures. */
-  readonly resumeErasures: () => Promise<readonly JobFault[]>;
-  readonly thinCheckpoints: (now: number) => Promise<void>;
-  readonly dropOldErasures: (until: number) => Promise<void>;
+  /** In the order in which they run. Each is safe on several nodes at once. */
+  readonly jobs: readonly Job[];
   readonly clock: Clock;
-  readonly clockRule: Pick<ClockRule, 'commit' | 'skewMs'>;
+  readonly clockRule: Pick<ClockRule, 'commit'>;
   /** Milliseconds that no change of the clock touches. */
   readonly monotonic?: () => number;
   /** Milliseconds from one round to the next. */
@@ -90,66 +54,6 @@ export interface HousekeepingDeps
   readonly onClock: (event: ClockEvent, ms: number) => void;
 }
 
-/** The name of this job is exported because `gpd doctor` reports its failures. */
-export const COSIGN_JOB = 'cosign-checkpoints';
-
-/**
- * The jobs in the order in which they run. Each is safe on several nodes at once. Hourly jobs may take long, so the rounds
- * of each minute continue meanwhile.
- */
-function jobsOf(deps: HousekeepingDeps, shouldContinue: () => boolean): readonly Job[] {
-  const { database, macsOf } = deps;
-  const anchorWith =
-    (by: typeof anchorAudit) =>
-    (kid: string, { until }: Moment) =>
-      by(database, kid, until, macsOf(kid));
-  const noncesFrom = ({ until }: Moment): number => keepNoncesFrom(until, deps.clockRule.skewMs);
-  return [
-    { name: 'purge-nonces', every: MINUTE, run: (at) => purgeNonces(database, noncesFrom(at)) },
-    { name: 'purge-agent-nonces', every: MINUTE, run: (at) => purgeAgentNonces(database, noncesFrom(at)) },
-    { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
-    { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
-    { name: 'purge-outbox', every: MINUTE, run: ({ until }) => purgeOutbox(database, until - OUTBOX_MS) },
-    { name: 'purge-summaries', every: MINUTE, run: ({ until }) => purgeSummaries(database, until) },
-    {
-      name: 'purge-console',
-      every: MINUTE,
-      run: ({ until }) => purgeConsole(database, until - DAY, until - DAY),
-    },
-    { name: 'purge-key-traffic', every: MINUTE, run: ({ until }) => purgeKeyTraffic(database, until) },
-    { name: 'seal-verdicts', every: MINUTE, each: anchorWith(anchorVerdicts) },
-    { name: 'seal-audit', every: MINUTE, each: anchorWith(anchorAudit) },
-    { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
-    { name: COSIGN_JOB, every: MINUTE, each: deps.cosignCheckpoints },
-    { name: 'tally', every: MINUTE, each: (kid, { until }) => tally(database, kid, until) },
-    { name: 'purge-networks', every: MINUTE, run: ({ until }) => purgeNetworks(database, until) },
-    {
-      name: 'destroy-keys',
-      every: MINUTE,
-      each: (kid, { until }) => sweepKeys(database, kid, until),
-    },
-    { name: 'record-ended', every: MINUTE, run: deps.recordEnded },
-    { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
-    { name: 'tell-due', every: MINUTE, each: (kid, { until }) => deps.notifyDueContests(kid, until) },
-    {
-      name: 'tell-unfinished',
-      every: MINUTE,
-      each: (kid, { until }) => deps.notifyUnfinishedErasures(kid, until),
-    },
-    { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
-    {
-      name: RETENTION_JOB,
-      every: HOUR,
-      each: (kid, { until }) =>
-        retainTenant(database, kid, until, { shouldContinue: shouldContinue, macs: macsOf(kid) }),
-    },
-    { name: 'thin-checkpoints', every: HOUR, run: ({ until }) => deps.thinCheckpoints(until) },
-    { name: 'drop-old-erasures', every: HOUR, run: ({ until }) => deps.dropOldErasures(until) },
-    { name: 'release-pages', every: HOUR, run: deps.releasePages },
-    { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
-  ];
-}
-
 /** When this process last finished its jobs; null: not since its start. It never makes a node unready. */
 export interface Swept {
   /** The last round after which no job was failing. */
@@ -158,16 +62,18 @@ export interface Swept {
   readonly retentionAt: string | null;
 }
 
-/** Names of two steps around the jobs that can fail too: committing the time before them, and recording their results. */
+/**
+ * Names of two steps around the jobs that can fail too: committing the time before them, and recording their
+ * results.
+ */
 const CLOCK_JOB = 'commit-time';
 const RECORD_JOB = 'record-round';
 
-interface Rounds {
-  readonly deps: HousekeepingDeps;
-  readonly jobs: readonly Job[];
-  readonly complaints: Complaints;
+interface Rounds extends HousekeepingOptions {
   readonly monotonic: () => number;
   readonly interval: number;
+  readonly deadlineOf: (job: Job) => number;
+  readonly complaints: Complaints;
   readonly deadlines: Deadlines;
   readonly ranAt: Map<string, number>;
   readonly startedAt: number;
@@ -175,17 +81,21 @@ interface Rounds {
   readonly doneAt: Map<string, number>;
   readonly failing: Set<string>;
   stopping: boolean;
-  hourly: Promise<void> | null;
+  /** The round of slow jobs that is under way. */
+  slowRound: Promise<void> | null;
   clockEvent: ClockEvent;
   swept: Swept;
 }
 
+type Pace = 'slow' | 'each-minute';
+const paceOf = (job: Job): Pace => (isSlow(job) ? 'slow' : 'each-minute');
+
 /** @returns null where the time cannot be committed: then no job runs, because the clock may be wrong */
-async function commitTime(rounds: Rounds, every: number): Promise<number | null> {
-  const { clockRule, onClock } = rounds.deps;
+async function commitTime(rounds: Rounds, pace: Pace): Promise<number | null> {
+  const { clockRule, onClock } = rounds;
   try {
     const commit = () => clockRule.commit();
-    const { at, event, offMs } = await rounds.deadlines.wait(`${CLOCK_JOB} ${every}`, MINUTE, commit);
+    const { at, event, offMs } = await rounds.deadlines.wait(`${CLOCK_JOB} ${pace}`, MINUTE, commit);
     if (event !== rounds.clockEvent) onClock(event, offMs);
     rounds.clockEvent = event;
     return at;
@@ -195,7 +105,10 @@ async function commitTime(rounds: Rounds, every: number): Promise<number | null>
   }
 }
 
-/** Counts a job as due half a round early, because a timer is never exact. `every` counts rounds, of a minute by default. */
+/**
+ * Counts a job as due half a round early, because a timer is never exact. `every` counts rounds, of a minute
+ * by default.
+ */
 function dueJobs({ jobs, ranAt, interval }: Rounds, now: number): readonly Job[] {
   const waitMs = (every: number): number => (every / MINUTE - 0.5) * interval;
   return jobs.filter(
@@ -214,7 +127,7 @@ function noteResults(
   for (const name of ran) {
     const errors = failures.filter(({ job }) => job === name).map(({ error }) => error);
     const isLate = errors.some((error) => error instanceof JobLate);
-    rounds.deps.onRun?.(name, isLate ? 'late' : errors.length > 0 ? 'failed' : 'done');
+    rounds.onRun?.(name, isLate ? 'late' : errors.length > 0 ? 'failed' : 'done');
     ranAt.set(name, startedAt);
     if (errors.length > 0) failing.add(name);
     else {
@@ -224,38 +137,28 @@ function noteResults(
   }
 }
 
-async function runDue(rounds: Rounds, every: number): Promise<void> {
-  const { deps, deadlines, failing } = rounds;
-  const until = await commitTime(rounds, every);
+async function runDue(rounds: Rounds, pace: Pace): Promise<void> {
+  const { database, clock, deadlines, deadlineOf, failing } = rounds;
+  const until = await commitTime(rounds, pace);
   if (until === null) return;
   const startedAt = rounds.monotonic();
-  const due = dueJobs(rounds, startedAt).filter((job) => job.every === every);
+  const due = dueJobs(rounds, startedAt).filter((job) => paceOf(job) === pace);
   if (due.length === 0) return;
   const ran = due.map(({ name }) => name);
-  const failures = [
-    ...(await runJobs(
-      due,
-      { now: deps.clock(), until },
-      {
-        kids: () => listKids(deps.database),
-        stopping: () => rounds.stopping,
-        wait: deadlines.wait,
-        deadlineOf: deps.deadlineOf ?? deadlineOf,
-      },
-    )),
-  ];
+  const moment = { now: clock(), until, shouldContinue: () => !rounds.stopping };
+  const options = { kids: () => listKids(database), wait: deadlines.wait, deadlineOf };
+  const failures = [...(await runJobs(due, moment, options))];
   if (rounds.stopping) return;
   noteResults(rounds, ran, failures, startedAt);
-  // The present time and not that of the start: while an hourly round ran, later rounds may have been recorded.
-  const at = deps.clock();
-  // Hourly jobs may end first, before a job of each minute could fail.
+  // The present time and not that of the start: while slow jobs ran, later rounds may have been recorded.
+  const at = clock();
+  // Slow jobs may end first, before a job of each minute could fail.
   const complete =
-    failing.size === 0 && rounds.jobs.every(({ name, every }) => every === HOUR || rounds.ranAt.has(name));
+    failing.size === 0 && rounds.jobs.every((job) => isSlow(job) || rounds.ranAt.has(job.name));
   const isRetentionDone = ran.includes(RETENTION_JOB) && !failing.has(RETENTION_JOB);
   const round = { at, ran, failures: [...failures], complete, isRetentionDone };
-  const record = () => recordRound(deps.database, round);
   await deadlines
-    .wait(`${RECORD_JOB} ${every}`, MINUTE, record)
+    .wait(`${RECORD_JOB} ${pace}`, MINUTE, () => recordRound(database, round))
     .catch((error: unknown) => failures.push({ job: RECORD_JOB, kid: null, error }));
   rounds.complaints.note([...ran, CLOCK_JOB, RECORD_JOB], failures);
   rounds.swept = {
@@ -265,12 +168,12 @@ async function runDue(rounds: Rounds, every: number): Promise<void> {
 }
 
 async function runRound(rounds: Rounds): Promise<void> {
-  rounds.hourly ??= runDue(rounds, HOUR)
-    .catch((error: unknown) => rounds.deps.onFailure({ job: RECORD_JOB, kid: null, error }))
+  rounds.slowRound ??= runDue(rounds, 'slow')
+    .catch((error: unknown) => rounds.onFailure({ job: RECORD_JOB, kid: null, error }))
     .finally(() => {
-      rounds.hourly = null;
+      rounds.slowRound = null;
     });
-  await runDue(rounds, MINUTE);
+  await runDue(rounds, 'each-minute');
 }
 
 const STALE = ['housekeeping'];
@@ -283,22 +186,21 @@ function degradedParts({ jobs, doneAt, monotonic, startedAt }: Rounds): readonly
 }
 
 /** Runs the jobs until `stop`. */
-export function startHousekeeping(deps: HousekeepingDeps) {
-  const { monotonic = () => performance.now(), interval = MINUTE, onFailure } = deps;
-  const complaints = createComplaints(onFailure);
+export function startHousekeeping(options: HousekeepingOptions) {
+  const { monotonic = () => performance.now(), interval = MINUTE, onFailure } = options;
   const rounds: Rounds = {
-    deps,
-    jobs: jobsOf(deps, () => !rounds.stopping),
-    complaints,
+    ...options,
     monotonic,
     interval,
+    deadlineOf: options.deadlineOf ?? usualDeadline,
+    complaints: createComplaints(onFailure),
     deadlines: createDeadlines(setTimeout),
     startedAt: monotonic(),
     ranAt: new Map(),
     doneAt: new Map(),
     failing: new Set(),
     stopping: false,
-    hourly: null,
+    slowRound: null,
     clockEvent: 'clock-right',
     swept: { completeAt: null, retentionAt: null },
   };
@@ -313,14 +215,46 @@ export function startHousekeeping(deps: HousekeepingDeps) {
     /** Runs the jobs that are due. A second call waits for the first. */
     async round() {
       await loop.runNow();
-      await rounds.hourly;
+      await rounds.slowRound;
     },
     async stop() {
       rounds.stopping = true;
       const timer = setTimeout(rounds.deadlines.abandon, STOP_MS);
       await loop.stop();
-      await rounds.hourly;
+      await rounds.slowRound;
       clearTimeout(timer);
     },
   };
+}
+
+/**
+ * Runs retention alone, for every tenant, for `gpd retention run`; a failure for one does not stop the
+ * others.
+ */
+export async function runRetention(
+  database: Database,
+  now: number,
+  dryRun = false,
+  macsOf: (kid: string) => EntryMacs | undefined = () => undefined,
+) {
+  const results: (RetentionCounts & { kid: string })[] = [];
+  const job = {
+    name: RETENTION_JOB,
+    every: 0,
+    each: async (kid: string): Promise<void> => {
+      const counts = await retainTenant(database, kid, now, { dryRun, macs: macsOf(kid) });
+      if (counts) results.push({ kid, ...counts });
+    },
+  };
+  const failures = await runJobs([job], { now, until: now }, { kids: () => listKids(database) });
+  if (!dryRun) {
+    await recordRound(database, {
+      at: now,
+      ran: [RETENTION_JOB],
+      failures,
+      complete: false,
+      isRetentionDone: failures.length === 0,
+    });
+  }
+  return { results, failures };
 }

@@ -2,7 +2,7 @@ import type { Database } from '../db/engine.ts';
 import { LAST_RETENTION, LAST_SWEEP, writeMeta } from '../db/meta-store.ts';
 import { type JobFailure, reasonOf } from '../lib/jobs.ts';
 
-/** Stores which housekeeping jobs fail, for all nodes together. `gpd doctor` reads it even when no server runs. */
+/** Stores which housekeeping jobs fail, on all nodes. `gpd doctor` reads it even when no server runs. */
 
 interface StoredJobFailure extends Omit<JobFailure, 'error'> {
   /** Name and code of the error. */
@@ -21,7 +21,7 @@ export interface Round {
   readonly isRetentionDone: boolean;
 }
 
-/** Stores each failing job with the time of its first failure, and deletes those that have succeeded on any node. */
+/** Stores each failing job with the time of its first failure; deletes those that succeeded on any node. */
 export async function recordRound(database: Database, round: Round): Promise<void> {
   const { at, ran, failures } = round;
   const keyOf = (kid: string, job: string): string => `${job} ${kid}`;

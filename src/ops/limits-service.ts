@@ -5,7 +5,7 @@ import type { Limiter } from '../http/request.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import { hmacSha256, sha256Text } from '../lib/crypto.ts';
 import type { RateSpec } from '../schema/settings.ts';
-import type { DaySalts } from './day-salt-service.ts';
+import type { DaySalts } from './day-salt-store.ts';
 import { createSharedCounter } from './rate-store.ts';
 
 /** The rate limits of all routes, and the daily hashes of client addresses that they count by. */
@@ -19,7 +19,10 @@ export interface DayHashParts {
   readonly clock: Clock;
 }
 
-/** @returns a function that hashes texts which must not be stored raw, under a salt that is deleted with its day */
+/**
+ * @returns a function that hashes texts which must not be stored raw, under a salt that is deleted with its
+ * day
+ */
 export function createDayHash({ serverSecret, saltOf, clock }: DayHashParts, label: string) {
   let salt: { readonly day: number; readonly key: Uint8Array } = { day: -1, key: new Uint8Array(0) };
   const hashes = new Map<string, string>();
@@ -35,7 +38,10 @@ export function createDayHash({ serverSecret, saltOf, clock }: DayHashParts, lab
   };
 }
 
-/** On SQLite there is one node, which counts in memory. On PostgreSQL all nodes share their counts (contract section 8). */
+/**
+ * On SQLite there is one node, which counts in memory. On PostgreSQL all nodes share their counts (contract
+ * section 8).
+ */
 export function createLimiters(config: Config, database: Database, day: DayHashParts) {
   const { clock } = day;
   const count = createSharedCounter(database);

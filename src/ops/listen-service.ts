@@ -8,7 +8,7 @@ import type { RunningServer } from '../http/server.ts';
 import { succeeds, tryOr } from '../lib/errors.ts';
 import { type AddressRange, parseRange } from '../lib/ip.ts';
 
-/** Opens the listener of the server from its settings: trusted proxies, TLS files, address or socket of the unit. */
+/** Opens the server's listener: trusted proxies, TLS files, address or socket of the unit. */
 
 /** @throws {ConfigError} */
 export function parseRanges(texts: readonly string[]): AddressRange[] {
@@ -19,7 +19,10 @@ export function parseRanges(texts: readonly string[]): AddressRange[] {
   });
 }
 
-/** Only forward secrecy and authenticated encryption (RFC 9325 section 4.2). Explicit, so that NODE_OPTIONS cannot weaken it. */
+/**
+ * Only forward secrecy and authenticated encryption (RFC 9325 section 4.2). Explicit, so that NODE_OPTIONS
+ * cannot weaken it.
+ */
 const TLS_POLICY = {
   minVersion: 'TLSv1.2',
   honorCipherOrder: true,

@@ -6,9 +6,10 @@ import { refuseForeignObjects } from '../db/foreign-objects.ts';
 import { dropMeta, listKids, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
 import { createMasterKey, SERVER_SECRET } from '../keys/master-key.ts';
-import { parseVkey, verifyCheckpoint } from '../ledger/note.ts';
+import { signedCheckpoint } from '../ledger/note.ts';
 import { withClosing } from '../lib/collections.ts';
 import { sha256Text } from '../lib/crypto.ts';
+import { newestCheckpoint } from '../log/checkpoint-store.ts';
 import { readHead } from '../log/entries-store.ts';
 import { collectProblems } from '../log/problems.ts';
 import { walkLog } from '../log/walk-service.ts';
@@ -28,26 +29,28 @@ import {
 import { requireAlone } from './restore-swap-service.ts';
 
 /**
- * `gpd move`: copies all data of a stopped installation into a database of the other kind. Unlike a restore it keeps
- * sessions and does not make older bundles stale.
+ * `gpd move`: copies all data of a stopped installation into a database of the other kind. Unlike a restore
+ * it keeps sessions and does not make older bundles stale.
  */
 
 /** @param total twice the number of rows, because each is copied and compared */
 export type OnRows = (done: number, total: number) => void;
 
-/** @returns the root of each log in base64, as in a checkpoint @throws {BackupFailed} when a log differs from the source or is damaged */
+/**
+ * @returns the root of each log in base64, as in a checkpoint @throws {BackupFailed} when a log differs from
+ * the source or is damaged
+ */
 async function compareLogs(source: Database, target: Database) {
   const logs = [];
   for (const kid of await listKids(target)) {
     const [sourceHead, targetHead] = [await readHead(source, kid), await readHead(target, kid)];
-    const size = targetHead?.checkpoint?.size ?? 0;
+    const newest = await newestCheckpoint(target, kid);
+    const signed = targetHead && newest && signedCheckpoint(newest.text, targetHead.vkey);
+    const sizes = new Set([newest?.size ?? 0]);
     const problems = collectProblems();
     const walked =
-      targetHead &&
-      (await walkLog(target, kid, targetHead, { sizes: new Set([size]), problems, onPage: async () => {} }));
-    const key = targetHead && parseVkey(targetHead.vkey);
-    const signed = key && targetHead.checkpoint ? verifyCheckpoint(targetHead.checkpoint.text, key) : null;
-    const isSigned = signed?.ok && walked?.roots.get(size)?.equals(signed.checkpoint.root);
+      targetHead && (await walkLog(target, kid, targetHead, { sizes, problems, onPage: async () => {} }));
+    const isSigned = signed && walked?.roots.get(signed.size)?.equals(signed.root);
     if (!targetHead || !sourceHead?.root.equals(targetHead.root) || problems.found.length > 0 || !isSigned)
       throw new BackupFailed(
         `the log of ${kid} is damaged: see gpd consent verify ${kid}; nothing was moved`,
@@ -60,7 +63,10 @@ async function compareLogs(source: Database, target: Database) {
 const targetNotEmpty = (): BackupFailed =>
   new BackupFailed('the target already holds an installation: name an empty database', true);
 
-/** Notes the move in the target, so that no server starts on it. @param source hash of the wrapped secret: identifies the installation */
+/**
+ * Notes the move in the target, so that no server starts on it.
+ * @param source hash of the wrapped secret: identifies the installation
+ */
 async function reserveTarget(target: Database, source: string): Promise<void> {
   const currentSource = await readMeta(target, MOVING);
   if (currentSource === source) return;
@@ -73,7 +79,9 @@ async function reserveTarget(target: Database, source: string): Promise<void> {
   await target.transaction((tx) => writeMeta(tx, MOVING, source));
 }
 
-/** Copies the first table that differs and all later ones, which may refer to it. Then it compares all tables. */
+/**
+ * Copies the first table that differs and all later ones, which may refer to it. Then it compares all tables.
+ */
 async function copyAndCompare(source: Database, target: Database, onRows: OnRows) {
   const total = 2 * (await countRows(source.read));
   let done = 0;
@@ -113,8 +121,8 @@ async function moveInto(config: Config, source: Database, target: Database, to: 
 }
 
 /**
- * Resumes an interrupted move: tables that were copied before and have not changed are only compared. Afterwards no server
- * starts on the source.
+ * Resumes an interrupted move: tables that were copied before and have not changed are only compared.
+ * Afterwards no server starts on the source.
  * @param to `postgres://…`, or the file of a new SQLite database
  * @throws {BackupFailed} {ConfigError}
  */

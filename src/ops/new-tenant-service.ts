@@ -43,7 +43,8 @@ export async function addTenant(
     'notice.controller': request.controller,
     'notice.contact': request.contact,
   });
-  // Written before the rows: a log without a line in checkpoints.log would look as if somebody had deleted lines.
+  // Written before the rows: a log without a line in checkpoints.log would look as if somebody had deleted
+  // lines.
   const book = createCheckpointBook(config.data_dir, serverSecret);
   await book.keep({ kid, vkey: log.vkey, ...log.checkpoint }, null);
   const newTenant = { tenant: { kid, createdAt: now, settings }, secrets, key };

@@ -18,7 +18,8 @@ export interface NewTenantRows extends NewTenant {
 }
 
 /**
- * Inserts all rows of a tenant in one transaction, after it has deleted what an earlier tenant with the same kid left.
+ * Inserts all rows of a tenant in one transaction, after it has deleted what an earlier tenant with the same
+ * kid left.
  * @returns false when the kid is taken
  */
 export async function createTenantRows(

@@ -1,9 +1,12 @@
-import type { Executor } from '../db/dialect.ts';
+import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { createGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
 import type { SharedCounter } from '../http/limiter.ts';
+import { MINUTE } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
+import type { Installation } from '../tenants/directory.ts';
 
 /** Counts requests for rate limits in the table `rate_counters`, which all nodes share. */
 
@@ -25,7 +28,7 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
     const { bucket, client, windowEnds, hits } = counts.get(id) as Required<Hit>;
     return [bucket, client, windowEnds, hits];
   });
-  const add = (db: Executor) =>
+  const add = (db: Knex) =>
     insertMany<HitRow>(
       db,
       'INSERT INTO rate_counters (bucket, client, window_ends, hits)',
@@ -33,8 +36,9 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
       `ON CONFLICT (bucket, client, window_ends) DO UPDATE SET hits = rate_counters.hits + excluded.hits
        RETURNING bucket, client, window_ends, hits`,
     );
-  // A single statement is its own transaction on PostgreSQL: one round trip. The table is unlogged, so it waits for no disk.
-  const totals = await (database.kind === 'postgres' ? add(database.read) : database.plainTransaction(add));
+  // A single statement is its own transaction on PostgreSQL: one round trip. The table is unlogged, so it
+  // waits for no disk.
+  const totals = await (database.kind === 'postgres' ? add(database.read) : database.transaction(add));
   const remaining = new Map(totals.map((row) => [idOf(row, row.window_ends), row.hits]));
   // Each hit gets the count at its place in the batch, so that a burst over the limit loses only its excess.
   const lastFirst = batch.toReversed().map((hit) => {
@@ -63,3 +67,7 @@ export function purgeCounters(database: Database, now: number, windowMs: number)
     rows.where('window_ends', '<', now - windowMs),
   );
 }
+
+export const rateJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
+  { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
+];

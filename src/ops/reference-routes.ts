@@ -1,10 +1,12 @@
-import { json, type ServedRoute, sending } from '../http/register.ts';
 import { builtOnce, createFixedPage, FIVE_MINUTES, sendBuilt } from '../http/reply.ts';
 import { pathOf } from '../http/request.ts';
+import { json, page, type ServedRoute } from '../http/routes.ts';
 import { Refusal } from '../lib/errors.ts';
 import { ROUTES } from '../schema/routes.ts';
 
-/** Routes about the server itself: its addresses, the OpenAPI document, the page /docs, health and readiness. */
+/**
+ * Routes about the server itself: its addresses, the OpenAPI document, the page /docs, health and readiness.
+ */
 
 interface Operation {
   readonly summary: string;
@@ -64,16 +66,16 @@ export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRo
     return { version: document.info.version, operations: listOperations(document) };
   });
   return [
-    sending(ROUTES.getRoot, ({ target }, response) => {
+    page(ROUTES.getRoot, (request, response) => {
       // Express leaves out a fragment, which no request target has.
-      if (pathOf(target) !== '/') throw new Refusal('not-found');
+      if (pathOf(request.originalUrl) !== '/') throw new Refusal('not-found');
       response.vary('Accept');
-      return response.req.accepts(['json', 'html']) === 'html' ? sendRoot(response) : response.json(ROOT);
+      return request.accepts(['json', 'html']) === 'html' ? sendRoot(response) : response.json(ROOT);
     }),
-    sending(ROUTES.getOpenApi, async (_call, response) =>
+    page(ROUTES.getOpenApi, async (_request, response) =>
       sendBuilt(response, await openApi('openapi.json'), { type: 'application/json', cache: FIVE_MINUTES }),
     ),
-    sending(ROUTES.getReference, (_call, response) => sendReference(response)),
+    page(ROUTES.getReference, (_request, response) => sendReference(response)),
   ];
 }
 
@@ -91,10 +93,10 @@ export interface HealthDeps {
 export function healthRoutes(deps: HealthDeps): readonly ServedRoute[] {
   return [
     json(ROUTES.getHealth, () => ({ status: 'ok' as const, version: deps.version })),
-    json(ROUTES.getReadiness, (_call, response) => {
+    json(ROUTES.getReadiness, (_call, head) => {
       const notReady = deps.notReady();
       const status = notReady.length === 0 ? ('ready' as const) : ('not-ready' as const);
-      if (status !== 'ready') response.status(503);
+      if (status !== 'ready') head.status = 503;
       return { status, notReady, degraded: deps.degraded(), housekeeping: deps.swept() };
     }),
   ];

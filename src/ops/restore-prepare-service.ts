@@ -32,7 +32,10 @@ import { planContinuation } from './checkpoints-service.ts';
 import { openCheckpointBook } from './restore-swap-service.ts';
 import { rewrapAll } from './rewrap-store.ts';
 
-/** Prepares the unpacked database of a backup: keys, sessions and staff that ended after the backup are ended in it again. */
+/**
+ * Prepares the unpacked database of a backup: keys, sessions and staff that ended after the backup are ended
+ * in it again.
+ */
 
 export interface RestoreKeys {
   readonly backup: Buffer;
@@ -61,7 +64,10 @@ async function checkStagedDatabase(file: string, database: Database, masterKey: 
   return secret;
 }
 
-/** Checks this directory's erasures.log with the database that is to be replaced. @returns null where that is damaged or missing */
+/**
+ * Checks this directory's erasures.log with the database that is to be replaced.
+ * @returns null where that is damaged or missing
+ */
 async function scanCurrentLog(config: Config, current: Buffer | null) {
   if (current === null || (config.database_url === null && !existsSync(sqliteFile(config)))) return null;
   return withClosing(openDatabase({ location: databaseLocation(config) }), async (database) => {
@@ -70,7 +76,10 @@ async function scanCurrentLog(config: Config, current: Buffer | null) {
   }).catch(() => null);
 }
 
-/** Merges the lines of the directory and the backup. @throws {ConfigError} if a line was changed, is missing, or was dropped after the backup */
+/**
+ * Merges the lines of the directory and the backup.
+ * @throws {ConfigError} if a line was changed, is missing, or was dropped after the backup
+ */
 async function mergeLogs(
   config: Config,
   { head, keys }: RestoreSource,
@@ -91,7 +100,9 @@ async function mergeLogs(
   return { log, lines: mergeLines(log, currentLines, backupLines) };
 }
 
-/** Opens the unpacked database with the backup's key, and wraps it with the directory's key if that differs. */
+/**
+ * Opens the unpacked database with the backup's key, and wraps it with the directory's key if that differs.
+ */
 export async function prepareStaged(
   source: RestoreSource,
   config: Config,
@@ -124,7 +135,8 @@ export async function prepareStaged(
     });
     if (directoryKey)
       await rewrapAll(database, masterKey, createMasterKey(directoryKey, randomBytes), secret, act);
-    // The caller writes these lines before it replaces the database. After a crash in between, the old database still has its own.
+    // The caller writes these lines before it replaces the database. After a crash in between, the old
+    // database still has its own.
     const checkpoints = { losses: plan.losses, write: () => book.keepAfterLoss(plan.lines) };
     const [erasuresToRepeat, holdsToRepeat] = [lostLines.countErasures(), lostLines.holds.length];
     return {

@@ -27,7 +27,10 @@ import {
   requireSingleFile,
 } from './restore-swap-service.ts';
 
-/** `gpd restore`: verifies and unpacks a backup, then lets it replace the database (restore-prepare-service, restore-swap). */
+/**
+ * `gpd restore`: verifies and unpacks a backup, then lets it replace the database (restore-prepare-service,
+ * restore-swap).
+ */
 
 export interface RestoreOptions {
   /** File of the backup's master key, where the data directory has none or another one. */
@@ -129,9 +132,12 @@ async function restoreFrom({ file, head, keys }: RestoreSource, config: Config, 
     return {
       ...summary,
       ...endedAgain,
-      /** Logs for which a checkpoint over more entries was signed: anyone who kept it can prove that entries are missing. */
+      /**
+       * Logs for which a checkpoint over more entries was signed: anyone who kept it can prove that entries
+       * are missing.
+       */
       lostEntries: checkpoints.losses,
-      /** Erasures and legal holds after the backup, which `gpd serve` repeats before it listens. */
+      /** Erasures and legal holds since the backup, which `gpd serve` repeats before it listens. */
       erasuresToRepeat: erasuresToRepeat,
       holdsToRepeat,
     };
@@ -141,8 +147,8 @@ async function restoreFrom({ file, head, keys }: RestoreSource, config: Config, 
 }
 
 /**
- * Replaces the database of a data directory by a backup, or fills an empty directory. It changes nothing before the whole
- * backup is verified, and keeps the old database until the new one has opened.
+ * Replaces the database of a data directory by a backup, or fills an empty directory. It changes nothing
+ * before the whole backup is verified, and keeps the old database until the new one has opened.
  * @throws {BackupFailed} {DamagedBackup} {ConfigError}
  */
 export async function restoreBackup(config: Config, file: string, options: RestoreOptions) {

@@ -38,8 +38,8 @@ export async function requireSingleFile(path: string): Promise<void> {
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
 
 /**
- * Ensures that no other program uses the current database. A damaged one passes: the lock of the data directory
- * (tenants/installation-files.ts) proves that no gpd has it open.
+ * Ensures that no other program uses the current database. A damaged one passes: the lock of the data
+ * directory (tenants/installation-files.ts) proves that no gpd has it open.
  */
 export async function claimCurrentFile(path: string): Promise<void> {
   if (!existsSync(path)) return;
@@ -71,7 +71,10 @@ export function removeLeftovers(config: Config): void {
   if (config.database_url === null) removeAside(config);
 }
 
-/** Replaces the database in one rename. The old write-ahead log is moved first: SQLite would read it into the new database. */
+/**
+ * Replaces the database in one rename. The old write-ahead log is moved first: SQLite would read it into the
+ * new database.
+ */
 function swapFiles(config: Config, staged: string): void {
   const target = sqliteFile(config);
   const aside = asidePath(target);
@@ -107,7 +110,10 @@ export async function replaceSqlite(
   syncPath(config.data_dir);
 }
 
-/** @param name location without user and password @throws {BackupFailed} when servers or commands are connected */
+/**
+ * @param name location without user and password @throws {BackupFailed} when servers or commands are
+ * connected
+ */
 export async function requireAlone(database: Database, name: string): Promise<void> {
   const count = await countOtherConnections(database);
   if (count > 0)
@@ -147,7 +153,10 @@ export async function replacePostgres(
   });
 }
 
-/** @throws {ConfigError} when checkpoints.log is damaged or of another installation: it may be evidence, so it is not overwritten */
+/**
+ * @throws {ConfigError} when checkpoints.log is damaged or of another installation: it may be evidence, so it
+ * is not overwritten
+ */
 export async function openCheckpointBook(dataDir: string, secret: Buffer): Promise<CheckpointBook> {
   const book = createCheckpointBook(dataDir, secret);
   try {

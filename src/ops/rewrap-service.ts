@@ -32,8 +32,9 @@ function chooseNewKey(config: Config, newKeyFile: string | undefined) {
 }
 
 /**
- * `gpd keys rewrap`: wraps all secrets with a new master key in one transaction. The new key is written to a pending file
- * before the commit and renamed after it. The next start finishes a change that a crash interrupted.
+ * `gpd keys rewrap`: wraps all secrets with a new master key in one transaction. The new key is written to a
+ * pending file before the commit and renamed after it. The next start finishes a change that a crash
+ * interrupted.
  */
 export async function rewrap(
   store: Store,
@@ -49,7 +50,8 @@ export async function rewrap(
   if (options.dryRun) {
     return { ...(await countWrapped(store.database)), masterKey: next.path, dryRun: true };
   }
-  // A crash before the commit, or a second rewrap at this moment, has left a key with which nothing is wrapped: use that one.
+  // A crash before the commit, or a second rewrap at this moment, has left a key with which nothing is
+  // wrapped: use that one.
   const pendingKey =
     next.inPlace && existsSync(pendingPath) ? parseMasterKey(readFileSync(pendingPath)) : null;
   const key = pendingKey ?? next.key;

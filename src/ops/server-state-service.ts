@@ -6,9 +6,9 @@ import { tryOr } from '../lib/errors.ts';
 
 /** Asks a running server for its health and readiness, for `gpd status` and `gpd doctor`. */
 
-/** Something answers, and it is no gpd. */
+/** The address answers, but not as gpd does. */
 export const NO_GPD = 'no answer of a gpd';
-/** Something takes the connection, and says nothing. */
+/** The connection is accepted, but no answer comes. */
 export const NO_ANSWER = 'no answer in time';
 
 /** Codes of node:http and of TLS for an answer that is not HTTP, or not of the scheme that was asked for. */

@@ -2,7 +2,9 @@ import { hashSecret } from '../auth/credentials.ts';
 import { type Clock, HOUR } from '../lib/clock.ts';
 import { equalBytes, type Random } from '../lib/crypto.ts';
 
-/** The link of `gpd serve --setup` is valid once and for an hour. The browser that opens it gets a session. */
+/**
+ * The link of `gpd serve --setup` is valid once and for an hour. The browser that opens it gets a session.
+ */
 
 const SECRET_BYTES = 32;
 const LIFE_MS = HOUR;

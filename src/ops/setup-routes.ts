@@ -3,7 +3,7 @@ import type { Request, RequestHandler, Response, Router } from 'express';
 import { ConfigError } from '../config.ts';
 import { isSameOrigin, isSameToken, readForm } from '../console/form.ts';
 import { usualPolicy } from '../console/render.ts';
-import { exactRouter } from '../http/register.ts';
+import { exactRouter } from '../http/express-app.ts';
 import { cookieValues } from '../http/request.ts';
 import { HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -13,7 +13,10 @@ import { VERSION } from '../version.ts';
 import type { SetupLink } from './setup-link.ts';
 import { type Installed, readSetup, type Setup } from './setup-service.ts';
 
-/** The pages of `gpd serve --setup`: the form that creates the installation, then the snippet until the first visit arrives. */
+/**
+ * The pages of `gpd serve --setup`: the form that creates the installation, then the snippet until the first
+ * visit arrives.
+ */
 
 const COOKIE = 'gpd_setup';
 
@@ -58,7 +61,7 @@ function addLink(router: Router, { link, baseUrl }: SetupNeeds, csrf: string): v
   router.get('/setup', (request, response) => {
     const { token } = request.query;
     if (hasSession(link, request)) render(response, { step: 'form', csrf, baseUrl });
-    // GET does not use the link up, because chat programs and browsers fetch links for a preview.
+    // A GET leaves the link valid, because chat programs and browsers fetch links for a preview.
     else if (typeof token === 'string' && link.isGood(token)) render(response, { step: 'begin', token });
     else render(response, { step: 'over' }, 403);
   });
@@ -127,7 +130,10 @@ export function setupRoutes(needs: SetupNeeds): Router {
   return router;
 }
 
-/** Routes of the started server: the browser that did the setup sees the snippet again, and whether a visit has arrived. */
+/**
+ * Routes of the started server: the browser that did the setup sees the snippet again, and whether a visit
+ * has arrived.
+ */
 export function firstVisitRoutes(
   link: SetupLink,
   installed: Installed,

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
 import { baseUrl, type Config, ConfigError, sqliteFile } from '../config.ts';
 import { createExpressApp } from '../http/express-app.ts';
+import { NO_ROUTES } from '../http/routes.ts';
 import { createHttpServer } from '../http/server.ts';
 import { hasDecisions } from '../ingest/decisions-store.ts';
 import { SECOND } from '../lib/clock.ts';
@@ -14,11 +15,17 @@ import { createSetupLink } from './setup-link.ts';
 import { firstVisitRoutes, setupRoutes } from './setup-routes.ts';
 import { type Installed, install, isSetupUnfinished } from './setup-service.ts';
 
-/** `gpd serve --setup`: serves a page that creates the installation, then the server starts (contract-2 section 21). */
+/**
+ * `gpd serve --setup`: serves a page that creates the installation, then the server starts (contract-2
+ * section 21).
+ */
 
 const DRAIN_MS = 2000;
 
-/** @throws {ConfigError} when the data directory has something else than an interrupted setup, or other machines could reach the page */
+/**
+ * @throws {ConfigError} when the data directory has something else than an interrupted setup, or other
+ * machines could reach the page
+ */
 function requireSetup(config: Config, socket: number | null): void {
   const { data_dir, host, base_url } = config;
   if (!isSetupUnfinished(config) && existsSync(data_dir) && readdirSync(data_dir).length > 0) {
@@ -44,7 +51,10 @@ export interface SetupOptions {
   readonly onLink: (url: string) => void;
 }
 
-/** Serves only the setup until it is done. @returns the configuration and routes to start the server with, at the same address */
+/**
+ * Serves only the setup until it is done.
+ * @returns the configuration and routes to start the server with, at the same address
+ */
 export async function runSetup(config: Config, options: SetupOptions) {
   requireSetup(config, options.socket);
   const { file, onFault } = options;
@@ -62,12 +72,13 @@ export async function runSetup(config: Config, options: SetupOptions) {
         onInstalled,
       }),
     ],
+    pages: [],
+    behind: [],
     views: fileURLToPath(new URL('../../views', import.meta.url)),
-    https: false,
     onFault,
   });
   const http = createHttpServer({
-    lanes: new Map(),
+    routes: NO_ROUTES,
     express: pages,
     clock: Date.now,
     random: randomBytes,

@@ -95,7 +95,10 @@ export const isSetupUnfinished = (config: Config): boolean => existsSync(unfinis
 /** `gpd init` ends an interrupted setup too. */
 export const finishSetup = (config: Config): void => rmSync(unfinishedFile(config), { force: true });
 
-/** Creates the installation, or opens the one of a setup that was interrupted. @throws {AlreadyInitialised} */
+/**
+ * Creates the installation, or opens the one of a setup that was interrupted.
+ * @throws {AlreadyInitialised}
+ */
 async function createOrOpen(config: Config, isRepeated: boolean): Promise<Store> {
   try {
     return await initialiseStore(config);

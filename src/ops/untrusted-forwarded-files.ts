@@ -6,8 +6,8 @@ import { type Clock, HOUR } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
 
 /**
- * Notes for `gpd doctor` that a peer sent X-Forwarded-For without being a trusted proxy: if it is a proxy, all clients behind
- * it share one rate limit. The note has the time and the setting, never the peer.
+ * Notes for `gpd doctor` that a peer sent X-Forwarded-For without being a trusted proxy: if it is a proxy,
+ * all clients behind it share one rate limit. The note has the time and the setting, never the peer.
  */
 
 const noteSchema = z.strictObject({ at: z.number(), trusted: z.string() });
@@ -20,7 +20,9 @@ const FIRST_NOTICE = {
   hint: 'X-Forwarded-For from a peer that GPD_TRUSTED_PROXIES does not name is ignored',
 };
 
-/** Writes the note at most once an hour, so that strangers cannot cause many writes. `onFirst` is called once. */
+/**
+ * Writes the note at most once an hour, so that strangers cannot cause many writes. `onFirst` is called once.
+ */
 export function createForwardedNote(
   config: Config,
   clock: Clock,

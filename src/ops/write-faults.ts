@@ -2,7 +2,9 @@ import type { Logger } from 'pino';
 import { MINUTE, SECOND } from '../lib/clock.ts';
 import { driverError, errorCode } from '../lib/errors.ts';
 
-/** Watches whether the database takes writes: a full or read-only disk refuses all of them, while reads go on. */
+/**
+ * Watches whether the database takes writes: a full or read-only disk refuses all of them, while reads go on.
+ */
 
 export const WRITE_FAULTS = ['disk-full', 'disk-read-only', 'disk-failed'] as const;
 type WriteFault = (typeof WRITE_FAULTS)[number];
@@ -19,12 +21,7 @@ const PARTS = ['writes'];
 /** Without a fault for this long, the next write that succeeds ends the degraded state. */
 const RECOVERED_AFTER_MS = 2 * SECOND;
 
-export interface WriteWatchDeps {
-  readonly log: Pick<Logger, 'error' | 'info'>;
-  readonly monotonic: () => number;
-}
-
-export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
+export function createWriteWatch(log: Pick<Logger, 'error' | 'info'>, monotonic: () => number) {
   let current: { readonly event: WriteFault; readonly code: string } | null = null;
   let isLogged = false;
   let faultAt = Number.NEGATIVE_INFINITY;
@@ -48,7 +45,7 @@ export function createWriteWatch({ log, monotonic }: WriteWatchDeps) {
       faultAt = monotonic();
       count(event);
     },
-    /** Logs the first 503 after a fault. A small write may succeed on a full disk, hence at most one line a minute. */
+    /** Logs the first 503 after a fault, at most once a minute: a small write may succeed on a full disk. */
     onUnavailable: (requestId: string): void => {
       if (!current || isLogged || monotonic() - loggedAt < MINUTE) return;
       isLogged = true;

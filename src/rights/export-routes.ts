@@ -1,7 +1,5 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import type { Response } from 'express';
-import { createReadWhole } from '../http/limiter.ts';
+import { createPlaces } from '../http/limiter.ts';
+import type { Reply } from '../http/reply.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type Dsar, dsarJson } from './dsar/service.ts';
@@ -27,27 +25,36 @@ const refusal = (): Refusal =>
     details: ['one export at a time'],
   });
 
-/** Writes a long trail while it is read. */
-async function sendDsar(response: Response, dsar: Dsar, maxMs: number): Promise<void> {
-  response
-    .status(200)
-    .set({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
-  const deadline = setTimeout(() => response.destroy(), maxMs);
-  await pipeline(Readable.from(dsarJson(dsar)), response).finally(() => clearTimeout(deadline));
-}
-
-/**
- * An export reads a whole trail, and strangers may ask for it: one at a time per client, two per tenant.
- * @returns a function that reads. It throws {Refusal} `rate-limited` before anything is read
- */
+/** An export reads a whole trail, and strangers may ask for it: one at a time per client, two per tenant. */
 export function createExportPlaces(perTenant = AT_A_TIME.tenant) {
-  const [ofClient, ofTenant] = [createReadWhole(AT_A_TIME.client), createReadWhole(perTenant)];
-  return <Result>({ kid, client }: Exporter, work: () => Promise<Result>): Promise<Result> =>
-    ofClient(client, () => ofTenant(kid, work, refusal), refusal);
+  const [ofClient, ofTenant] = [createPlaces(AT_A_TIME.client), createPlaces(perTenant)];
+  /** @returns gives the places back. @throws {Refusal} `rate-limited` before anything is read */
+  return ({ kid, client }: Exporter): (() => void) => {
+    const leaveClient = ofClient(client, refusal);
+    try {
+      const leaveTenant = ofTenant(kid, refusal);
+      return () => {
+        leaveTenant();
+        leaveClient();
+      };
+    } catch (error) {
+      leaveClient();
+      throw error;
+    }
+  };
 }
 
-/** @returns a function that finds and sends an export, and keeps its place until it is sent */
+/** @returns a function that finds an export, whose place is kept until it is sent */
 export function createSendExport(takePlace: TakePlace, maxMs = MAX_MS) {
-  return (response: Response, exporter: Exporter, find: () => Promise<Dsar>): Promise<void> =>
-    takePlace(exporter, async () => sendDsar(response, await find(), maxMs));
+  return async (exporter: Exporter, find: () => Promise<Dsar>): Promise<Reply> => {
+    const onEnd = takePlace(exporter);
+    try {
+      const body = { parts: dsarJson(await find()), maxMs, onEnd };
+      const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
+      return { status: 200, headers, body };
+    } catch (error) {
+      onEnd();
+      throw error;
+    }
+  };
 }

@@ -2,7 +2,10 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 
-/** Links: the requests that a principal has shown to be their own (contract 6.1), and the device behind a visitorId. */
+/**
+ * Links: the requests that a principal has shown to be their own (contract 6.1), and the device behind a
+ * visitorId.
+ */
 
 export async function linkedRequests({ read }: Database, kid: string, principal: string) {
   const links = read('links').where({ kid, principal });

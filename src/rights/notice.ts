@@ -16,7 +16,8 @@ export interface NoticeTexts {
 export type NoticeTenant = Pick<Tenant, 'kid' | 'settings' | 'purposes'>;
 
 /**
- * Fills the settings into the texts. A name in brackets marks what no setting says, and what only the operator knows.
+ * Fills the settings into the texts. A name in brackets marks a fact that no setting has and only the
+ * operator knows.
  * @param url where people reach gpd
  */
 export function fillNotices(

@@ -3,20 +3,21 @@ import type { Database } from '../db/engine.ts';
 import { DAY, isoTime, MINUTE } from '../lib/clock.ts';
 import { notify } from '../notify/notify-service.ts';
 import { type Contest, SOON_DAYS } from './contests/contest.ts';
-import { type ContestDeps, notifyOf, tenantFor } from './contests/service.ts';
+import { notifyOf, tenantFor } from './contests/service.ts';
 import { lockContest } from './contests/store.ts';
 import { UNFINISHED } from './erase/receipts-store.ts';
+import type { RightsParts } from './subject.ts';
 
 /**
- * Notices that become due with time, sent by housekeeping. Every node looks; one transaction marks the row and queues the notice, so
- * that each is sent once.
+ * Notices that become due with time, sent by housekeeping. Every node looks; one transaction marks the row
+ * and queues the notice, so that each is sent once.
  */
 
-/** A round of housekeeping has tried to finish the erasure by then. */
+/** After this time a round of housekeeping has tried to finish the erasure. */
 const LATE_MS = 2 * MINUTE;
 
 /** @param now time of a clock that never jumps: a notice cannot be taken back */
-export async function notifyDueContests(deps: ContestDeps, kid: string, now: number): Promise<void> {
+export async function notifyDueContests(deps: RightsParts, kid: string, now: number): Promise<void> {
   for (const contestId of await readDueContests(deps.database, kid, now)) {
     await deps.database.transaction(async (tx) => {
       const contest = await lockContest(tx, deps.contestTexts, contestId);
@@ -27,7 +28,7 @@ export async function notifyDueContests(deps: ContestDeps, kid: string, now: num
   }
 }
 
-export async function notifyUnfinishedErasures(deps: ContestDeps, kid: string, now: number): Promise<void> {
+export async function notifyUnfinishedErasures(deps: RightsParts, kid: string, now: number): Promise<void> {
   const tenant = tenantFor(deps, kid);
   for (const { receiptId, erasedAt } of await readUnfinishedReceipts(deps.database, kid, now - LATE_MS)) {
     const data = { receiptId, erasedAt: isoTime(erasedAt), incomplete: true };
@@ -72,7 +73,7 @@ async function markDue(tx: Knex.Transaction, contestId: string, level: number): 
 async function readUnfinishedReceipts({ read }: Database, kid: string, before: number) {
   const unfinishedErasures = read('erasures')
     .where({ kid, noticed: false })
-    .whereIn('step', UNFINISHED)
+    .whereIn('state', UNFINISHED)
     .where('erased_at', '<=', before);
   return (await unfinishedErasures
     .orderBy(['erased_at', 'receipt_id'])
@@ -84,6 +85,6 @@ async function readUnfinishedReceipts({ read }: Database, kid: string, before: n
 async function markUnfinished(tx: Knex.Transaction, receiptId: string): Promise<boolean> {
   const unmarked = tx('erasures')
     .where({ receipt_id: receiptId, noticed: false })
-    .whereIn('step', UNFINISHED);
+    .whereIn('state', UNFINISHED);
   return ((await unmarked.update({ noticed: true })) as unknown as number) === 1;
 }

@@ -5,12 +5,18 @@ import { fetchSigningKeys } from '../egress/oidc-discovery.ts';
 import type { Clock } from '../lib/clock.ts';
 import { environmentName, type Settings } from '../schema/settings.ts';
 
-/** Authenticates a caller of /privacy by the Authorization header. @throws {Refusal} 401, {Unavailable} 503 */
+/**
+ * Authenticates a caller of /privacy by the Authorization header.
+ * @throws {Refusal} 401, {Unavailable} 503
+ */
 export type Authenticate = (authorization: string | undefined) => Promise<Claimant>;
 
 export type OidcSettings = Pick<Settings, Extract<keyof Settings, `oidc_${string}`>>;
 
-/** @returns such as `GPD_OIDC_ISSUER to the issuer of the tokens`, for each setting without which nobody is let in */
+/**
+ * @returns texts such as `GPD_OIDC_ISSUER to the issuer of the tokens`, one for each required setting that is
+ * missing
+ */
 export function missingOidc(config: OidcSettings): readonly string[] {
   const needed = ['oidc_issuer', 'oidc_audience'] as const;
   const meanings = { oidc_issuer: 'the issuer of the tokens', oidc_audience: 'the audience that they name' };
@@ -23,7 +29,7 @@ export function missingOidc(config: OidcSettings): readonly string[] {
 export const missingOidcSettings = (config: OidcSettings): readonly string[] =>
   missingOidc(config).map((setting) => `No identity provider is configured: set ${setting}.`);
 
-/** Denies every call until it is configured. It asks the identity provider for nothing before the first token comes. */
+/** Denies every call until it is configured. It contacts the identity provider with the first token. */
 export function createAuthenticator(
   config: OidcSettings,
   clock: Clock,

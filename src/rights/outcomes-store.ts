@@ -11,16 +11,14 @@ import type { ContestOutcome } from '../schema/rights.ts';
 import type { Pattern } from './proposal.ts';
 import { countReview, type RuleFinding } from './tally-store.ts';
 
-/**
- * Outcomes that a tenant's backend reports of decisions, and the counts of rules that proposals are made
- * from.
- */
+/** Stores the outcomes that a tenant's backend reports about decisions, and counts rules for proposals. */
 
 export type OutcomeReporter = ReturnType<typeof createOutcomeReporter>;
 
 /**
- * POST /v1/decisions/{id}/outcome: stores what the tenant's backend learnt later about a decision. A second report changes nothing.
- * Without `at` the report has the time at which it came in, and a repeated report may have any time.
+ * POST /v1/decisions/{id}/outcome: stores what the tenant's backend learnt later about a decision. A second
+ * report changes nothing. Without `at` the report has the time at which it came in, and a repeated report may
+ * have any time.
  * @param maxSkewMs by how much the caller's clock may be ahead of ours
  */
 export const createOutcomeReporter =
@@ -51,7 +49,10 @@ const FINDINGS: Readonly<Record<ReportedOutcome, RuleFinding | null>> = {
   other: null,
 };
 
-/** On PostgreSQL this locks the row until the transaction ends, after it has waited for a transaction that changes it. */
+/**
+ * On PostgreSQL this locks the row until the transaction ends, after it has waited for a transaction that
+ * changes it.
+ */
 async function readLockedCell(rows: Knex.QueryBuilder, column: string): Promise<unknown> {
   const row = await rows.forShare().first<object | undefined>({ cell: column });
   return row && 'cell' in row ? row.cell : undefined;
@@ -106,14 +107,17 @@ interface Row {
   readonly ruling: ContestOutcome | null;
 }
 
-/** Follows the same rules as `countReview`: the ruling outweighs the outcome. Null: nothing is known. */
+/** Follows the rules of `countReview`: the ruling outweighs the outcome. @returns null if nothing is known */
 function isRight({ outcome, ruling }: Row, { class: name }: Verdict): boolean | null {
   if (ruling === 'overturned') return false;
   const finding = ruling ?? (outcome && FINDINGS[outcome]);
   return finding === null || name !== 'undeclared_automation' ? null : finding !== 'mistaken';
 }
 
-/** Groups all decisions of a tenant by the rules that fired: one short read per page, and one row per pattern in memory. */
+/**
+ * Groups all decisions of a tenant by the rules that fired: one short read per page, and one row per pattern
+ * in memory.
+ */
 export async function readPatterns({ read }: Database, kid: string): Promise<readonly Pattern[]> {
   const patterns = new Map<string, Pattern>();
   const decisions = read('decisions as d')

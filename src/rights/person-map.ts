@@ -1,8 +1,9 @@
 import type { ERASURE_SCOPES } from '../schema/rights.ts';
 
 /**
- * The map of a person: every table of the schema, and what retention, exports, a restore and offboarding do with it. A test
- * compares it with the migrated schema on both databases, and with what an erasure deletes (erase/rows-store.ts, erase/shred-store.ts).
+ * The map of a person: every table of the schema, and what retention, exports, a restore and offboarding do
+ * with it. A test compares it with the migrated schema on both databases, and with what an erasure deletes
+ * (erase/rows-store.ts, erase/shred-store.ts).
  */
 
 const NOBODY = { scope: null, names: [], exported: [], reapplied: false } as const;
@@ -24,7 +25,10 @@ const OF_DECISION = {
 } as const;
 const SHREDDED = { ...NOBODY, names: ['principal'], reapplied: true } as const;
 const EVIDENCE = { scope: 'consent', exported: ['person', 'tenant'], tenant: 'emptied' } as const;
-/** Rows that stay while a contest of their device does: they lead the person to its outcome, and an erasure to its text. */
+/**
+ * Rows that are kept as long as a contest of their device: by them the person finds its outcome, and an
+ * erasure its text.
+ */
 const LEADS_TO_CONTEST = { keptBy: [['contests', 'durable']], walked: true } as const;
 
 /** Tables with one row per device. */
@@ -122,7 +126,7 @@ export const SUBJECT_DATA = {
     key: ['kid', 'principal'],
     // The row stays without its key, and answers `erased`.
     expires: ['act'],
-    exported: ['tenant'],
+    exported: ['person', 'tenant'],
   },
   consent_openings: { ...SHREDDED, ...EVIDENCE, key: ['kid', 'seq'], expires: ['act'] },
   consent_state: { ...SHREDDED, ...EVIDENCE, key: ['kid', 'principal', 'purpose'], expires: ['act'] },
@@ -201,7 +205,7 @@ export const rowOf = (table: TableName): SubjectTable => SUBJECT_DATA[table];
 export const tablesWhere = (isWanted: (row: SubjectTable) => boolean): readonly TableName[] =>
   TABLES.filter((table) => isWanted(rowOf(table)));
 
-/** Tables that the removal of a tenant empties in steps; rows with a foreign key are deleted with the tenant's row. */
+/** Tables that the removal of a tenant empties in steps; foreign keys delete the other rows. */
 export const TENANT_DATA_TABLES = tablesWhere(({ tenant }) => tenant === 'emptied' || tenant === 'scanned');
 
 /** Rows that name a person, or hang on one that does: PostgreSQL's files are rewritten for them. */
@@ -220,20 +224,24 @@ type Scope = (typeof ERASURE_SCOPES)[number];
 export type PersonColumn = 'durable' | 'request_id' | 'visitor_id' | 'principal';
 
 /**
- * `retention`: after `retention.days`; `decision`: when retention deletes the decision; `verdict-hour`, `audit-hour`: together with
- * its whole hour; `audit`: with the audit log; `time`: housekeeping deletes it; `act`: only when somebody does something.
+ * `retention`: after `retention.days`; `decision`: when retention deletes the decision; `verdict-hour`,
+ * `audit-hour`: together with its whole hour; `audit`: with the audit log; `time`: housekeeping deletes it;
+ * `act`: only when somebody does something.
  */
 export type Expiry = 'retention' | 'decision' | 'verdict-hour' | 'audit-hour' | 'audit' | 'time' | 'act';
 
 /**
- * Retention deletes rows whose time is before the cutoff (`<`), or whose end is not after it (`<=`), unless a legal hold on the
- * row's device keeps them.
+ * Retention deletes rows whose time is before the cutoff (`<`), or whose end is not after it (`<=`), unless a
+ * legal hold on the row's device keeps them.
  */
 export interface Ages {
   readonly since: readonly [column: string, is: '<' | '<='];
   /** Retention deletes only rows with these values. */
   readonly where?: Readonly<Record<string, string>>;
-  /** Rows of another table that keep a row, matched by a column of both: any that retention leaves, or open contests alone. */
+  /**
+   * Rows of another table that keep a row, matched by a column of both: any that retention leaves, or open
+   * contests alone.
+   */
   readonly keptBy?: readonly (readonly [
     rows: 'contests' | 'decisions' | 'open contests',
     by: 'durable' | 'request_id',
@@ -258,8 +266,9 @@ export interface SubjectTable {
   /** A restore compares its ids with the lines of erasures.log. */
   readonly reapplied: boolean;
   /**
-   * The removal of a tenant treats the table so: `emptied` in steps; `scanned`: emptied too, but no index leads there from a tenant; `cascades`:
-   * deleted with the tenant's row; `stays`: belongs to the installation.
+   * The removal of a tenant treats the table so: `emptied` in steps; `scanned`: emptied too, but no index
+   * leads there from a tenant; `cascades`: deleted with the tenant's row; `stays`: belongs to the
+   * installation.
    */
   readonly tenant: 'emptied' | 'scanned' | 'cascades' | 'stays';
 }

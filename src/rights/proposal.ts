@@ -10,13 +10,16 @@ import { wilson } from '../lib/wilson.ts';
 import type { TenantPolicy } from '../schema/policy.ts';
 import { type VisitorClass, visitorClassSchema } from '../schema/responses.ts';
 
-/** Suggests weights of rules from the outcomes of a tenant, for `gpd policy`; docs/classification.md says why it counts so. */
+/**
+ * Suggests weights of rules from the outcomes of a tenant, for `gpd policy`; docs/classification.md says why
+ * it counts so.
+ */
 
 /** Decisions in which the same rules fired, and how many of them were found right and wrong. */
 export interface Pattern {
   readonly rules: readonly string[];
   readonly incomplete: boolean;
-  /** The class, when a signature or a review decided instead of the rules. */
+  /** The class, if a signature or a review decided instead of the rules. */
   readonly fixed: VisitorClass | null;
   readonly decisions: number;
   readonly right: number;
@@ -26,7 +29,10 @@ export interface Pattern {
 /** Each rule starts as if it had been right in 8 of 10 decisions before the first outcome. */
 const PRIOR = { right: 8, all: 10 };
 const USUAL = PRIOR.right / PRIOR.all;
-/** Findings needed to lower a weight, and to raise one: to accuse a person is the worse error. */
+/**
+ * Findings needed to lower a weight, and to raise one. Raising needs more, because accusing a person is the
+ * worse error.
+ */
 const LOWER_FROM = 20;
 const RAISE_FROM = 50;
 

@@ -5,7 +5,10 @@ import type { RightsProfile } from '../tenants/settings.ts';
 import { PERIODS } from './contests/contest.ts';
 import { type RegisterCursor, type RegisterRow, registerPage } from './register-store.ts';
 
-/** The register of people's requests with their due dates, under the law of the tenant; for the console and the command line. */
+/**
+ * The register of people's requests with their due dates, under the law of the tenant; for the console and
+ * the command line.
+ */
 
 interface Tenant {
   readonly kid: string;

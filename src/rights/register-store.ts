@@ -1,11 +1,9 @@
 import type { Database } from '../db/engine.ts';
 import { isTrue, rowsOf } from '../db/sql.ts';
-import { tryOr } from '../lib/errors.ts';
-import { storedErasureSchema } from '../schema/rights.ts';
 
 /**
- * The register of people's requests, read a page at a time from the tables that store them anyway: contests, receipts of erasures, and the audit rows of
- * exports, which are written when an export begins.
+ * The register of people's requests, read a page at a time from the tables that store them anyway: contests,
+ * receipts of erasures, and the audit rows of exports, which are written when an export begins.
  */
 
 export interface RegisterRow {
@@ -20,76 +18,71 @@ export interface RegisterRow {
   readonly state: 'open' | 'partly' | 'upheld' | 'overturned' | 'done';
   /** `account` or `case-key` for a contest; otherwise the role that asked. */
   readonly asked_by: string;
-  /** JSON of an erasure's receipt. Null for other requests. */
-  readonly refs: string | null;
 }
 
-/** The next page begins after this row. */
+/** The row after which the next page begins. */
 export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
-/** The rows of one table behind the cursor, newest first: an index leads there, and a page's worth of them is read. */
+/**
+ * The rows of one table after the cursor, newest first. An index finds them, and one page of them is read.
+ */
 const behind = (columns: string, from: string): string =>
   `SELECT * FROM (SELECT ${columns} FROM ${from}) AS rows WHERE at <= ? AND (at, number) < (?, ?) ORDER BY at DESC, number DESC LIMIT ?`;
 
 const REQUESTS = [
   behind(
     `'contest' AS kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
-      COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by,
-      CAST(NULL AS TEXT) AS refs`,
+      COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by`,
     'contests WHERE kid = ?',
   ),
   behind(
     `'erasure' AS kind, receipt_id AS number, erased_at AS at, CAST(NULL AS BIGINT) AS due_at,
-      CAST(NULL AS BIGINT) AS extended_from, CASE WHEN step = 'done' THEN erased_at END AS done_at,
-      CASE WHEN step = 'done' THEN 'done' ELSE 'open' END AS state, requested_by AS asked_by, refs`,
+      CAST(NULL AS BIGINT) AS extended_from, files_clean_at AS done_at,
+      CASE WHEN files_clean_at IS NULL THEN 'open' ELSE 'done' END AS state, requested_by AS asked_by`,
     'erasures WHERE kid = ?',
   ),
   behind(
     `'export' AS kind, 'audit ' || seq AS number, at, CAST(NULL AS BIGINT) AS due_at,
-      CAST(NULL AS BIGINT) AS extended_from, at AS done_at, 'done' AS state, role AS asked_by, CAST(NULL AS TEXT) AS refs`,
+      CAST(NULL AS BIGINT) AS extended_from, at AS done_at, 'done' AS state, role AS asked_by`,
     "audit_log WHERE kid = ? AND action IN ('dsar.exported', 'dsar.staff-exported')",
   ),
 ];
 
 const HELD = "SELECT 1 FROM erasure_refs h WHERE h.kind = 'held' AND h.receipt =";
 
-/** The first later receipt with a reference of this one that was complete and kept nothing under a legal hold. */
-const REST = `SELECT e.receipt_id FROM erasure_refs mine
+/**
+ * When the first later erasure with a reference of this one was complete that kept nothing under a legal
+ * hold.
+ */
+const REST = `SELECT e.files_clean_at FROM erasure_refs mine
   JOIN erasure_refs other ON other.kid = mine.kid AND other.kind = mine.kind AND other.ref = mine.ref
   JOIN erasures e ON e.receipt_id = other.receipt
-  WHERE mine.receipt = page.number AND mine.kind NOT IN ('held', 'left') AND e.step = 'done' AND e.erased_at >= page.at
-    AND NOT EXISTS (${HELD} e.receipt_id)
+  WHERE mine.receipt = page.number AND mine.kind NOT IN ('held', 'left') AND e.files_clean_at IS NOT NULL
+    AND e.erased_at >= page.at AND NOT EXISTS (${HELD} e.receipt_id)
   ORDER BY e.erased_at LIMIT 1`;
 
-const PAGE = `SELECT page.*, rest.refs AS rest_refs, rest.erased_at AS rest_at, EXISTS (${HELD} page.number) AS is_held
+const PAGE = `SELECT page.*, EXISTS (${HELD} page.number) AS is_held,
+    CASE WHEN EXISTS (${HELD} page.number) THEN (${REST}) END AS rest_at
   FROM (SELECT * FROM (${REQUESTS.map((sql) => `SELECT * FROM (${sql}) AS part`).join(' UNION ALL ')}) AS requests
     ORDER BY at DESC, number DESC LIMIT ?) AS page
-  LEFT JOIN erasures rest ON rest.receipt_id = CASE WHEN EXISTS (${HELD} page.number) THEN (${REST}) END
   ORDER BY page.at DESC, page.number DESC`;
 
 interface StoredRow extends RegisterRow {
   readonly is_held: unknown;
-  /** `refs` of the erasure that erased the rest; null: none yet. */
-  readonly rest_refs: string | null;
+  /** When the rest was erased that a legal hold had kept; null: not yet. */
   readonly rest_at: number | null;
 }
 
-const endSchema = storedErasureSchema.pick({ doneAt: true });
-
-/** When an erasure was complete; null for a damaged receipt, which `gpd erase list` names. */
-const doneAtOf = (refs: string | null): number | null =>
-  tryOr(() => endSchema.parse(JSON.parse(refs ?? '')).doneAt ?? null, null);
-
-/** An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the rest is erased. */
-function withEnd({ is_held: isHeld, rest_refs: restRefs, rest_at: restAt, ...row }: StoredRow): RegisterRow {
-  if (row.kind !== 'erasure' || row.state !== 'done') return row;
-  // A damaged receipt counts as done when it was requested, because its end cannot be read.
-  if (!isTrue(isHeld)) return { ...row, done_at: doneAtOf(row.refs) ?? row.done_at };
-  if (restAt === null) return { ...row, state: 'partly', done_at: null };
-  return { ...row, done_at: doneAtOf(restRefs) ?? restAt };
+/**
+ * An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the
+ * rest is erased.
+ */
+function withEnd({ is_held: isHeld, rest_at: restAt, ...row }: StoredRow): RegisterRow {
+  if (row.state !== 'done' || !isTrue(isHeld)) return row;
+  return restAt === null ? { ...row, state: 'partly', done_at: null } : { ...row, done_at: restAt };
 }
 
-/** The newest first, by one query on the connections of long reads. */
+/** Reads a page, the newest first, by one query on the connections of long reads. */
 export async function registerPage(
   { longRead }: Database,
   kid: string,

@@ -1,6 +1,6 @@
 import type { Claimant } from '../auth/tokens.ts';
-import { json, type ServedRoute, sending } from '../http/register.ts';
 import { createFixedPage } from '../http/reply.ts';
+import { json, page, reply, type ServedRoute } from '../http/routes.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
@@ -11,7 +11,10 @@ import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
 
-/** Routes of the privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 → ownership 403 → state 409. */
+/**
+ * Routes of the privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 →
+ * ownership 403 → state 409.
+ */
 
 /** Identifies a subject. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */
 function identified(api: RightsApi, claimant: Claimant, refusal: 'subject-only' | 'staff-export-elsewhere') {
@@ -19,7 +22,7 @@ function identified(api: RightsApi, claimant: Claimant, refusal: 'subject-only' 
   return api.identify(claimant);
 }
 
-/** Erases for a dpo when the body has a target and the caller that role, else for the subject. */
+/** Erases for a dpo if the body has a target and the caller has that role, otherwise for the subject. */
 async function eraseAs(api: RightsApi, claimant: Claimant, ownReach: Reach | null, body: EraseTargetBody) {
   const { roles } = claimant;
   if (roles.has('dpo') && Object.keys(body).length > 0) {
@@ -32,9 +35,9 @@ async function eraseAs(api: RightsApi, claimant: Claimant, ownReach: Reach | nul
 
 /** Routes of contract-2 section 18. */
 export const outcomeRoutes = (report: OutcomeReporter): readonly ServedRoute[] => [
-  json(ROUTES.reportOutcome, async ({ caller, params, readBody }, response) => {
+  json(ROUTES.reportOutcome, async ({ caller, params, readBody }, head) => {
     const { created, ...answer } = await report(caller.kid, params.requestId, await readBody());
-    if (created) response.status(201);
+    if (created) head.status = 201;
     return answer;
   }),
 ];
@@ -56,10 +59,10 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
     const { version = null, ...ruling } = await readBody();
     return api.resolveContest(caller, kid, role, { ...ruling, version });
   }),
-  sending(ROUTES.exportOwnData, async ({ caller, client, readBody }, response) => {
+  reply(ROUTES.exportOwnData, async ({ caller, limitKey, readBody }) => {
     const reach = await identified(api, caller, 'staff-export-elsewhere');
     await readBody();
-    return sendExport(response, { kid: reach.kid, client }, () => api.exportOwn(caller, reach));
+    return sendExport({ kid: reach.kid, client: limitKey }, () => api.exportOwn(caller, reach));
   }),
   json(ROUTES.eraseData, async ({ caller, readBody }) => {
     const { roles } = caller;
@@ -73,9 +76,12 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
 
 const sendCasePage = createFixedPage('case', 'no-store', () => ({ classText }));
 
-/** Routes of a contest by its case key. The page reads the key from the fragment of its address, which browsers send to no server. */
+/**
+ * Routes of a contest by its case key. The page reads the key from the fragment of its address, which
+ * browsers send to no server.
+ */
 export const caseRoutes = (cases: CaseService): readonly ServedRoute[] => [
-  sending(ROUTES.getCasePage, (_call, response) => sendCasePage(response)),
+  page(ROUTES.getCasePage, (_request, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();

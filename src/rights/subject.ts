@@ -1,7 +1,16 @@
+import type { Installation } from '../tenants/directory.ts';
+import type { ContestTexts } from './contests/contest.ts';
+
+/** The parts that all acts about a person work with. */
+export interface RightsParts extends Pick<Installation, 'database' | 'clock' | 'random' | 'tenantOf'> {
+  /** Reads and writes the texts of contests. */
+  readonly contestTexts: ContestTexts;
+}
+
 /**
- * The data that a subject may reach (contract 6.1). A visitorId reaches everything of its durable id; a link reaches only the
- * linked requests: clients assert signals and identical phones share a durable id, so that a link must not open another
- * person's trail.
+ * The data that a subject may reach (contract 6.1). A visitorId reaches everything of its durable id; a link
+ * reaches only the linked requests: clients assert signals and identical phones share a durable id, so that a
+ * link must not open another person's trail.
  */
 export interface Reach {
   readonly kid: string;

@@ -7,7 +7,7 @@ import { DAY, MINUTE } from '../lib/clock.ts';
 import { floorHour } from '../log/fold.ts';
 import type { ContestOutcome } from '../schema/rights.ts';
 
-/** Hourly counts for the console's overview. A job counts each row once; a row that is erased later stays counted. */
+/** Hourly counts for the console's overview. Each row is counted once, and stays counted after an erasure. */
 
 export type TallyKind = 'verdict' | 'consent';
 
@@ -64,7 +64,7 @@ async function verdictBatch(db: Knex, kid: string, mark: number, now: number): P
   return { upto: Math.max(lastAt, mark), counts: countByHour(rows), full: edge !== undefined };
 }
 
-/** Reads consent by its place in the log, which only grows. */
+/** Reads consent in the order of the log, whose numbers only grow. */
 async function consentBatch(db: Knex, kid: string, mark: number): Promise<Batch> {
   const rows = (await db('consent_openings')
     .where({ kid })
@@ -80,7 +80,9 @@ async function markOf(db: Knex, kid: string, kind: TallyKind): Promise<number> {
   return (await cellOf<number>(db('tally_marks').where({ kid, kind }), 'upto')) ?? -1;
 }
 
-/** Runs one step. When two nodes run it at once, the mark that the first moved makes the second's step void. */
+/**
+ * Runs one step. When two nodes run it at once, the mark that the first moved makes the second's step void.
+ */
 async function tallyStep(database: Database, kid: string, kind: TallyKind, now: number): Promise<boolean> {
   const mark = await markOf(database.read, kid, kind);
   const batch =
@@ -139,8 +141,8 @@ const FINDINGS: readonly RuleFinding[] = ['upheld', 'overturned', 'confirmed', '
 export type RuleReview = Readonly<Record<RuleFinding, number>> & { readonly rule: string };
 
 /**
- * Counts a finding under every rule that had fired, or takes it back. Only decisions that said automation count, except overturned
- * ones, which always count.
+ * Counts a finding under every rule that had fired, or takes it back. Only decisions that said automation
+ * count, except overturned ones, which always count.
  * @param tx transaction of the ruling or of the report
  */
 export async function countReview(

@@ -8,14 +8,17 @@ import { tryLockHead } from '../log/entries-store.ts';
 import type { TableName } from './person-map.ts';
 import { rowOf, TENANT_DATA_TABLES, tablesWhere } from './person-map.ts';
 
-/** Reads, counts and removes the rows of a tenant, also of one whose own row is missing. */
+/** Reads, counts and removes the rows of a tenant, even of one whose row in `tenants` is missing. */
 
 function rowsWithin(rows: Knex.QueryBuilder, table: TableName, kid: string): Knex.QueryBuilder {
   const ownRows = rows.where({ kid });
   return rowOf(table).key[0] === 'day' ? ofStoredDays(ownRows, table) : ownRows;
 }
 
-/** Deletes rows that a removed tenant left, and none of a tenant that exists or was created again meanwhile. @returns counts by table */
+/**
+ * Deletes rows that a removed tenant left, and none of a tenant that exists or was created again meanwhile.
+ * @returns counts by table
+ */
 export async function emptyTables(database: Database, kid: string, onProgress?: (table: string) => void) {
   const tenantIsMissing = 'NOT EXISTS (SELECT 1 FROM tenants WHERE tenants.kid = ?)';
   const counts: Record<string, number> = {};
@@ -28,7 +31,7 @@ export async function emptyTables(database: Database, kid: string, onProgress?: 
   return counts;
 }
 
-/** Counts what an erasure would keep, and the removal of the tenant does not. */
+/** Counts rows that an erasure would keep and the removal of the tenant deletes. */
 export async function countProtected({ read }: Database, kid: string) {
   const openContests = await countOf(read('contests').where({ kid, status: 'open' }));
   return { openContests, heldDevices: await countOf(read('legal_holds').where({ kid })) };
@@ -43,7 +46,10 @@ export async function tableWithRows(tx: Knex.Transaction, kid: string): Promise<
   return null;
 }
 
-/** Reads the kids in a table whose tenant does not exist, with one seek per kid. Rows of the whole installation have the empty kid. */
+/**
+ * Reads the kids in a table whose tenant does not exist, with one seek per kid. Rows of the whole
+ * installation have the empty kid.
+ */
 async function foreignKidsIn(read: Knex, table: TableName): Promise<string[]> {
   const sql = `WITH RECURSIVE k(kid) AS (SELECT min(kid) FROM ${table}
     UNION ALL SELECT (SELECT min(kid) FROM ${table} WHERE kid > k.kid) FROM k WHERE k.kid IS NOT NULL)
@@ -51,7 +57,10 @@ async function foreignKidsIn(read: Knex, table: TableName): Promise<string[]> {
   return rowsOf<{ kid: string }>(await read.raw(sql)).map(({ kid }) => kid);
 }
 
-/** Reads the kids of rows without a tenant. Rows that no index finds by tenant expire within days, and are not read. */
+/**
+ * Reads the kids of rows without a tenant. Rows that no index finds by tenant expire within days, and are not
+ * read.
+ */
 async function orphanKids({ read }: Database): Promise<readonly string[]> {
   const kids = new Set<string>();
   for (const table of TENANT_DATA_TABLES)
@@ -99,8 +108,8 @@ export async function* tenantRows(database: Database, kid: string, table: TableN
 }
 
 /**
- * Deletes the tenant's row first, with its keys: running servers no longer answer for it, and none writes a row of it. All other rows
- * follow in steps. After an interruption the next call continues.
+ * Deletes the tenant's row first, with its keys: running servers no longer answer for it, and none writes a
+ * row of it. All other rows follow in steps. After an interruption the next call continues.
  * @returns the number of rows by table; null when the tenant had none
  */
 export async function removeTenant(
@@ -112,7 +121,8 @@ export async function removeTenant(
     readonly onProgress?: (table: string) => void;
   } = {},
 ): Promise<Readonly<Record<string, number>> | null> {
-  // A transaction without other statements: on PostgreSQL a longer one waits while batches lock the row one after the other.
+  // A transaction without other statements: on PostgreSQL a longer one waits while batches lock the row one
+  // after the other.
   const stoppedCount = await database.transaction((tx) =>
     tx('tenants').where({ kid }).update({ revision: REMOVING }),
   );

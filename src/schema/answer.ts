@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** The type of an answer, from its schema. */
+/** Makes arrays and objects read-only, at each depth. */
 
 type Frozen<T> = T extends readonly (infer Item)[]
   ? readonly Frozen<Item>[]

@@ -8,26 +8,26 @@ export const languageSchema = z.string().regex(/^[a-z]{2,3}$/, 'two or three sma
 export const bannerResponseSchema = z.object({
   kid: z.string(),
   policy: z.object({
-    /** The version that a choice is made under; 0: none was published. */
+    /** The policy version that a choice is made under; 0 if none was published. */
     version: z.int(),
     /** A choice under an older version than this is asked again. */
     material: z.int(),
     url: z.string(),
   }),
-  /** The tenant's own words; empty: the banner's. */
+  /** The tenant's words; empty for the banner's. */
   title: z.string(),
   body: z.string(),
   purposes: z.array(
     purposeAnswerSchema.omit({ lawfulBasis: true }).extend({
       /** Places in the log; a choice names the `seq` that was shown (contract-2 section 22). */
       definition: z.object({
-        /** The entry with these words; null: gpd wrote them. */
+        /** The entry that defines the purpose in these words; null if gpd wrote them. */
         seq: z.int().nullable(),
-        /** A choice of this definition or an earlier one is asked again. */
+        /** Choices made under this definition or an earlier one are asked again. */
         outdatedUntil: z.int().nullable(),
-        /** A choice of this definition or an earlier one was made while `gpc` was `opt-out`. */
+        /** Choices made under this definition or an earlier one were made while `gpc` was `opt-out`. */
         optOutUntil: z.int().nullable(),
-        /** The last one that was made while `gpc` was `ask`. */
+        /** Choices made under this definition or an earlier one were made while `gpc` was at least `ask`. */
         askUntil: z.int().nullable(),
       }),
     }),

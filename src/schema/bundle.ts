@@ -3,8 +3,9 @@ import { decodeBase64Url } from '../lib/crypto.ts';
 import { isPlainText } from '../lib/text.ts';
 
 /**
- * The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. Not `.` or `..`: a client takes
- * them out of a path (RFC 3986 section 5.2.4). Without a look-ahead, which not every generator of SDKs knows.
+ * The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. Not `.` or `..`:
+ * a client takes them out of a path (RFC 3986 section 5.2.4). Without a look-ahead, which not every generator
+ * of SDKs knows.
  */
 const KID_PATTERN = /^(?:[A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*$/;
 const KID_RULE = 'a kid is 1 to 64 of A-Z a-z 0-9 . _ -, and not . or ..';
@@ -30,7 +31,10 @@ export const base64Url = (length: number) => ({
   contentEncoding: 'base64url',
 });
 
-/** interface 2, SealedBundle. Whether the base64 is canonical and the lengths are right is decided where it is decoded. */
+/**
+ * interface 2, SealedBundle. Whether the base64 is canonical and the lengths are right is decided where it is
+ * decoded.
+ */
 export const sealedBundleSchema = z.strictObject({
   kid: kidSchema,
   iv: z.string().length(16).meta(base64()),
@@ -57,8 +61,8 @@ const epochMsSchema = z.int().min(0).max(8_640_000_000_000_000);
 const NO_CONTROL = String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`;
 
 /**
- * 1..512 characters of well-formed Unicode without control characters (contract section 7), in NFC: two spellings of one
- * name are one person, and a withdrawal in one reaches the grant in the other (ADR 0030).
+ * 1..512 characters of well-formed Unicode without control characters (contract section 7), in NFC: two
+ * spellings of one name are one person, and a withdrawal in one reaches the grant in the other (ADR 0030).
  */
 export const principalIdSchema = z
   .string()
@@ -93,7 +97,7 @@ const plaintextShape = z.strictObject({
   after: z.string().max(64).optional(),
 });
 
-/** Compiled once: it is on the way of every bundle. */
+/** Compiled once, because every bundle is parsed by it. */
 export const plaintextSchema = z.compile(plaintextShape);
 
 export type Plaintext = z.infer<typeof plaintextShape>;

@@ -6,7 +6,7 @@ import * as gpc from './gpc.ts';
 import * as responses from './responses.ts';
 import * as rights from './rights.ts';
 
-/** The shapes that openapi.json writes once, under these names: generators of clients make types of them. */
+/** Shapes that openapi.json describes once, under these names. Client generators make types from them. */
 export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   Kid: bundle.kidSchema,
   SealedBundle: bundle.sealedBundleSchema,

@@ -68,7 +68,7 @@ export const CONSENT_ROUTES = {
     path: '/v1/consent/can-process',
     summary: 'May this processing happen? A denial is a 200.',
     credential: READERS,
-    lane: true,
+    hot: true,
     request: consent.canProcessRequestSchema,
     responses: answer(200, 'The decision, why, and with what proof', consent.decisionSchema),
     errors: [...WITH_BODY, 'unavailable'],

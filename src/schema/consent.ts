@@ -40,11 +40,13 @@ export const consentWriteSchema = z.strictObject({
   gpc: z.boolean().optional(),
   principalSecret: principalSecretSchema.optional(),
 });
-/** `overGpc` is a specific yes over the signal: it names the signal and one purpose (contract-2 section 13). */
+/**
+ * `overGpc` is a specific yes over the signal: it names the signal and one purpose (contract-2 section 13).
+ */
 export const consentGrantSchema = consentWriteSchema
   .extend({
     overGpc: z.boolean().optional(),
-    /** The `purpose.defined` entry in whose words the person was asked, by purpose; the default is the present one. */
+    /** Seq of the `purpose.defined` entry that was shown, by purpose; the default is the present one. */
     definitions: z.record(purposeIdSchema, z.int().min(0)).optional(),
   })
   .refine(
@@ -110,7 +112,7 @@ const materialSchema = z.boolean();
 const purposeChangeSchema = purposeSchema.extend({ material: materialSchema.optional() });
 export const purposesRequestSchema = z.strictObject({
   purposes: z.array(purposeChangeSchema).min(1).max(100),
-  /** The default for each purpose of this call. */
+  /** The default for all purposes of this call. */
   material: materialSchema.default(true),
 });
 
@@ -138,7 +140,7 @@ export const REASONS = [
 
 export const consentReasonSchema = z.enum(REASONS);
 
-/** The giver of a grant, from the verdict sent with it or the agent's signature; `unknown` without either. */
+/** The giver of a grant, by the verdict sent with it or the agent's signature; `unknown` without either. */
 export const givenSchema = z.enum(['person', 'agent', 'automation', 'unknown']);
 export type Given = Exclude<z.infer<typeof givenSchema>, 'unknown'>;
 
@@ -149,7 +151,7 @@ export const decisionSchema = z.object({
   policyVersion: z.int(),
   expiresAt: z.string().nullable(),
   given: givenSchema,
-  /** Keyed reference of the principal, which the event `subject.erased` names; to a secret key alone. */
+  /** Keyed reference of the principal, which the event `subject.erased` names. Only a secret key gets it. */
   subject: z.string().optional(),
 });
 export type DecisionAnswer = Answer<typeof decisionSchema>;
@@ -179,7 +181,7 @@ export const stateResponseSchema = z.object({
 
 /** The fields to which an entry's body commits (contract section 7: detail). */
 export const entryDetailSchema = z.object({
-  /** The policy version that was shown; null for an entry of no policy. */
+  /** The policy version that was shown; null for an entry without a policy. */
   policyVersion: z.int().nullable(),
   gpc: z.boolean(),
   /** The writer, for example the scope of the key. */
@@ -190,7 +192,7 @@ export const entryDetailSchema = z.object({
   definition: z.int().optional(),
   /** Only in a grant that overrules a GPC signal. */
   overGpc: z.literal(true).optional(),
-  /** Only in a record of another system that was imported: when it was made, and what proves it. */
+  /** Only in an imported record of another system: when the choice was made, and its evidence. */
   recordedAt: z.string().optional(),
   evidence: z.string().optional(),
 });

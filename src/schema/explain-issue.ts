@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Says what is wrong with a value and what to write, where its schema does not say it. It never repeats the value. */
+/** Explains a wrong value and how to correct it, if its schema has no message. It never repeats the value. */
 
 const NOUNS: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -22,7 +22,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 const ONE: Readonly<Record<string, string>> = { string: ' character', array: ' entry' };
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
 
-/** Lists the fields that are taken and never the one that was sent: its name may be a secret that somebody misplaced. */
+/** Lists the known fields and never the one that was sent: its name may be a misplaced secret. */
 function knownFields(schema: unknown): string {
   const { shape } = schema as { readonly shape?: object };
   return shape ? `; its fields are ${Object.keys(shape).join(', ') || 'none'}` : '';

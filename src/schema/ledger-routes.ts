@@ -3,7 +3,9 @@ import { kidSchema } from './bundle.ts';
 import { PROTECTED, SEQ } from './consent-routes.ts';
 import type { Route } from './route.ts';
 
-/** A tenant's log (contract section 7): for its own keys, and open to everyone where `ledger.public` is on. */
+/**
+ * A tenant's log (contract section 7): for its own keys, and open to everyone where `ledger.public` is on.
+ */
 
 const LEVEL = {
   text: 'Level of the tree, 0 for the leaf hashes, or `entries` for the entries themselves.',

@@ -18,14 +18,14 @@ function withoutHead({ $schema: _dialect, $id: _address, ...rest }: Doc): Doc {
   return rest;
 }
 
-/** Every shape that has a name, under it; where one is part of another it is a reference. */
+/** The named shapes by their names. A shape inside another one is a reference. */
 function namedSchemas(): Doc {
   const { schemas } = z.toJSONSchema(components, { ...OPTIONS, uri: addressOf });
   const named = Object.entries(schemas).map(([id, schema]) => [id, withoutHead(schema as Doc)] as const);
   return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
 }
 
-/** A reference where the shape has a name. */
+/** A named shape becomes a reference. */
 function schemaOf(schema: z.ZodType): Doc {
   const name = components.get(schema)?.id;
   return name === undefined ? withoutHead(z.toJSONSchema(schema, OPTIONS) as Doc) : { $ref: addressOf(name) };
@@ -46,7 +46,7 @@ const HEADERS = {
 } as const;
 
 function headersOf(status: string, { path }: Route): Doc {
-  // A node that is not ready does not know for how long.
+  // A node that is not ready does not know how long it will take.
   const isBusy = status === '429' || (status === '503' && path !== '/readyz');
   const names = isBusy ? ['X-Request-Id', 'Retry-After'] : ['X-Request-Id'];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -92,7 +92,7 @@ function parametersOf(route: Route): Doc[] {
   ];
 }
 
-/** A client's generator makes a function of each: it is called as the row is. */
+/** Client generators make one function per operation, with the name of the row. */
 function operation(operationId: string, route: Route): Doc {
   const parameters = parametersOf(route);
   const answers = Object.entries(route.responses).map(([status, { text, schema, type }]) => {

@@ -9,7 +9,7 @@ export const tenantPolicySchema = z.strictObject({
   weights: z.record(ruleId, z.number().min(0).max(1)).default({}),
   /** Rules that do not count at all. */
   off: z.array(ruleId).max(100).default([]),
-  /** Automation of the operator's own: it keeps its class and is no suspect. */
+  /** Automation of the operator keeps its class and gets almost no suspicion. */
   monitors: z
     .strictObject({
       /** Origins of Web Bot Auth agents. */

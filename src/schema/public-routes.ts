@@ -52,7 +52,7 @@ export const PUBLIC_ROUTES = {
     credential: 'kid',
     cors: 'ingest',
     limit: 'ingest',
-    lane: true,
+    hot: true,
     request: sealedBundleSchema,
     responses: {
       200: {

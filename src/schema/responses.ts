@@ -62,7 +62,7 @@ export const ingestResponseSchema = z.object({
   requestId: z.string(),
   transparencyToken: z.string().optional(),
   attested: attestedSchema.optional(),
-  /** A machine gave the consent that this visit rode on, and `consent.byAutomation` is `ask-again`: show the banner. */
+  /** A machine gave the consent of this visit, and `consent.byAutomation` is `ask-again`: show the banner. */
   askAgain: z.literal(true).optional(),
 });
 export type IngestResponse = z.infer<typeof ingestResponseSchema>;
@@ -89,12 +89,12 @@ export const decisionResponseSchema = ingestResponseSchema
     restricted: z.boolean(),
     /** Keyed reference of this decision; the event `decision.erased` names it. */
     ref: z.string(),
-    /** A later decision of the same browser session, by more than the moment of load. */
+    /** A later decision of the same browser session, which saw more than the page load. */
     supersededBy: requestIdSchema.optional(),
   });
 export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 
-/** With the page where the person can contest it, for a link on the site. */
+/** With the page where the person can object, for a link on the site. */
 export const heldDecisionSchema = decisionResponseSchema.extend({ contestUrl: z.string() });
 
 /** An outcome that the tenant's backend reports for a decision. */
@@ -109,7 +109,7 @@ export type ReportedOutcome = z.infer<typeof reportedOutcomeSchema>;
 
 export const outcomeRequestSchema = z.strictObject({
   outcome: reportedOutcomeSchema,
-  /** When it became known; when it came in, where it is left out. */
+  /** When the outcome became known; by default the time of the report. */
   at: z.iso.datetime({ offset: true }).optional(),
 });
 export const outcomeResponseSchema = z.object({
@@ -124,16 +124,16 @@ export const errorBodySchema = z.object({
   details: z.array(z.string()).optional(),
 });
 
-/** A bundle that is refused, in the core or before it. */
+/** A bundle is refused by the verdict or before it. */
 export const ingestRefusalSchema = z.union([ingestResponseSchema, errorBodySchema]);
 
-/** `GET /`: the service, then the path of each public page by its name. */
+/** `GET /` lists the service, then the path of each public page by its name. */
 export const rootSchema = z.record(z.string(), z.string());
 export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });
 export const readySchema = z.object({
   status: z.enum(['ready', 'not-ready']),
   notReady: z.array(z.string()),
-  /** Parts that work only slower; they do not make the node unready. */
+  /** Parts that work more slowly than they should; they do not make the node unready. */
   degraded: z.array(z.string()),
   /** Times of this node, RFC 3339; null: not since its start. Information only: neither makes it unready. */
   housekeeping: z.object({ completeAt: z.string().nullable(), retentionAt: z.string().nullable() }),
@@ -150,7 +150,7 @@ export const attestOptionsSchema = z.object({
   ceremony: ceremonySchema,
   publicKey: z.record(z.string(), z.unknown()),
 });
-/** Whatever is wrong with the credential is `attestation-failed`. */
+/** Every problem with the credential is `attestation-failed`. */
 export const attestVerifyRequestSchema = z.object({
   token: z.unknown().optional(),
   credential: z.unknown().optional(),

@@ -81,7 +81,6 @@ export const RIGHTS_ROUTES = {
     path: '/my-data',
     summary:
       'The same as a form: token and action (view, page, export, forget, contest), for browsers without JavaScript.',
-    lane: true,
     errors: [
       'invalid-request',
       'unauthenticated',

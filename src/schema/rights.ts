@@ -46,14 +46,14 @@ export const resolveRequestSchema = z.strictObject({
   contestId: identifier(128),
   outcome: outcomeSchema,
   reason: reasonSchema,
-  /** The version that the reviewer saw; another one by now is 409 `stale-version`. */
+  /** The version that the reviewer saw. If it has changed since, the answer is 409 `stale-version`. */
   version: z.int().min(1).optional(),
 });
 type ResolveBody = Answer<typeof resolveRequestSchema>;
 
 /** The decision of a reviewer about a contest. */
 export interface Ruling extends Omit<ResolveBody, 'version'> {
-  /** Null: whatever version it has. */
+  /** Null accepts any version. */
   readonly version: number | null;
 }
 
@@ -73,7 +73,7 @@ export const eraseTargetSchema = z
   );
 export type EraseTargetBody = z.infer<typeof eraseTargetSchema>;
 
-/** The token is judged before the action, and whatever is wrong with it is 401. */
+/** The token is checked before the action, and every problem with it is 401. */
 export const meRequestSchema = z.looseObject({
   token: z.unknown().optional(),
   action: z.unknown().optional(),
@@ -114,7 +114,7 @@ export const contestResponseSchema = z.object({
   statement: z.string().nullable(),
   filedAt: z.string(),
   dueAt: z.string(),
-  /** The date that counts instead of `dueAt`, once it was extended. */
+  /** The date that replaces `dueAt` once the period was extended. */
   extendedTo: z.string().nullable(),
   extensionReason: z.string().nullable(),
   version: z.int(),
@@ -127,7 +127,7 @@ export const contestResponseSchema = z.object({
 });
 export type ContestResponse = Answer<typeof contestResponseSchema>;
 
-/** The record with what only its person may see. */
+/** The record with the fields that only its person may see. */
 export const ownContestSchema = contestResponseSchema.extend({ answer: z.string().nullable() });
 
 export const caseFiledSchema = contestResponseSchema
@@ -154,18 +154,21 @@ export const caseResponseSchema = contestResponseSchema
     askedAt: z.string().nullable(),
     answer: z.string().nullable(),
     outcome: outcomeSchema.nullable(),
-    /** Under four eyes those of both reviewers. */
+    /** With `review.fourEyes`, the reasons of both reviewers. */
     reasons: z.array(z.string()),
     resolvedAt: z.string().nullable(),
     decision: z.object({
       class: z.string(),
-      /** Null, and no rules: the decision is no longer held. */
+      /** Null, and no rules, if the decision is no longer stored. */
       decidedAt: z.string().nullable(),
       rules: z.array(z.object({ id: z.string(), text: z.string() })),
     }),
   });
 
-/** Scopes of an erasure's receipt, in the order of contract 6.4; `storage` is the bytes in the database's own files. */
+/**
+ * Scopes of an erasure's receipt, in the order of contract 6.4; `storage` is the bytes in the database's own
+ * files.
+ */
 export const ERASURE_SCOPES = [
   'sightings',
   'visitor-index',
@@ -207,15 +210,13 @@ export const storedErasureSchema = z.object({
   scopes: z.array(scopeSchema),
   refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal']), ref: z.string() })),
   keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
-  /** Keyed references of devices of which a legal hold kept rows. */
+  /** Keyed references of devices whose rows a legal hold kept. */
   held: z.array(z.string()).optional(),
-  /** When it was complete. */
-  doneAt: z.int().optional(),
 });
 
 export const forgottenSchema = z.object({
   forgotten: z.literal(true),
-  /** The id may be other people's too: that request alone was erased. */
+  /** Others may share the id, so only the request was erased. */
   shared: z.boolean(),
   scopes: z.array(scopeSchema),
   receiptId: z.string(),

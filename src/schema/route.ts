@@ -7,12 +7,15 @@ import type { ErrorCode } from '../lib/errors.ts';
 export const KEY_SCOPES = ['publishable', 'secret', 'read-only', 'operator'] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** `kid` is part of the sealed bundle; `oidc` is a bearer token; a list: API keys of these scopes, or a principal's session. */
+/**
+ * `kid` is part of the sealed bundle; `oidc` is a bearer token; a list: API keys of these scopes, or a
+ * principal's session.
+ */
 export type RouteCredential = 'none' | 'kid' | 'oidc' | readonly (KeyScope | 'session')[];
 
 /**
- * `ingest` and `api` let registered origins in, with credentials; the rows of one of them share a preflight. `open`: every
- * origin, because nothing of it depends on who asks.
+ * `ingest` and `api` admit registered origins, with credentials; the rows of each share a preflight. `open`
+ * admits every origin, because the answer does not depend on the caller.
  */
 export type Cors = 'ingest' | 'api' | 'open' | 'none';
 
@@ -33,7 +36,7 @@ export type Parameters = Readonly<Record<string, Parameter>>;
 export interface RouteAnswer {
   readonly text: string;
   readonly schema?: z.ZodType;
-  /** Media type of what the handler sends itself; without one the answer is JSON by `schema`. */
+  /** Media type of a body that the handler sends itself; without it the answer is JSON by `schema`. */
   readonly type?: string;
 }
 
@@ -75,17 +78,17 @@ export interface Route {
   readonly credential: RouteCredential;
   readonly cors: Cors;
   readonly limit: LimitName;
-  /** Parameters of the path; one that does not fit is null to the handler. */
+  /** Parameters of the path. A handler gets null for an invalid one. */
   readonly params?: Parameters;
   readonly query?: Parameters;
   readonly optionalQuery?: Parameters;
-  /** Optional headers by their name in lower case, read after the body: one that does not fit is 400. */
+  /** Optional headers by their names in lower case, read after the body. An invalid one is 400. */
   readonly headers?: Parameters;
   readonly request?: z.ZodType;
   readonly responses: Readonly<Record<number, RouteAnswer>>;
   readonly errors: readonly ErrorCode[];
-  /** Answered by a plain function before Express. */
-  readonly lane?: true;
-  /** Catches what the rows before it leave over. */
+  /** Called so often that its answers carry only the headers a program needs, and none for pages. */
+  readonly hot?: true;
+  /** Catches every request that no earlier row matches. */
   readonly undocumented?: true;
 }

@@ -4,7 +4,10 @@ import { PUBLIC_ROUTES } from './public-routes.ts';
 import { RIGHTS_ROUTES } from './rights-routes.ts';
 import type { Cors, Route } from './route.ts';
 
-/** The table of routes: handlers, credentials, CORS, the 405s and the OpenAPI document are made from it. A row's name is its operationId. */
+/**
+ * The table of routes: handlers, credentials, CORS, the 405s and the OpenAPI document are made from it. A
+ * row's name is its operationId.
+ */
 export const ROUTES = { ...PUBLIC_ROUTES, ...RIGHTS_ROUTES, ...CONSENT_ROUTES, ...LEDGER_ROUTES } as const;
 
 export type Routes = typeof ROUTES;

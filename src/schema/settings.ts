@@ -53,7 +53,10 @@ const httpUrl = z
   .refine((text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), 'an http or https URL')
   .transform((text) => text.replace(/\/+$/, ''));
 
-/** `smtp://` takes STARTTLS, `smtps://` TLS from the first byte. What is wrong is said without the value: it may hold a password. */
+/**
+ * `smtp://` uses STARTTLS, `smtps://` TLS from the first byte. The error leaves out the value: it may contain
+ * a password.
+ */
 const smtpUrl = z.string().refine((text) => {
   const url = parseUrl(text);
   const { protocol = '', hostname = '', pathname = '', search = '', hash = '' } = url ?? {};
@@ -65,7 +68,7 @@ const mailFrom = z
   .string()
   .regex(/^(?:[^<>\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u, 'an address, or Name <address>');
 
-/** `VKEY@URL`: the key's own parts are looked at where it is used. */
+/** `VKEY@URL`; the parts of the key are checked where it is used. */
 const witnesses = z
   .union([z.array(z.string()), z.string().transform((text) => text.split(',').map((part) => part.trim()))])
   .transform((texts) => texts.filter((text) => text !== '').map((text) => text.replace(/\/+$/, '')))
@@ -107,7 +110,10 @@ const claim = z
   .string()
   .regex(/^[^\p{Cc}]{1,256}$/u, 'the name of a claim, or a JSON pointer such as /realm_access/roles');
 
-/** Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated from it. */
+/**
+ * Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated
+ * from it.
+ */
 
 function setting<Schema extends z.ZodType>(schema: Schema, fallback: z.input<Schema>, doc: string) {
   return { schema, fallback, doc } as const;
@@ -116,7 +122,7 @@ function setting<Schema extends z.ZodType>(schema: Schema, fallback: z.input<Sch
 const limit = (fallback: string, counted: string) =>
   setting(rate, fallback, `${counted}: COUNT/SECONDS, or off.`);
 
-/** Null where it is not set. */
+/** A setting that is null if it is not set. */
 const nullable = <Schema extends z.ZodType>(schema: Schema, doc: string) => ({
   schema: schema.nullable(),
   fallback: null,

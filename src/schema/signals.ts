@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
 /**
- * The signals a browser agent reports (signals.md section 1). Fields may be added, and every one may be missing or
- * null: a browser without it, or a privacy defense. No value of these is ever stored.
+ * The signals that the agent reports (signals.md section 1). Fields may be added, and each may be missing or
+ * null, because a browser lacks it or a privacy defense hides it. No value is ever stored.
  */
 
-/** A lone surrogate is no text: it could neither be hashed (RFC 8785) nor stored. */
+/** A lone surrogate can neither be hashed (RFC 8785) nor stored. */
 const wellFormed = (max: number) =>
   z
     .string()
@@ -103,10 +103,10 @@ const groups = {
     notificationMismatch: flag,
     patched: texts,
     processType: text,
-    /** Permissions that were granted, and those denied that nobody can deny by hand. */
+    /** Number of granted permissions, and of denied ones that a person cannot deny. */
     granted: number,
     barred: number,
-    /** The page counts as used, and no input was ever there. */
+    /** True if the page counts as used although it never had input. */
     activated: flag,
   }),
   input: z.object({ moves: number, downUpMs: number, forceless: flag, offGrid: flag }),
@@ -115,12 +115,12 @@ const groups = {
 type Groups = typeof groups;
 type GroupName = keyof Groups;
 
-/** Null stands for a group that is missing, null or badly typed. */
+/** Null for a group that is missing, null or badly typed. */
 export type Signals = { readonly [K in GroupName]: z.infer<Groups[K]> | null };
 
 export interface ReadSignals {
   readonly signals: Signals;
-  /** A group that was there but badly typed: such a bundle is never `human` (contract 3.4). */
+  /** True if a group was badly typed: such a bundle is never `human` (contract 3.4). */
   readonly malformed: boolean;
   /** `page.gpc === true`, however badly the rest of the group is typed: GPC only ever reduces permission. */
   readonly gpc: boolean;
@@ -137,7 +137,7 @@ function saysGpc(page: unknown): boolean {
 
 const names = Object.keys(groups) as GroupName[];
 
-/** Compiled once: every bundle goes through all of them. */
+/** Compiled once, because every bundle is parsed by all of them. */
 const compiled = Object.fromEntries(
   names.map((name) => [name, z.compile(groups[name] as z.ZodType)]),
 ) as unknown as Groups;
@@ -159,7 +159,7 @@ export function readSignals(raw: Readonly<Record<string, unknown>>): ReadSignals
   return { signals: signals as Signals, malformed, gpc: saysGpc(raw['page']) };
 }
 
-/** A group of which nothing is said is as good as none. */
+/** A group without any value counts as missing. */
 export function saysAnything(group: Readonly<Record<string, unknown>> | null): boolean {
   return group !== null && Object.values(group).some((value) => value != null);
 }

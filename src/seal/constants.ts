@@ -9,5 +9,5 @@ export const IV_BYTES = 12;
 export const TAG_BYTES = 16;
 export const POINT_BYTES = 65;
 export const KEY_BYTES = 32;
-/** First byte of an uncompressed point (SEC 1 section 2.3.3). OpenSSL would also take the hybrid 0x06 and 0x07. */
+/** First byte of an uncompressed point (SEC 1 section 2.3.3). OpenSSL would take hybrid 0x06 and 0x07 too. */
 export const UNCOMPRESSED = 0x04;

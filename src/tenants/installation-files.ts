@@ -12,13 +12,14 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { type DatabaseOptions, locationName } from '../db/availability.ts';
+import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import { lockFile, type Release } from '../db/lock-files.ts';
 import { addMeta, MOVED, MOVING, ping, readMeta, tablesOfFile } from '../db/meta-store.ts';
 import { migrate, schemaState } from '../db/migrate.ts';
 import { createEmptyFile, createFolder, refuseLink } from '../db/own-files.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
+import type { DatabaseOptions } from '../db/transaction.ts';
 import {
   createMasterKey,
   type MasterKey,
@@ -121,10 +122,7 @@ export async function openData(
 /** SQLSTATE insufficient_privilege (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const NOT_PERMITTED = '42501';
 
-/**
- * Migrates with the role of GPD_MIGRATE_DATABASE_URL if it
- * is set, for servers whose role may not change tables.
- */
+/** Migrates with the role of GPD_MIGRATE_DATABASE_URL if set, as the server's role may not change tables. */
 export async function migrateData({ migrate_database_url: owner }: Config, database: Database) {
   try {
     return await (owner === null
@@ -212,10 +210,7 @@ export async function readServerSecret(database: Database, masterKey: MasterKey)
 
 type Unlocked = Pick<Store, 'masterKey' | 'serverSecret'>;
 
-/**
- * Finishes a `keys rewrap` that died between its two
- * writes: the database is already wrapped with the new key.
- */
+/** Finishes a `keys rewrap` that died between its two writes: the database already has the new key. */
 async function finishRewrap(database: Database, path: string): Promise<Unlocked | null> {
   if (!existsSync(pendingKeyPath(path))) return null;
   const key = parseMasterKey(readFileSync(pendingKeyPath(path)));

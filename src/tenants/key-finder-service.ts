@@ -1,105 +1,52 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type ApiKey, hashSecret, isApiKeySecret } from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
-import { refuseOver } from '../http/limiter.ts';
-import type { FindApiKey } from '../http/register.ts';
+import type { FindApiKey } from '../http/authorize.ts';
+import { createReadWhole, refuseOver } from '../http/limiter.ts';
 import { type Clock, isoTime, SECOND } from '../lib/clock.ts';
 import { createRecent } from '../lib/collections.ts';
+import { Refusal } from '../lib/errors.ts';
 import { createApiKeyStore } from './api-key-store.ts';
 
 /**
- * Finds API keys. Another process may have just created a key that this one does not know, so the
- * database is read again before a key is refused (contract 2, section 12). To keep guessing cheap, each
- * client causes at most one read per second; its other unknown keys wait for the next read and share it.
+ * Finds API keys. Another process may have just created a key that this one does not know, so an unknown key
+ * is refused only after the next look of the poll (contract 2, section 12; ADR 0096). Guessing causes no
+ * look.
  */
 
-const PAUSE_MS = SECOND;
-/** Unknown keys that may wait for a read at the same time, per client and in all. */
+/** Requests with unknown keys that may wait at the same time, per client and in all. */
 const MAX_WAITING = 256;
 const MAX_WAITING_IN_ALL = 1000;
 const MAX_REMEMBERED = 10_000;
 
-interface Bucket {
-  /** The next read may start at this time. */
-  opensAt: number;
-  next: Promise<void> | null;
-  waiting: number;
-}
+const tooManyWaiting = (): Refusal => new Refusal('rate-limited', { headers: { 'retry-after': '1' } });
 
 export interface UnknownKeysDeps {
   readonly findKnownKey: (secret: string) => ApiKey | 'revoked' | null;
-  /** Reads all changes that were committed before this call. @throws {Unavailable} */
-  readonly refresh: () => Promise<void>;
+  /** Resolves once a look has ended that began after this call. @throws {Unavailable} */
+  readonly nextLook: () => Promise<void>;
   /** Monotonic milliseconds, which a change of the clock does not affect. */
   readonly now: () => number;
-  readonly sleep?: (ms: number) => Promise<void>;
-}
-
-function createBuckets(now: () => number): (client: string) => Bucket {
-  const buckets = createRecent<Bucket>(2 * PAUSE_MS, MAX_REMEMBERED, now);
-  const sharedBucket: Bucket = { opensAt: 0, next: null, waiting: 0 };
-  return (client) => {
-    const found = buckets.get(client);
-    if (found) return found;
-    const bucket: Bucket = { opensAt: 0, next: null, waiting: 0 };
-    // When more than ten thousand clients are remembered, all further ones share a bucket.
-    return buckets.set(client, bucket) ? bucket : sharedBucket;
-  };
 }
 
 /** @returns a function that finds a key by its secret; it returns null for an unknown or revoked key */
-export function createUnknownKeys(deps: UnknownKeysDeps) {
-  const { findKnownKey, refresh, now, sleep = delay } = deps;
-  const bucketOf = createBuckets(now);
-  /** Until the time stored here, a key with this hash is refused without another read. */
-  const refused = createRecent<number>(PAUSE_MS, MAX_REMEMBERED, now);
-  const pendingLookups = new Map<string, Promise<ApiKey | null>>();
-
-  function startRead(bucket: Bucket): Promise<void> {
-    bucket.opensAt = now() + PAUSE_MS;
-    return refresh();
-  }
-
-  function waitForRead(bucket: Bucket): Promise<void> {
-    const wait = bucket.opensAt - now();
-    if (wait <= 0) return startRead(bucket);
-    bucket.next ??= sleep(wait).then(() => {
-      bucket.next = null;
-      return startRead(bucket);
-    });
-    return bucket.next;
-  }
-
-  async function lookUpKey(secret: string, hash: string, client: string): Promise<ApiKey | null> {
-    const bucket = bucketOf(client);
-    if (bucket.waiting >= MAX_WAITING || pendingLookups.size >= MAX_WAITING_IN_ALL)
-      refuseOver(PAUSE_MS / SECOND);
-    bucket.waiting += 1;
-    try {
-      await waitForRead(bucket);
-    } finally {
-      bucket.waiting -= 1;
-    }
-    const found = findKnownKey(secret);
-    const key = found === 'revoked' ? null : found;
-    // A client with a valid key is not guessing, so its next unknown key need not wait.
-    if (key) bucket.opensAt = 0;
-    else refused.set(hash, now() + PAUSE_MS);
-    return key;
-  }
+export function createUnknownKeys({ findKnownKey, nextLook, now }: UnknownKeysDeps) {
+  /** Until the time stored here, a key with this hash is refused at once. */
+  const refusedUntil = createRecent<number>(SECOND, MAX_REMEMBERED, now);
+  const ofClient = createReadWhole(MAX_WAITING);
+  const inAll = createReadWhole(MAX_WAITING_IN_ALL);
 
   return async (secret: string, client: string, secondsBlocked = 0): Promise<ApiKey | null> => {
-    const key = findKnownKey(secret);
-    if (key === 'revoked') return null;
-    if (key || !isApiKeySecret(secret)) return key;
+    const known = findKnownKey(secret);
+    if (known === 'revoked') return null;
+    if (known || !isApiKeySecret(secret)) return known;
     refuseOver(secondsBlocked);
     const hash = hashSecret(secret);
-    if ((refused.get(hash) ?? 0) > now()) return null;
-    const found = pendingLookups.get(hash);
-    if (found) return found;
-    const lookup = lookUpKey(secret, hash, client).finally(() => pendingLookups.delete(hash));
-    pendingLookups.set(hash, lookup);
-    return lookup;
+    if ((refusedUntil.get(hash) ?? 0) > now()) return null;
+    await inAll('all', () => ofClient(client, nextLook, tooManyWaiting), tooManyWaiting);
+    const found = findKnownKey(secret);
+    if (found && found !== 'revoked') return found;
+    refusedUntil.set(hash, now() + SECOND);
+    return null;
   };
 }
 

@@ -93,7 +93,13 @@ export type OnOpened = (tenant: { readonly kid: string; readonly since: number }
 
 export type NoteVisit = (tenant: Parameters<OnOpened>[0], ...visits: readonly Visit[]) => void;
 
-export type KeyUseCounter = ReturnType<typeof createKeyUseCounter>;
+export interface KeyUseCounter {
+  readonly note: OnOpened;
+  /** Counts a request for the banner, or a judged bundle. */
+  readonly noteVisit: NoteVisit;
+  /** Writes the sums. If that fails, the next flush writes them. @throws {Unavailable} */
+  readonly flush: () => Promise<void>;
+}
 
 type Counts = Map<string, CountedUse>;
 
@@ -103,7 +109,7 @@ const counterKey = (use: CountedUse): string => `${use.since}|${nameOfUse(use)}`
 /**
  * Counts in memory and writes the sums when housekeeping calls `flush`, so that no request waits for a write.
  */
-export function createKeyUseCounter(database: Database, clock: Clock) {
+export function createKeyUseCounter(database: Database, clock: Clock): KeyUseCounter {
   let counts: Counts = new Map();
   function addUse(use: CountedUse): void {
     const { count = 0, lastAt = 0 } = counts.get(counterKey(use)) ?? {};
@@ -115,14 +121,12 @@ export function createKeyUseCounter(database: Database, clock: Clock) {
   }
   const note: OnOpened = ({ kid, since }, generation) =>
     addUse({ of: 'key', kid, since, generation, count: 1, lastAt: clock() });
-  /** Counts a request for the banner, or a judged bundle. */
   const noteVisit: NoteVisit = ({ kid, since }, ...visits) => {
     for (const visit of visits) addUse({ of: 'visit', kid, since, visit, count: 1, lastAt: clock() });
   };
   return {
     note,
     noteVisit,
-    /** If the write fails, the counts are written by the next flush. */
     flush: async () => {
       const uses = [...counts.values()];
       counts = new Map();

@@ -1,5 +1,5 @@
-import { json, type ServedRoute } from '../http/register.ts';
 import { noteRefusal } from '../http/reply.ts';
+import { page, type ServedRoute } from '../http/routes.ts';
 import { sha256Text } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
@@ -11,7 +11,7 @@ import { ROUTES } from '../schema/routes.ts';
  */
 export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): readonly ServedRoute[] {
   return [
-    json(ROUTES.getSealKey, ({ query: { kid } }, response) => {
+    page(ROUTES.getSealKey, ({ query: { kid } }, response) => {
       if (typeof kid !== 'string' || kid === '') throw new Refusal('missing-kid');
       const found = find(kid);
       if (!found) {
@@ -24,7 +24,7 @@ export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): read
         'cache-control': 'public, max-age=300',
         etag: `"${sha256Text(JSON.stringify(found))}"`,
       });
-      return found;
+      response.json(found);
     }),
   ];
 }

@@ -15,8 +15,8 @@ export interface Purpose {
 }
 
 /**
- * A purpose with the places in the tenant's log that its words come from. A choice carries the definition that it was made under, so
- * that it counts for those words only (contract-2 section 22, ADR 0072).
+ * A purpose with the places in the tenant's log that its words come from. A choice carries the definition
+ * that it was made under, so that it counts for those words only (contract-2 section 22, ADR 0072).
  */
 export interface DefinedPurpose extends Purpose {
   /** The entry `purpose.defined` that has these words; null: no entry has them, gpd wrote them. */
@@ -33,7 +33,8 @@ const WORDS = ['title', 'description', 'lawfulBasis', 'gpc'] as const;
 
 /**
  * The purpose after the entry `seq` defined it.
- * @param before undefined: the purpose is new, or was removed; then no earlier grant counts, and every earlier choice was under `opt-out`
+ * @param before undefined: the purpose is new, or was removed; then no earlier grant counts, and every
+ * earlier choice was under `opt-out`
  * @param isMaterial false: the writer said that nobody has to be asked again
  */
 export function definedBy(
@@ -52,7 +53,10 @@ export function definedBy(
   };
 }
 
-/** Is `chosen`, the definition that a choice carries, at or before this entry? No definition comes before all entries. */
+/**
+ * Is `chosen`, the definition that a choice carries, at or before this entry? No definition comes before all
+ * entries.
+ */
 const isUntil = (chosen: number | null, seq: number | null): boolean => seq !== null && (chosen ?? -1) <= seq;
 
 /** Were the words changed since the definition that a choice carries? */
@@ -64,7 +68,9 @@ export function isOutdated(
   return materialSince !== null && isUntil(chosen, materialSince - 1);
 }
 
-/** The strictest GPC policy since the definition that a choice carries: a laxer one must not end an opt-out. */
+/**
+ * The strictest GPC policy since the definition that a choice carries: a laxer one must not end an opt-out.
+ */
 export function strictestGpc(
   { gpc, optOutUntil, askUntil }: DefinedPurpose,
   chosen: number | null,
@@ -89,10 +95,7 @@ export function createFirstPurpose(): Purpose {
   };
 }
 
-/**
- * Every tenant has this purpose. A tenant that asks people
- * for it can define it in its log with a text for them.
- */
+/** Every tenant has this purpose. A tenant that asks for it can define it in its log with another text. */
 export const attestationPurpose: DefinedPurpose = {
   ...createFirstPurpose(),
   definition: null,

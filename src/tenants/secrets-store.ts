@@ -8,10 +8,14 @@ import {
   type Generation,
   type KeyPlan,
   planRotate,
+  planSweep,
   type RotateOptions,
 } from '../keys/generation.ts';
 import { deriveTenantKeys, type MasterKey, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
+import { MINUTE } from '../lib/clock.ts';
+import type { Job } from '../lib/jobs.ts';
+import { type KeyUseCounter, purgeKeyTraffic } from './key-use-store.ts';
 
 /**
  * Stores the wrapped secrets and the seal keys of tenants, and rotates a seal key. The operator's reference
@@ -69,7 +73,10 @@ export async function listSealKeys(db: Knex, kid: string): Promise<readonly Gene
   return rows.map((row: SealKeyRow) => fromColumns<Generation>(row));
 }
 
-/** Reads the generations back: a destroyed key that stays decrypts what nobody may decrypt any more. @throws {WriteUndone} */
+/**
+ * Reads the generations back: a destroyed key that stays decrypts what nobody may decrypt any more.
+ * @throws {WriteUndone}
+ */
 async function requireStates(
   tx: Knex.Transaction,
   kid: string,
@@ -133,3 +140,26 @@ export async function rotateSealKey(
     planRotate(keys, make, { now: by.at, graceMs, force });
   return dryRun ? plan(await listSealKeys(database.read, kid)) : changeSealKeys(database, kid, plan, by);
 }
+
+/** Overwrites the private keys of generations whose grace period has ended. */
+async function destroyRetired(database: Database, kid: string, now: number): Promise<void> {
+  if (planSweep(await listSealKeys(database.read, kid), now).length === 0) return;
+  const plan = (keys: readonly Generation[]): KeyPlan => {
+    const changed = planSweep(keys, now);
+    const [result] = changed;
+    return result ? { ok: true, changed, result } : { ok: false, reason: 'no-such-generation' };
+  };
+  await changeSealKeys(database, kid, plan, { role: 'system', ref: 'grace-over', at: now });
+}
+
+export const tenantJobs = ({
+  database,
+  keyUse,
+}: {
+  readonly database: Database;
+  readonly keyUse: KeyUseCounter;
+}): readonly Job[] => [
+  { name: 'purge-key-traffic', every: MINUTE, run: ({ until }) => purgeKeyTraffic(database, until) },
+  { name: 'destroy-keys', every: MINUTE, each: (kid, { until }) => destroyRetired(database, kid, until) },
+  { name: 'flush-key-use', every: MINUTE, run: keyUse.flush },
+];

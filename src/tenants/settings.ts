@@ -82,7 +82,10 @@ function parseJson(value: string, context: z.RefinementCtx): unknown {
 /** The command line sets the texts as JSON, the database has them as an object. */
 const texts = z.union([languages, z.string().max(200_000).transform(parseJson).pipe(languages)]);
 
-/** Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner. The labels of the buttons are fixed, and are in src/banner. */
+/**
+ * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner. The labels of
+ * the buttons are fixed, and are in src/banner.
+ */
 const bannerShape = {
   'banner.title': oneLine(200).default(''),
   'banner.body': text(2000).default(''),

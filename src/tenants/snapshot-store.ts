@@ -19,10 +19,7 @@ import {
   type WebhookRow,
 } from './tenant-store.ts';
 
-/**
- * Reads all tenants, or those that changed, for the directory
- * in memory. Every server polls this once a second.
- */
+/** Reads all tenants, or those that changed, for the directory in memory. Servers poll it once a second. */
 
 /** A tenant with a row that cannot be read or unwrapped; it is not served. */
 export interface DamagedTenant {

@@ -34,7 +34,10 @@ export interface PrincipalRow {
   /** The text of the column, unparsed. */
   readonly except: string | null;
   readonly erasedAt: number | null;
-  /** The account with which this principal is joined, its own reference for the account itself; null: it is joined with nobody. */
+  /**
+   * The account with which this principal is joined, its own reference for the account itself; null: it is
+   * joined with nobody.
+   */
   readonly account: string | null;
   /** The text of the column: purposes that stay refused until a grant. */
   readonly withheld: string | null;

@@ -20,7 +20,6 @@ import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { createOpener, createSymmetricOpener, type Opener } from '../seal/open.ts';
-import type { OnOpened } from './key-use-store.ts';
 import { attestationPurpose, type ConsentPolicy, type DefinedPurpose } from './purposes.ts';
 import type { TenantSettings } from './settings.ts';
 import { createStateMac, isMacValid, type StateMac } from './state-mac.ts';
@@ -71,10 +70,7 @@ export interface TenantSnapshot {
   readonly policies: TenantPolicies;
 }
 
-/**
- * A tenant with its keys unwrapped, for all rooms of gpd.
- * It stays in memory, at most 5 s behind the database.
- */
+/** A tenant with its keys unwrapped, for all rooms. It stays in memory, at most 5 s behind the database. */
 export interface Tenant {
   readonly kid: string;
   /** The creation time: a later tenant with the same kid is another one. */
@@ -89,7 +85,7 @@ export interface Tenant {
   readonly webhooksFor: (event: WebhookEvent) => readonly string[];
 
   /** Live seal keys, newest first. */
-  readonly openers: readonly Opener[];
+  readonly openers: readonly { readonly generation: number; readonly open: Opener }[];
   /** Null if the tenant has no symmetric key. */
   readonly symmetricOpener: Opener | null;
   readonly sealKeys: SealKeys;
@@ -123,10 +119,7 @@ export interface Tenant {
   /** The effect of a GPC signal on a purpose; an unknown purpose is `opt-out`. */
   readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly rules: ConsentRules;
-  /**
-   * False if the MAC of purposes and policies does not match:
-   * then nothing is granted, and no check is answered.
-   */
+  /** False if the MAC of purposes and policies is wrong: nothing is granted, and no check is answered. */
   readonly areTermsAuthentic: boolean;
   readonly principalKey: Uint8Array;
   /** Computes the keyed reference of a principal. */
@@ -157,7 +150,6 @@ export interface TenantDeps {
   readonly masterKey: MasterKey;
   readonly clock: Clock;
   readonly random: Random;
-  readonly onOpened: OnOpened;
 }
 
 /** @throws {WrongMasterKey} */
@@ -200,19 +192,12 @@ function readPublishedKey({ kid, keys }: TenantSnapshot, live: LiveKeys): PubKey
 
 /** The part of a tenant that decrypts bundles. */
 function createSealPart(snapshot: TenantSnapshot, symmetric: Buffer | null, deps: TenantDeps) {
-  const { kid, createdAt: since } = snapshot;
   const live = unwrapGenerations(snapshot, deps);
-  const openerOf = ({ key, privateKey }: LiveKeys[number]): Opener => {
-    const open = createOpener(privateKey);
-    return (bundle) => {
-      const opened = open(bundle);
-      if (opened) deps.onOpened({ kid, since }, key.generation);
-      return opened;
-    };
-  };
-  const openers = live.map((key) => ({ ...key, open: openerOf(key) }));
+  const openers = live.map(({ key, privateKey }) => {
+    return { key, generation: key.generation, open: createOpener(privateKey) };
+  });
   return {
-    liveOpeners: () => openers.filter(({ key }) => isLive(key, deps.clock())).map(({ open }) => open),
+    liveOpeners: () => openers.filter(({ key }) => isLive(key, deps.clock())),
     symmetricOpener: symmetric && createSymmetricOpener(symmetric),
     // Keys are copied into separate buffers: a message to a thread takes the whole underlying buffer along.
     sealKeys: {

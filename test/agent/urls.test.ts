@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { endpointOf, workerUrlOf } from '../../src/agent/urls.ts';
+import { endpointOf, workerUrlOf } from '../../src/agent/server.ts';
 
 const PAGE = 'https://shop.example/cart';
 const SCRIPT_URL = 'https://shop.example/v1/agent.js';

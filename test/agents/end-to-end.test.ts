@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { IngestResponse } from '../../src/schema/responses.ts';
 import { tempDir } from '../support/command.ts';
 import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { type Ask, ask } from '../support/http.ts';
 import { desktopChrome, headlessChrome } from '../support/samples.ts';
 import { createBundle } from '../support/seal.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
+import { startGpd } from '../support/server.ts';
+import { started } from '../support/started.ts';
 import {
   AGENT_ORIGIN,
   type Agent,
@@ -20,11 +21,7 @@ import {
 
 /** A signed request through the built program: `gpd agents` on one side, the ingest route on the other. */
 
-let gpd: Gpd;
-beforeAll(async () => {
-  gpd = await startGpd({ settings: { GPD_AUTHORITIES: 'gpd.example' } });
-});
-afterAll(() => gpd.stop());
+const gpd = started(() => startGpd({ settings: { GPD_AUTHORITIES: 'gpd.example' } }));
 
 let files = 0;
 function jwksFile(...keys: readonly unknown[]): string {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { readJwks } from '../../src/agents/directory.ts';
 import { type Agents, loadAgentKeys, newDirectory, startAgents } from '../../src/agents/service.ts';
 import { createNonceClaimer, purgeAgentNonces } from '../../src/agents/store.ts';
@@ -9,6 +9,7 @@ import { Unavailable } from '../../src/lib/errors.ts';
 import { HEADERS, run, type World } from '../ingest/support.ts';
 import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
+import { started } from '../support/started.ts';
 import {
   AGENT_ORIGIN,
   type Agent,
@@ -21,7 +22,7 @@ import {
   type SignOptions,
   signedHeaders,
 } from './support/agent.ts';
-import { createSqlite, type SqliteFile } from './support/sqlite.ts';
+import { createSqlite } from './support/sqlite.ts';
 
 /** Keys and nonces of agents in a real SQLite file that two nodes share. */
 
@@ -30,13 +31,11 @@ const AGENT = createAgent();
 const NEW = createAgent();
 const OTHER = createAgent('https://other.example');
 
-let file: SqliteFile;
+const file = started(() => createSqlite());
 let second: Database;
 beforeAll(async () => {
-  file = await createSqlite();
   second = await file.connect();
 });
-afterAll(() => file.close());
 
 async function pin(...keys: readonly object[]): Promise<void> {
   const read = (await readJwks({ keys })) ?? [];

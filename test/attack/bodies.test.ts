@@ -1,14 +1,16 @@
 import { deflateSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { bearer } from '../consent/app/support/api.ts';
-import { apiKey, type Rights, startRightsProcess } from '../rights/support/rights.ts';
+import { apiKey, startRightsProcess } from '../rights/support/rights.ts';
 import { KID } from '../support/constants.ts';
 import { ask, JSON_TYPE, type Reply } from '../support/http.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
+import { started } from '../support/started.ts';
+import { expectNoneLogged } from './support/faults.ts';
 
 /** Bodies that are bombs or poison, on every route that reads JSON, with a credential that reaches the reader. */
 
-let rights: Rights;
+const rights = started(() => startRightsProcess());
 const credentials = { none: '', secret: '', operator: '', session: '', subject: '', reviewer: '', dpo: '' };
 type Credential = keyof typeof credentials;
 
@@ -58,7 +60,6 @@ const ROUTES: readonly JsonRoute[] = [
 ];
 
 beforeAll(async () => {
-  rights = await startRightsProcess();
   credentials.secret = await apiKey(rights, 'secret');
   credentials.operator = await apiKey(rights, 'operator');
   const opened = await rights.call('/v1/sessions', who, credentials.secret);
@@ -68,10 +69,7 @@ beforeAll(async () => {
   credentials.reviewer = await rights.as({ gpd_role: 'reviewer' });
   credentials.dpo = await rights.as({ gpd_role: 'dpo' });
 });
-afterAll(async () => {
-  expect(rights.gpd.logs()).not.toContain('"fault"');
-  await rights.stop();
-});
+expectNoneLogged(/"fault"/, () => rights.gpd.logs());
 
 function send(
   { path, method = 'POST', as }: JsonRoute,

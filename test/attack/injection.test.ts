@@ -2,11 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderFile } from 'ejs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { startDemo } from '../browser/support/demo.ts';
-import { apiKey, type Rights, startRightsProcess } from '../rights/support/rights.ts';
+import { apiKey, startRightsProcess } from '../rights/support/rights.ts';
 import { ask, type Reply } from '../support/http.ts';
 import { createBundle } from '../support/seal.ts';
+import { started } from '../support/started.ts';
 import { exchange } from './support/raw.ts';
 
 /** Text from a stranger stays text in a page, in a header and in a log line. */
@@ -82,13 +83,11 @@ const OPTIONS = [
   '__proto__[outputFunctionName]=x;process.exit();s',
 ].map((text) => text.replaceAll(' ', '%20'));
 
-let rights: Rights;
+const rights = started(() => startRightsProcess({ settings: { GPD_LOG_LEVEL: 'trace' } }));
 let key = '';
 beforeAll(async () => {
-  rights = await startRightsProcess({ settings: { GPD_LOG_LEVEL: 'trace' } });
   key = await apiKey(rights, 'secret');
 });
-afterAll(() => rights.stop());
 
 function expectPlain({ status, text }: Reply): void {
   expect(status).toBeLessThan(500);

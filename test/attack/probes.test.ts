@@ -1,14 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Api, bearer, startApiProcess } from '../consent/app/support/api.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { bearer, startApiProcess } from '../consent/app/support/api.ts';
 import { ask, type Reply } from '../support/http.ts';
+import { started } from '../support/started.ts';
+import { expectNoneLogged } from './support/faults.ts';
 import { exchange } from './support/raw.ts';
 
 /** Every route of /openapi.json by every method, and by the spellings that make a router and a proxy disagree. */
 
-let api: Api;
+const api = started(() => startApiProcess({ settings: { GPD_RATE_PRIVACY: 'off', GPD_RATE_PUBLIC: 'off' } }));
+expectNoneLogged(/"event":"fault"|Warning/, () => api.gpd.logs());
 let routes: ReadonlyMap<string, readonly string[]>;
 beforeAll(async () => {
-  api = await startApiProcess({ settings: { GPD_RATE_PRIVACY: 'off', GPD_RATE_PUBLIC: 'off' } });
   const { paths } = (await ask(api.gpd.url, '/openapi.json')).json() as {
     paths: Record<string, Record<string, unknown>>;
   };
@@ -18,10 +20,6 @@ beforeAll(async () => {
       Object.keys(methods).map((name) => name.toUpperCase()),
     ]),
   );
-});
-afterAll(async () => {
-  expect(api.gpd.logs()).not.toMatch(/"event":"fault"|Warning/);
-  await api.stop();
 });
 
 const METHODS = [

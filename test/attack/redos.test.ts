@@ -12,7 +12,7 @@ import { sized } from '../support/sized.ts';
  */
 
 /** The browser and the operator run these on their own input. */
-const NOT_REACHED = /^src\/(?:agent|banner|cli|ops\/doctor)\//;
+const NOT_REACHED = /^src\/(?:agent|banner|browser|cli|ops\/doctor)\//;
 
 /** Grows faster than its input, whose length is limited: by whom, and the most characters. */
 const LIMITED: Readonly<Record<string, { readonly limit: number; readonly by: string }>> = {

@@ -1,19 +1,15 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type GpdProcess, startProcess } from '../support/process.ts';
+import { describe, expect, it } from 'vitest';
+import { startProcess } from '../support/process.ts';
+import { started } from '../support/started.ts';
 import { badBodies, badHeads, HOST, post, SMUGGLED } from './support/bad-requests.ts';
+import { expectNoneLogged } from './support/faults.ts';
 import { type Exchanged, exchange, pause } from './support/raw.ts';
 
 /** Bytes that two readers could read in two ways: at most one answer a request, in order, then the end. */
 
-let gpd: GpdProcess;
-beforeAll(async () => {
-  gpd = await startProcess();
-});
-afterAll(async () => {
-  expect(gpd.logs()).not.toMatch(/"event":"fault"|DeprecationWarning|^\(node/m);
-  await gpd.stop();
-});
+const gpd = started(() => startProcess());
+expectNoneLogged(/"event":"fault"|DeprecationWarning|^\(node/m, () => gpd.logs());
 
 const statuses = ({ answers }: Exchanged): number[] => answers.map(({ status }) => status);
 

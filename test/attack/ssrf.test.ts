@@ -1,85 +1,89 @@
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { hostname } from 'node:os';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createAgent, signedHeaders } from '../agents/support/agent.ts';
 import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
 import { signJws } from '../support/jws.ts';
-import { type Idp, startIdp } from '../support/oidc.ts';
-import { type GpdProcess, startProcess } from '../support/process.ts';
+import { startIdp } from '../support/oidc.ts';
+import { startProcess } from '../support/process.ts';
 import { createBundle } from '../support/seal.ts';
+import { started } from '../support/started.ts';
+import { expectNoneLogged } from './support/faults.ts';
 
 /** gpd never connects to a stranger's address inside the perimeter: a listener there hears nothing. */
 
-let bait: Server;
-let port = 0;
-let heard = 0;
-let idp: Idp;
-let gpd: GpdProcess;
-beforeAll(async () => {
-  bait = createServer((socket) => {
+/** A port on every address of this machine, IPv4 and IPv6, that counts who connects. */
+async function startBait() {
+  let heard = 0;
+  const server = createServer((socket) => {
     heard += 1;
     socket.destroy();
   });
-  // Every address of this machine, IPv4 and IPv6.
-  await new Promise<void>((resolve) => bait.listen(0, '::', resolve));
-  ({ port } = bait.address() as AddressInfo);
-  idp = await startIdp();
+  await new Promise<void>((resolve) => server.listen(0, '::', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { port, heard: () => heard, close: () => void server.close() };
+}
+
+const bait = started(startBait);
+const idp = started(() => startIdp());
+const gpd = started(() => {
   const settings = {
     GPD_WBA_OPEN_DISCOVERY: 'true',
     GPD_AUTHORITIES: 'gpd.example',
     GPD_RATE_PRIVACY: 'off',
   };
-  gpd = await startProcess({ settings: { ...idp.settings, ...settings } });
+  return startProcess({ settings: { ...idp.settings, ...settings } });
 });
-afterAll(async () => {
-  expect(heard).toBe(0);
-  expect(gpd.logs()).not.toContain('"fault"');
-  await gpd.stop();
-  await idp.stop();
-  bait.close();
-});
+expectNoneLogged(/"fault"/, () => gpd.logs());
+afterEach(() => expect(bait.heard()).toBe(0));
 
 /** This machine and its surroundings, in the spellings that URL parsers and resolvers know and a header can hold. */
 const HOSTS = [
-  ...'127.0.0.1 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001 127.0.0.1. 0.0.0.0 0'.split(
-    ' ',
-  ),
-  ...'%31%32%37.0.0.1 [::1] [::] [0:0:0:0:0:0:0:1] [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1]'.split(
-    ' ',
-  ),
-  ...'[64:ff9b::7f00:1] [2002:7f00:1::] localhost LOCALHOST localhost. ip6-localhost a@127.0.0.1'.split(' '),
-  ...'169.254.169.254 10.0.0.1 [fe80::1] [fd00::1]'.split(' '),
-  hostname(),
+  ...['127.0.0.1', '127.1', '127.0.1', '2130706433', '0x7f000001', '0x7f.1', '0177.0.0.1', '017700000001'],
+  ...['127.0.0.1.', '0.0.0.0', '0', '%31%32%37.0.0.1', '[::1]', '[::]', '[0:0:0:0:0:0:0:1]'],
+  ...['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]', '[2002:7f00:1::]'],
+  ...['localhost', 'LOCALHOST', 'localhost.', 'ip6-localhost', 'a@127.0.0.1', '169.254.169.254'],
+  ...['10.0.0.1', '[fe80::1]', '[fd00::1]', hostname()],
 ];
 
-it('directories of agents that a signature names are not looked for inside, with open discovery', async () => {
-  for (const host of HOSTS) {
-    const agent = { ...createAgent(), origin: `https://${host}:${port}` };
-    const now = Math.floor(Date.now() / 1000);
-    const params = { created: String(now), expires: String(now + 60) };
-    const headers = signedHeaders(agent, { host: 'gpd.example', scheme: 'https', params });
-    expectCore(await post(gpd.url, createBundle(gpd.targets[0]!), headers), 'ok');
-  }
-  await new Promise((resolve) => setTimeout(resolve, 2000));
-  expect(heard).toBe(0);
+describe('a directory of an agent that a signature names, with open discovery, is not looked for', () => {
+  const baits = new Map<string, Awaited<ReturnType<typeof startBait>>>();
+  beforeAll(async () => {
+    for (const host of HOSTS) {
+      const ofHost = await startBait();
+      baits.set(host, ofHost);
+      const agent = { ...createAgent(), origin: `https://${host}:${ofHost.port}` };
+      const now = Math.floor(Date.now() / 1000);
+      const params = { created: String(now), expires: String(now + 60) };
+      const headers = signedHeaders(agent, { host: 'gpd.example', scheme: 'https', params });
+      expectCore(await post(gpd.url, createBundle(gpd.targets[0]!), headers), 'ok');
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  });
+  afterAll(() => {
+    for (const ofHost of baits.values()) ofHost.close();
+  });
+
+  it.each(HOSTS)('at %s', (host) => expect(baits.get(host)?.heard()).toBe(0));
 });
 
-it('nor are those that an operator adds by mistake', async () => {
+it('directories that an operator adds by mistake are not looked for inside', async () => {
   for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '2130706433'])
-    await gpd.cli(['agents', 'add', `https://${host}:${port}`]);
-  expect(heard).toBe(0);
+    await gpd.cli(['agents', 'add', `https://${host}:${bait.port}`]);
 });
 
 it('webhooks whose targets lie inside are never called without --allow-private', async () => {
   const hosts = ['127.0.0.1', 'localhost', '[::ffff:7f00:1]', '0177.0.0.1'];
   for (const host of hosts) {
-    const { stderr } = await gpd.cli(['webhooks', 'add', KID, `https://${host}:${port}/hook`]);
+    const { stderr } = await gpd.cli(['webhooks', 'add', KID, `https://${host}:${bait.port}/hook`]);
     expect(stderr).toContain('without --allow-private nothing is sent');
   }
-  expect(await gpd.cli(['webhooks', 'add', KID, `http://127.0.0.1:${port}/`])).toMatchObject({ code: 2 });
+  expect(await gpd.cli(['webhooks', 'add', KID, `http://127.0.0.1:${bait.port}/`])).toMatchObject({
+    code: 2,
+  });
   await vi.waitFor(async () => {
     expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     const sql = 'SELECT failure FROM webhook_outbox WHERE failure IS NOT NULL';
@@ -87,15 +91,13 @@ it('webhooks whose targets lie inside are never called without --allow-private',
     expect(rows.length).toBeGreaterThanOrEqual(hosts.length);
     for (const { failure } of rows) expect(failure).toMatch(/not public/);
   });
-  expect(heard).toBe(0);
 });
 
 it('a token that says where its keys are is not followed there', async () => {
   for (const member of ['jku', 'x5u']) {
-    const header = { alg: 'ES256', typ: 'at+jwt', kid: 'mine', [member]: `http://127.0.0.1:${port}/` };
+    const header = { alg: 'ES256', typ: 'at+jwt', kid: 'mine', [member]: `http://127.0.0.1:${bait.port}/` };
     const token = signJws(header, idp.claims(), idp.keys.ES256);
     const reply = await postJson(gpd.url, '/privacy/dsar', {}, { authorization: `Bearer ${token}` });
     expect(reply.status).toBe(401);
   }
-  expect(heard).toBe(0);
 });

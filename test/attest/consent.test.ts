@@ -1,30 +1,31 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { addApiKey } from '../support/api-key.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
+import { startGpd } from '../support/server.ts';
+import { started } from '../support/started.ts';
 import { create, createPasskey } from './authenticator.ts';
 import { call, challengeOf, PURPOSES, type Visit, visit } from './support.ts';
 
 /** A passkey needs consent. The other tenant proves consent by its own ledger. */
 
-let gpd: Gpd;
-let secret: string;
-beforeAll(async () => {
-  gpd = await startGpd({
+const gpd = started(() =>
+  startGpd({
     tenants: [
       { kid: KID, origins: [ORIGIN] },
       { kid: OTHER, origins: [OTHER_ORIGIN] },
     ],
     settings: { GPD_TRUSTED_PROXIES: '127.0.0.1', GPD_RATE_PRIVACY: 'off' },
-  });
+  }),
+);
+let secret: string;
+beforeAll(async () => {
   await gpd.json(['tenants', 'set', OTHER, 'consent.basis=ledger']);
   secret = await addApiKey(gpd, 'secret', OTHER);
   await vi.waitFor(async () => expect((await write('grant', 'warm-up')).status).toBe(201), SEEN_WITHIN);
 });
-afterAll(() => gpd.stop());
 
 const post = (path: string, body: object) =>
   postJson(gpd.url, `/v1/consent/${path}`, body, { authorization: `Bearer ${secret}` });

@@ -1,31 +1,32 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN, REASON } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
 import { ask, postJson, type Reply } from '../support/http.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
+import { startGpd } from '../support/server.ts';
+import { started } from '../support/started.ts';
 import { certified, create, createPasskey, get, type Passkey } from './authenticator.ts';
 import { call, challengeOf, forget, SUB, twin, type Visit, type VisitOptions, visit } from './support.ts';
 
 /** Passkeys over HTTP, with an authenticator in software (contract-2 section 16). */
 
-let gpd: Gpd;
-let now = Date.now();
-let secret: string;
-beforeAll(async () => {
-  gpd = await startGpd({
+const gpd = started(() =>
+  startGpd({
     tenants: [
       { kid: KID, origins: [ORIGIN, SUB] },
       { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
     ],
     settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
     app: { clock: () => now },
-  });
+  }),
+);
+let now = Date.now();
+let secret: string;
+beforeAll(async () => {
   secret = await addApiKey(gpd);
 });
-afterAll(() => gpd.stop());
 
 const sql = (text: string) => execute(gpd.dataDir, text);
 const count = async (table: string): Promise<number> =>

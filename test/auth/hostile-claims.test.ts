@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Claimant } from '../../src/auth/tokens.ts';
 import {
   createAuthenticator,
   missingOidcSettings,
   type OidcSettings,
 } from '../../src/rights/oidc-service.ts';
-import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
+import { AUDIENCE, startIdp } from '../support/oidc.ts';
+import { started } from '../support/started.ts';
 import { answerTo, oidcSettings, REASONS } from './support.ts';
 
 /** Checks of the claims in tokens with a valid signature of the provider. */
 
 const NOW = 1_800_000_000;
-let idp: Idp;
+const idp = started(() => startIdp());
 let base: Record<string, unknown>;
 beforeAll(async () => {
-  idp = await startIdp();
   base = { ...idp.claims(), iat: NOW, exp: NOW + 300 };
 });
-afterAll(() => idp.stop());
 
 type Changes = Readonly<Record<string, unknown>>;
 const authenticator = (settings: Partial<OidcSettings> = {}) =>

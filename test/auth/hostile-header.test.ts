@@ -1,13 +1,13 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { JWK } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_TOKEN_LENGTH } from '../../src/auth/tokens.ts';
 import { type Authenticate, createAuthenticator } from '../../src/rights/oidc-service.ts';
 import { createKey, encodePart, macJws, publicJwk, signJws } from '../support/jws.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { fc } from '../support/property.ts';
+import { serve } from '../support/serve.ts';
+import { started } from '../support/started.ts';
 import { answerTo, movableClock, oidcSettings, REASONS } from './support.ts';
 
 /** Headers of requests and of tokens that try to choose the algorithm or the key. Each differs from a valid one only in that. */
@@ -172,26 +172,20 @@ describe('a public key taken for a secret', () => {
 
 describe('a key that the sender brings', () => {
   let hits = 0;
-  const evil = createServer((_request, response) => {
-    hits += 1;
-    response.end(JSON.stringify({ keys: [publicJwk(attacker)] }));
-  });
-  let address = '';
-  beforeAll(async () => {
-    await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve));
-    address = `http://127.0.0.1:${(evil.address() as AddressInfo).port}/jwks`;
-  });
-  afterAll(async () => {
-    await new Promise((resolve) => evil.close(resolve));
-    expect(hits).toBe(0);
-  });
+  const evil = started(() =>
+    serve((_request, response) => {
+      hits += 1;
+      response.end(JSON.stringify({ keys: [publicJwk(attacker)] }));
+    }),
+  );
+  afterEach(() => expect(hits).toBe(0));
 
   const headers: readonly [string, () => Record<string, unknown>][] = [
     ['jwk', () => ({ jwk: publicJwk(attacker) })],
     ['jwk and the kid', () => ({ jwk: { ...publicJwk(attacker), kid: idp.keys.ES256.kid } })],
-    ['jku', () => ({ jku: address })],
+    ['jku', () => ({ jku: `${evil.url}/jwks` })],
     ['jku of the provider', () => ({ jku: `${idp.issuer}/jwks` })],
-    ['x5u', () => ({ x5u: address })],
+    ['x5u', () => ({ x5u: `${evil.url}/jwks` })],
     ['x5c', () => ({ x5c: [Buffer.from('certificate').toString('base64')] })],
     ['x5c that is empty', () => ({ x5c: [] })],
     ['jwk that is null', () => ({ jwk: null })],

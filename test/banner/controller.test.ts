@@ -14,7 +14,7 @@ function createStore(first: ConsentRecord | null) {
     kept: first,
     marks: {},
     full: false,
-    asked: () => store.marks,
+    loadAsked: () => store.marks,
     saveAsked: (_kid, marks) => {
       if (!store.full) store.marks = { ...marks };
       return !store.full;
@@ -23,7 +23,7 @@ function createStore(first: ConsentRecord | null) {
     save: (_kid: string, record: ConsentRecord) => {
       store.kept = record;
     },
-    only: () => (store.kept ? 'shop' : null),
+    findOnlyKid: () => (store.kept ? 'shop' : null),
     remove: () => {
       store.kept = null;
     },
@@ -83,9 +83,9 @@ async function open(options: Options = {}) {
     language: 'en',
     gpc,
     now: () => Date.now(),
-    changed: (snapshot) => void heard.push(snapshot),
-    recorded: () => {},
-    checked: () => {},
+    onChange: (snapshot) => void heard.push(snapshot),
+    onRecorded: () => {},
+    onChecked: () => {},
   });
   await controller.load();
   return { controller, heard, store, writes, sentTexts: () => writes.map(({ text }) => text) };
@@ -184,13 +184,6 @@ describe('a withdrawal before anybody could be asked', () => {
     const { controller } = await open({ config: AWAY });
     expect(await controller.withdraw(null)).toEqual({ outcome: 'failed', problem: 'unreachable' });
   });
-});
-
-it('a choice that another page took away in the meantime does not come back with the next one', async () => {
-  const { controller, store } = await open({ record: BOTH_GRANTED });
-  store.kept = null;
-  await controller.withdraw(['analytics']);
-  expect(controller.snapshot().granted).toEqual([]);
 });
 
 it('a choice ends by the server’s clock, whichever the device has by then', async () => {

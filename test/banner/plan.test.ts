@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { planWrites, prove, remember, removePending, takeBack } from '../../src/banner/plan.ts';
+import {
+  addProofs,
+  planWrites,
+  rememberWrite,
+  removePending,
+  withdrawStored,
+} from '../../src/banner/plan.ts';
 import type { ConsentRecord } from '../../src/banner/record.ts';
 import { NOW } from '../support/make.ts';
 import {
@@ -83,7 +89,7 @@ describe('what is remembered', () => {
   ];
 
   it('a grant, as long as its purpose says, with its entry', () => {
-    const { choices } = remember(createRecord(), write, createTerms(), entries);
+    const { choices } = rememberWrite(createRecord(), write, createTerms(), entries);
     const grant = { choice: 'granted', version: 3, definition: 1, at: NOW };
     const [first, second] = entries.map(({ seq, hash }) => ({ seq, hash }));
     expect(choices).toEqual({
@@ -95,22 +101,22 @@ describe('what is remembered', () => {
   it('a yes over the signal as one, and nothing else', () => {
     const yes = { ...write, gpc: true, overGpc: true } as const;
     const saysOver = (answer: typeof write | typeof yes, action: 'grant' | 'withdraw' = 'grant') =>
-      remember(createRecord(), { ...answer, action }, createTerms(), entries).choices[AGENT]?.overGpc;
+      rememberWrite(createRecord(), { ...answer, action }, createTerms(), entries).choices[AGENT]?.overGpc;
     expect([saysOver(yes), saysOver(write), saysOver(yes, 'withdraw')]).toEqual([true, undefined, undefined]);
   });
 
   it('a refusal, as long as a grant, and its proof once the ledger has it', () => {
     const refusal = { ...write, action: 'deny' } as const;
-    const record = remember(createRecord({}, { pending: [refusal] }), refusal, createTerms());
+    const record = rememberWrite(createRecord({}, { pending: [refusal] }), refusal, createTerms());
     expect(record.choices[AGENT]).toMatchObject({ choice: 'denied', until: NOW + 180 * DAY, proof: null });
-    const proven = removePending(prove(record, entries), refusal);
+    const proven = removePending(addProofs(record, entries), refusal);
     expect(proven.choices[AGENT]).toMatchObject({ choice: 'denied', at: NOW, proof: { seq: 4 } });
     expect(proven.pending).toEqual([]);
   });
 
   it('a late proof does not touch a choice that came after it', () => {
     const record = createRecord({ [AGENT]: createChoice() });
-    expect(prove(record, entries).choices[AGENT]).toEqual(createChoice());
+    expect(addProofs(record, entries).choices[AGENT]).toEqual(createChoice());
   });
 });
 
@@ -124,21 +130,22 @@ describe('a withdrawal by the record alone', () => {
   });
 
   it('takes back what was granted, expired or not by a clock that may be ahead, and nothing else', () => {
-    const done = takeBack(record, null, options);
-    expect(done?.write).toEqual({
-      action: 'withdraw',
-      purposes: [AGENT, 'analytics', 'gone'],
-      policyVersion: 3,
-      gpc: false,
-      key: 'key',
-    });
-    expect(done?.record.pending).toEqual([done?.write]);
-    expect(done?.record.choices['no']).toEqual(record.choices['no']);
+    const withdrawn = withdrawStored(record, null, options);
+    expect(withdrawn?.pending).toEqual([
+      {
+        action: 'withdraw',
+        purposes: [AGENT, 'analytics', 'gone'],
+        policyVersion: 3,
+        gpc: false,
+        key: 'key',
+      },
+    ]);
+    expect(withdrawn?.choices['no']).toEqual(record.choices['no']);
   });
 
   it('is remembered as long as the grant was to be', () => {
-    const done = takeBack(record, ['analytics'], options);
-    expect(done?.record.choices).toEqual({
+    const withdrawn = withdrawStored(record, ['analytics'], options);
+    expect(withdrawn?.choices).toEqual({
       ...record.choices,
       analytics: {
         choice: 'withdrawn',
@@ -152,7 +159,7 @@ describe('a withdrawal by the record alone', () => {
   });
 
   it('is none when nothing is granted', () => {
-    expect(takeBack(record, ['no', 'other'], options)).toBeNull();
-    expect(takeBack(createRecord(), null, options)).toBeNull();
+    expect(withdrawStored(record, ['no', 'other'], options)).toBeNull();
+    expect(withdrawStored(createRecord(), null, options)).toBeNull();
   });
 });

@@ -1,35 +1,25 @@
-import {
-  createServer,
-  type Server as HttpServer,
-  type IncomingMessage,
-  type ServerResponse,
-} from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ServerResponse } from 'node:http';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createServerClient, type Server } from '../../src/banner/server.ts';
+import { type Received, receive } from '../support/serve.ts';
+import { started } from '../support/started.ts';
 import { createConfig, createRecord } from './support.ts';
 
 /** The calls as they go out, and every answer that is not the one hoped for. */
 
-let http: HttpServer;
 let server: Server;
-let requests: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
+let requests: Received[] = [];
 let respond: (response: ServerResponse) => void;
 
-beforeAll(async () => {
-  http = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const { url: path = '', headers } = request;
-      requests.push({ path, headers, body: Buffer.concat(chunks).toString() });
-      respond(response);
-    });
-  });
-  await new Promise<void>((resolve) => void http.listen(0, '127.0.0.1', resolve));
-  server = createServerClient(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'gpd_pk_key');
+const http = started(() =>
+  receive((received, response) => {
+    requests.push(received);
+    respond(response);
+  }),
+);
+beforeAll(() => {
+  server = createServerClient(http.url, 'gpd_pk_key');
 });
-afterAll(() => new Promise((resolve) => void http.close(resolve)));
 beforeEach(() => {
   requests = [];
 });

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { started } from '../support/started.ts';
 import { describeInChromium, useTabs } from './support/chromium.ts';
-import { type Shop, type ShopPage, startShop } from './support/shop.ts';
+import { type ShopPage, startShop } from './support/shop.ts';
 
 /** WCAG 2.2 AA as far as a program can judge it, and how the banner looks. */
 
@@ -40,12 +41,8 @@ const VIEWS: Readonly<Record<string, View>> = {
 
 describeInChromium('browser/banner for everybody', () => {
   const { openTab } = useTabs();
-  let shop: Shop;
+  const shop = started(() => startShop());
   let page: Page;
-  beforeAll(async () => {
-    shop = await startShop();
-  });
-  afterAll(() => shop?.close());
 
   async function open({ context, page: options, script }: View): Promise<void> {
     page = await openTab(shop.page(options), context, script);

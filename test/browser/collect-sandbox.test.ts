@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readSignals } from '../../src/schema/signals.ts';
+import { serve } from '../support/serve.ts';
+import { started } from '../support/started.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { GRANTED } from './support/answers.ts';
 import { findChromium } from './support/chromium.ts';
@@ -14,9 +14,8 @@ const AGENT = readFileSync(new URL('../../dist/agent/agent.js', import.meta.url)
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeWithTool(`browser/collect in a sandboxed page of ${name}`, missingBrowser(name), () => {
-    let site: Server;
-    beforeAll(async () => {
-      site = createServer(({ url }, response) => {
+    const site = started(() =>
+      serve(({ url }, response) => {
         const isAgent = url === '/agent.js';
         response.writeHead(200, {
           'content-type': isAgent ? 'text/javascript' : 'text/html',
@@ -24,16 +23,14 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
           'content-security-policy': 'sandbox allow-scripts',
         });
         response.end(isAgent ? AGENT : '<!doctype html><p>Page</p>');
-      });
-      await new Promise<void>((resolve) => void site.listen(0, '127.0.0.1', resolve));
-    });
-    afterAll(() => new Promise((resolve) => void site.close(resolve)));
+      }),
+    );
 
     it('collects what there is', async () => {
       const browser = await launch(name, {}, findChromium());
       try {
         const page = await (await visit(browser)).tab();
-        const origin = `http://localhost:${(site.address() as AddressInfo).port}`;
+        const origin = `http://localhost:${site.port}`;
         await page.goto(origin);
         expect(await page.evaluate('origin')).toBe('null');
         const signals = await page.evaluate(

@@ -1,8 +1,9 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
+import { started } from '../support/started.ts';
 import { describeInChromium, useTabs } from './support/chromium.ts';
-import { type Demo, startDemo } from './support/demo.ts';
+import { startDemo } from './support/demo.ts';
 
 const WATCH = `window.violations = [];
 addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective + ' ' + e.blockedURI));`;
@@ -20,14 +21,9 @@ const STEPS_BESIDE_BUTTON = `(() => {
 })()`;
 
 describeInChromium('browser/demo', () => {
-  let demo: Demo;
+  const demo = started(() => startDemo());
   const { openTab, thrown, requests } = useTabs();
   let page: Page;
-
-  beforeAll(async () => {
-    demo = await startDemo();
-  });
-  afterAll(() => demo?.stop());
 
   async function open(options: BrowserContextOptions = {}, url = demo.shop): Promise<void> {
     page = await openTab(url, options, options.javaScriptEnabled === false ? undefined : WATCH);

@@ -1,10 +1,11 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { plaintextSchema, sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { readSignals } from '../../src/schema/signals.ts';
+import { started } from '../support/started.ts';
 import { createIngestAnswer, createSealKey, GRANTED, pubKeyBody, type SealKey } from './support/answers.ts';
 import { describeInChromium, useTabs } from './support/chromium.ts';
-import { type Answer, type Exchange, type Site, startSite } from './support/site.ts';
+import { type Answer, type Exchange, startSite } from './support/site.ts';
 
 const KID = 'shop';
 const CONSENT = { ...GRANTED, proof: { seq: 41, hash: 'ab'.repeat(32) }, principalId: 'u-1' };
@@ -19,14 +20,10 @@ function openPlaintext(key: SealKey, exchange: Exchange) {
 
 describeInChromium('browser/identify', () => {
   const { openTab } = useTabs();
-  let site: Site;
+  const site = started(() => startSite({ gpd: (exchange) => gpd(exchange) }));
   let page: Page;
   let gpd: (exchange: Exchange) => Answer | undefined;
 
-  beforeAll(async () => {
-    site = await startSite({ gpd: (exchange) => gpd(exchange) });
-  });
-  afterAll(() => site?.close());
   beforeEach(async () => {
     page = await openTab(site.origin);
     site.exchanges.length = 0;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { parseDuration } from '../../src/cli/command-service.ts';
 import { commandFailureOf } from '../../src/cli/failure-service.ts';
-import { parseDuration } from '../../src/cli/input-service.ts';
 import { EXIT } from '../../src/cli/io-service.ts';
 import { splitLines } from '../../src/cli/replay/line-files.ts';
 import { ERRORS, type ErrorCode, Refusal, TenantGone, Unavailable } from '../../src/lib/errors.ts';

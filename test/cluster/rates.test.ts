@@ -6,7 +6,7 @@ import { browserHeaders } from '../support/samples.ts';
 import { createBundle } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { type Call, createCaller, inParallel } from './support/call.ts';
-import { bearer, type Cluster, startCluster } from './support/cluster.ts';
+import { type Cluster, startCluster } from './support/cluster.ts';
 
 /** Contract 8: several nodes share the counters through the database. The windows are those of the clock's minutes. */
 
@@ -77,30 +77,5 @@ describeWithTool('rate limits over nodes', await missingPostgres(), () => {
       const later = await cluster.addNode();
       expect((await call(later.url, from(address))).status).toBe(429);
     });
-  });
-
-  it('privacy: 30 in 60 s, one bucket for /me and /privacy', async () => {
-    await inOneWindow();
-    const paths = ['/me', '/privacy/dsar', '/privacy/erase', '/privacy/contest'];
-    const replies = await inParallel(60, 10, (i) =>
-      call(cluster.url, {
-        path: paths[i % paths.length]!,
-        headers: { 'x-forwarded-for': '198.51.100.3' },
-        body: { token: 'none', action: 'view' },
-      }),
-    );
-    expectLimited(replies, 30);
-  });
-
-  it(`consent: ${CONSENT_POINTS} in 60 s a key`, async () => {
-    await inOneWindow();
-    const check = (key: string): Call => ({
-      path: '/v1/consent/can-process',
-      headers: bearer(key),
-      body: { principalId: 'p', purpose: 'device-identification' },
-    });
-    const replies = await burst(450, () => check(cluster.keys.secret));
-    expectLimited(replies, CONSENT_POINTS);
-    expect((await call(cluster.url, check(cluster.keys.readOnly))).status).toBe(200);
   });
 });

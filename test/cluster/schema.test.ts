@@ -18,7 +18,6 @@ const LATER = '29991231_01_later.js';
 const LATER_TEXT = `
 export async function up(knex) {
   await knex.raw('SELECT pg_sleep(${LONG_SECONDS})');
-  await knex.schema.createTable('later', (t) => void t.text('kid').primary());
   await knex.schema.alterTable('decisions', (t) => {
     t.text('later');
     t.index(['kid', 'later']);

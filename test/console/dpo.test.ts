@@ -1,30 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
-import { execute } from '../support/database.ts';
+import { insertBatches } from '../support/database.ts';
 import { headlessChrome } from '../support/samples.ts';
-import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
+import { started } from '../support/started.ts';
+import { signIn, startConsole } from './support/console.ts';
 import { change, rows } from './support/data.ts';
 
 /** A data-protection officer searches, holds, exports and erases, and each act is in the audit log. */
 
-let site: Console;
-let dora: Visitor;
-let olaf: Visitor;
-let csrf = '';
-let olafsCsrf = '';
-
-beforeAll(async () => {
-  site = await startConsole();
-  dora = await signIn(site.url, 'dora');
-  olaf = await signIn(site.url, 'olaf');
-  csrf = await dora.csrf();
-  olafsCsrf = await olaf.csrf();
-});
-afterAll(() => site.stop());
+const site = started(() => startConsole());
+const dora = started(() => signIn(site.url, 'dora'));
+const olaf = started(() => signIn(site.url, 'olaf'));
 
 const handleOf = (text: string): string =>
   /<code>([0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4})<\/code>/.exec(text)?.[1] ?? '';
-const find = (kind: string, id: string) => dora.post('/console/subjects', { csrf, kind, id });
+const find = (kind: string, id: string) => dora.act('/console/subjects', { kind, id });
 
 describe('finding a subject', () => {
   it('by visitor id, by request id and by principal; the id is in no address and in no row of the log', async () => {
@@ -75,12 +65,12 @@ describe('finding a subject', () => {
       ['request', requestId],
     ] as const) {
       for (const path of ['', '/plan', '/erase', '/export']) {
-        const fields = { csrf: olafsCsrf, kind, id, confirm: 'x' };
-        expect((await olaf.post(`/console/subjects${path}`, fields)).status).toBe(404);
+        const fields = { kind, id, confirm: 'x' };
+        expect((await olaf.act(`/console/subjects${path}`, fields)).status).toBe(404);
       }
       const basis = 'Because we would like to keep it.';
-      const fields = { csrf: olafsCsrf, kind, id, 'scope-decisions': 'on', basis };
-      expect((await olaf.post('/console/subjects/hold', fields)).status).toBe(404);
+      const fields = { kind, id, 'scope-decisions': 'on', basis };
+      expect((await olaf.act('/console/subjects/hold', fields)).status).toBe(404);
     }
     expect((await find('request', requestId)).status).toBe(200);
   });
@@ -90,11 +80,10 @@ describe('finding a subject', () => {
     for (const path of ['/subjects', '/receipts', '/register', '/register.csv', '/holds', '/audit']) {
       expect((await ada.get(`/console${path}`)).status).toBe(403);
     }
-    const adasCsrf = await ada.csrf();
     const { requestId } = await site.decide();
     const forms = ['/subjects', '/subjects/plan', '/subjects/erase', '/subjects/export', '/audit/export'];
     for (const path of forms) {
-      const reply = await ada.post(`/console${path}`, { csrf: adasCsrf, kind: 'request', id: requestId });
+      const reply = await ada.act(`/console${path}`, { kind: 'request', id: requestId });
       expect(reply.status).toBe(403);
       expect(reply.text).toContain('for the data-protection officer');
     }
@@ -105,8 +94,8 @@ describe('erasing', () => {
   it('a plan takes nothing; the wrong words take nothing; the handle takes it all, and the receipt stays', async () => {
     const { requestId, visitorId } = await site.decide();
     await site.contest(requestId, visitorId, 'a statement that goes too');
-    const key = { csrf, kind: 'request', id: requestId };
-    const plan = await dora.post('/console/subjects/plan', key);
+    const key = { kind: 'request', id: requestId };
+    const plan = await dora.act('/console/subjects/plan', key);
     expect(plan.status).toBe(200);
     expect(plan.text).toContain('Nothing is deleted yet');
     // The plan must first name an unanswered objection.
@@ -132,12 +121,12 @@ describe('erasing', () => {
     ]);
     expect((await find('request', requestId)).status).toBe(200);
     for (const confirm of ['', 'erase', requestId, handle.slice(0, -1)]) {
-      const reply = await dora.post('/console/subjects/erase', { ...key, confirm });
+      const reply = await dora.act('/console/subjects/erase', { ...key, confirm });
       expect(reply.status).toBe(400);
       expect(reply.text).toContain('Nothing was erased');
     }
     expect((await find('request', requestId)).status).toBe(200);
-    const done = await dora.post('/console/subjects/erase', { ...key, confirm: ` ${handle.toUpperCase()} ` });
+    const done = await dora.act('/console/subjects/erase', { ...key, confirm: ` ${handle.toUpperCase()} ` });
     expect(done.status).toBe(303);
     expect(done.headers.location).toMatch(/^\/console\/receipts\/era_\w{26}$/);
     const receipt = await dora.get(done.headers.location!);
@@ -161,15 +150,15 @@ describe('erasing', () => {
 
   it('meets a legal hold, whose release names what to erase again', async () => {
     const { requestId } = await site.decide();
-    const key = { csrf, kind: 'request', id: requestId };
+    const key = { kind: 'request', id: requestId };
     const basis = 'Proceedings 12/26 before the district court.';
-    const bad = await dora.post('/console/subjects/hold', { ...key, basis: 'too short' });
+    const bad = await dora.act('/console/subjects/hold', { ...key, basis: 'too short' });
     expect(bad.status).toBe(400);
     expect(bad.text).toContain('too short');
-    const placed = await dora.post('/console/subjects/hold', { ...key, basis });
+    const placed = await dora.act('/console/subjects/hold', { ...key, basis });
     expect(placed.headers.location).toBe('/console/holds');
     expect((await dora.get('/console/holds')).text).toContain('The hold is in place.');
-    const plan = await dora.post('/console/subjects/plan', key);
+    const plan = await dora.act('/console/subjects/plan', key);
     expect(plan.text).toContain(basis);
     expect(plan.text).toMatch(/Nothing can be erased now: a legal hold keeps all [1-9]\d* rows\./);
     expect(plan.text).toContain('<button>Record the request</button>');
@@ -177,7 +166,7 @@ describe('erasing', () => {
     const dryRun = await site.gpd.cli(['erase', '--tenant', KID, '--request', requestId, '--dry-run']);
     expect(dryRun.stdout).toMatch(/^would erase nothing: a legal hold keeps all [1-9]\d* rows\n/);
     const handle = handleOf(plan.text);
-    const erased = await dora.post('/console/subjects/erase', { ...key, confirm: handle });
+    const erased = await dora.act('/console/subjects/erase', { ...key, confirm: handle });
     const receipt = (await dora.get(erased.headers.location!)).text;
     expect(receipt).toContain('retained');
     // No text may claim that the erasure is complete: the request stays open until the hold is released.
@@ -211,19 +200,19 @@ describe('erasing', () => {
     expect(holds).toContain(handle);
     expect(holds).toContain(`<a href="/console/receipts/${receiptId}">`);
     const device = /name="device" value="([\w-]{43})"/.exec(holds)?.[1] ?? '';
-    const release = { csrf, device };
-    expect((await olaf.post('/console/holds/release', { ...release, csrf: olafsCsrf })).status).toBe(404);
-    const released = await dora.post('/console/holds/release', release);
+    const release = { device };
+    expect((await olaf.act('/console/holds/release', release)).status).toBe(404);
+    const released = await dora.act('/console/holds/release', release);
     expect(released.headers.location).toBe('/console/holds');
     const named = (await dora.get('/console/holds')).text;
     expect(named).toContain('Run them again');
     expect(named).toContain(`<a href="/console/receipts/${receiptId}">`);
-    await dora.post('/console/subjects/erase', { ...key, confirm: handle });
+    await dora.act('/console/subjects/erase', { ...key, confirm: handle });
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
     const after = await registered();
     expect(after.row).toContain('data-label="State">Done');
     expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo$/);
-    expect((await dora.post('/console/holds/release', release)).status).toBe(404);
+    expect((await dora.act('/console/holds/release', release)).status).toBe(404);
     const actions = (await rows(site, 'audit_log')).map((row) => row['action']);
     expect(actions).toEqual(expect.arrayContaining(['hold.placed', 'hold.released', 'subject.erased']));
   });
@@ -239,7 +228,7 @@ describe('more holds than a page shows', () => {
     }));
     await change(site, async (tx) => {
       await tx('legal_holds').delete();
-      await tx.batchInsert('legal_holds', holds, 100);
+      await insertBatches(tx, 'legal_holds', holds);
     });
     const listedDevices: string[] = [];
     let path: string | undefined = '/console/holds';
@@ -251,8 +240,8 @@ describe('more holds than a page shows', () => {
     }
     expect(listedDevices).toHaveLength(230);
     expect(new Set(listedDevices).size).toBe(230);
-    const release = { csrf, device: listedDevices.at(-1) ?? '' };
-    expect((await dora.post('/console/holds/release', release)).headers.location).toBe('/console/holds');
+    const release = { device: listedDevices.at(-1) ?? '' };
+    expect((await dora.act('/console/holds/release', release)).headers.location).toBe('/console/holds');
     expect(await rows(site, 'legal_holds')).toHaveLength(229);
     for (const after of ['', 'x', 'A'.repeat(43), "a'~b"]) {
       const page = await dora.get(`/console/holds?after=${encodeURIComponent(after)}`);
@@ -268,14 +257,14 @@ describe('exporting', () => {
     const device = 'exported-device';
     for (let i = 0; i < 3; i += 1) await site.decide(device);
     const { requestId } = await site.decide(device);
-    const fields = { csrf, kind: 'request', id: requestId };
-    const found = (await dora.post('/console/subjects', fields)).text;
+    const fields = { kind: 'request', id: requestId };
+    const found = (await dora.act('/console/subjects', fields)).text;
     expect(found).toContain('Missing: notice.controller, notice.contact.');
     expect(found).toContain('name="unnamed" required');
-    const refused = await dora.post('/console/subjects/export', fields);
+    const refused = await dora.act('/console/subjects/export', fields);
     expect(refused.status).toBe(400);
     expect(refused.text).toContain('Not done.');
-    const file = await dora.post('/console/subjects/export', { ...fields, unnamed: 'on' });
+    const file = await dora.act('/console/subjects/export', { ...fields, unnamed: 'on' });
     expect(file.status).toBe(200);
     expect(file.headers).toMatchObject({ 'content-type': 'application/zip', 'cache-control': 'no-store' });
     expect(file.headers['content-disposition']).toMatch(/^attachment; filename="dsar-\d{4}-\d\d-\d\d\.zip"$/);
@@ -289,7 +278,7 @@ describe('exporting', () => {
     // The server sees the webhook of the command line a moment later, and then tells it of each export.
     await expect
       .poll(async () => {
-        await dora.post('/console/subjects/export', { ...fields, unnamed: 'on' });
+        await dora.act('/console/subjects/export', { ...fields, unnamed: 'on' });
         return (await rows(site, 'webhook_outbox')).map((row) => row['event']);
       })
       .toContain('export.ready');
@@ -298,8 +287,8 @@ describe('exporting', () => {
   it('a fault before the first byte is a page, never a file', async () => {
     const { requestId } = await site.decide();
     await change(site, (tx) => tx('meta').where({ name: 'archive-signer' }).update({ value: '{}' }));
-    const fields = { csrf, kind: 'request', id: requestId, unnamed: 'on' };
-    const page = await dora.post('/console/subjects/export', fields);
+    const fields = { kind: 'request', id: requestId, unnamed: 'on' };
+    const page = await dora.act('/console/subjects/export', fields);
     await change(site, (tx) => tx('meta').where({ name: 'archive-signer' }).delete());
     expect(page.status).toBe(500);
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -314,134 +303,12 @@ describe('looking somebody up', () => {
     ['a hold', '/console/subjects/hold', 'hold'],
   ])('%s of somebody who is not there is a search, and in the log as one', async (_name, path, step) => {
     const before = (await rows(site, 'audit_log')).length;
-    const fields = { csrf, kind: 'visitor', id: 'A'.repeat(22), unnamed: 'on', 'scope-decisions': 'on' };
+    const fields = { kind: 'visitor', id: 'A'.repeat(22), unnamed: 'on', 'scope-decisions': 'on' };
     const basis = 'Proceedings 13/26 before the district court.';
-    expect((await dora.post(path, { ...fields, basis })).status).toBe(404);
+    expect((await dora.act(path, { ...fields, basis })).status).toBe(404);
     const [row, ...furtherRows] = (await rows(site, 'audit_log')).slice(before);
     expect(furtherRows).toEqual([]);
     expect(row).toMatchObject({ role: 'dpo', action: 'subject.searched' });
     expect(JSON.parse(String(row?.['detail']))).toEqual({ by: 'visitor', found: false, step });
-  });
-});
-
-describe('the audit log', () => {
-  it('filters, pages, and is exported as a CSV that no spreadsheet runs', async () => {
-    const key = { csrf, kind: 'request', id: (await site.decide()).requestId };
-    const confirm = handleOf((await dora.post('/console/subjects/plan', key)).text);
-    expect((await dora.post('/console/subjects/erase', { ...key, confirm })).status).toBe(303);
-    const { text } = await dora.get('/console/audit?action=subject.erased&role=dpo');
-    expect(text).toContain('Erasure of a subject');
-    expect(text).not.toContain('Signed in</td>');
-    const junk = 'action=x&role=%00&from=yesterday&to=2026-99-99&actor=%3Cb%3E&before=-1';
-    expect((await dora.get(`/console/audit?${junk}`)).status).toBe(200);
-    expect((await dora.get('/console/audit?to=2001-01-01')).text).toContain('No row matches');
-    const today = new Date().toISOString().slice(0, 10);
-    expect((await dora.get(`/console/audit?from=${today}&to=${today}`)).text).toContain('Signed in</td>');
-    const csv = await dora.post('/console/audit/export', { csrf, action: 'subject.erased' });
-    expect(csv.headers['content-type']).toMatch(/^text\/csv/);
-    const [head, ...lines] = csv.text.trim().split('\r\n');
-    expect(head).toBe('seq,at,role,actor,action,object,detail');
-    expect(lines.length).toBeGreaterThan(0);
-    for (const line of lines) expect(line).toMatch(/^\d+,[\dTZ:.-]+,\w+,'?[\w-]{43},subject\.erased,/);
-    expect((await dora.get('/console/audit?action=audit.exported')).text).toContain('Audit log exported');
-    expect((await olaf.get('/console/audit')).text).not.toContain('Subject erased</td>');
-  });
-
-  it('shows what an operator set, and can be narrowed to it; another tenant does not see it', async () => {
-    await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
-    await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=false']);
-    const { text } = await dora.get('/console/audit?action=tenant.set&role=operator');
-    expect(text).toContain('Setting changed</td>');
-    expect(text).toContain('key: review.fourEyes · from: true · to: false');
-    expect(text).toContain('<option value="apikey.created">API key created</option>');
-    expect((await olaf.get('/console/audit')).text).not.toContain('Setting changed</td>');
-  });
-
-  it('a row of a newer gpd, whose words are not here, does not take the page away', async () => {
-    await change(site, async (tx) => {
-      const [row] = (await tx('audit_log').where({ kid: KID }).orderBy('seq', 'desc').limit(1)) as object[];
-      await tx('audit_log').insert({ ...row, seq: undefined, action: 'moon.landed' });
-    });
-    const page = await dora.get('/console/audit');
-    expect(page.status).toBe(200);
-    expect(page.text).toContain('moon.landed</td>');
-    await change(site, (tx) => tx('audit_log').where({ action: 'moon.landed' }).delete());
-  });
-});
-
-it('the register shows each request with its due date, and gives it as CSV', async () => {
-  const { requestId, visitorId } = await site.decide();
-  const contestId = await site.contest(requestId, visitorId);
-  const page = await dora.get('/console/register');
-  expect(page.text).toContain(contestId);
-  expect(page.text).toMatch(/due in \d+ days/);
-  expect(page.text).not.toContain(requestId);
-  const csv = await dora.get('/console/register.csv');
-  expect(csv.headers['content-type']).toContain('text/csv');
-  expect(csv.text).toContain(`contest,${contestId},`);
-  for (const after of ['x', '1~', '%27', '9~con_']) {
-    expect((await dora.get(`/console/register?after=${after}`)).status).toBe(200);
-  }
-});
-
-describe('insight', () => {
-  it('the ledger is verified; a proof is looked up', async () => {
-    const verified = await dora.post('/console/ledger/verify', { csrf });
-    expect(verified.status).toBe(200);
-    expect(verified.text).toContain('The ledger is whole');
-    const proof = await dora.get('/console/ledger?seq=0');
-    expect(proof.text).toContain('c2sp.org/tlog-proof@v1');
-    for (const seq of ['999999', '-1', 'x', '%3Cscript%3E']) {
-      const reply = await dora.get(`/console/ledger?seq=${seq}`);
-      expect(reply.status).toBe(404);
-      expect(reply.text).not.toContain('<script>');
-    }
-  });
-
-  it('keys say when destroying one is safe', async () => {
-    await site.gpd.json(['keys', 'rotate', KID]);
-    const { text } = await dora.get('/console/keys');
-    expect(text).toContain('No: browsers seal to it right now');
-    expect(text).toContain('Not yet: ');
-  });
-
-  it('the overview says how often each rule was right, and by how much that may be chance', async () => {
-    await change(site, async (tx) => {
-      await tx('rule_reviews').where({ kid: KID }).delete();
-      await tx('rule_reviews').insert([
-        { kid: KID, rule: 'A1', upheld: 1, overturned: 0, confirmed: 80, mistaken: 182 },
-        { kid: KID, rule: 'M2', upheld: 0, overturned: 1, confirmed: 0, mistaken: 0 },
-        { kid: KID, rule: 'T3', upheld: 0, overturned: 0, confirmed: 0, mistaken: 0 },
-      ]);
-    });
-    const { text } = await dora.get('/console/overview');
-    const row = (rule: string): string =>
-      new RegExp(`<code class="quiet small">${rule}</code>(.*?)</tr>`, 's').exec(text)?.[1] ?? '';
-    expect(row('A1')).toMatch(/>1 by ruling, 262 by outcome<.*81 of 263<.*26–\u206037\u00a0%</s);
-    expect(row('M2')).toMatch(/>1 by ruling, 0 by outcome<.*0 of 1<.*0–\u206079\u00a0%</s);
-    expect(row('T3')).toBe('');
-    // One ruling is weaker evidence than 263 decisions.
-    expect(text.indexOf('>A1</code>')).toBeLessThan(text.indexOf('>M2</code>'));
-    await change(site, (tx) => tx('rule_reviews').where({ kid: KID }).delete());
-    expect((await dora.get('/console/overview')).text).toContain('no outcome was reported yet');
-  });
-
-  it('the overview and the purposes have their pages', async () => {
-    expect((await dora.get('/console/overview')).text).toContain('Verdicts by class and hour');
-    const one = { principalId: 'shop-1', purpose: 'device-identification' };
-    await site.gpd.json(['consent', 'grant', KID, one.principalId, one.purpose]);
-    const sql = "UPDATE consent_state SET given = 'automation', doubt_seq = seq + 1";
-    await execute(site.gpd.dataDir, sql);
-    expect((await dora.get('/console/overview')).text).toMatch(
-      /given=automation">undeclared automation<.*?>1</s,
-    );
-    expect((await dora.get('/console/ledger?given=agent')).text).toContain('No such grants.');
-    const doubted = (await dora.get('/console/ledger?given=automation')).text;
-    expect(doubted).toContain('<th scope="row">device-identification</th>');
-    expect(doubted).not.toContain(one.principalId);
-    const terms = (await dora.get('/console/terms')).text;
-    expect(terms).toContain('device-identification');
-    expect(terms).toContain('Preview of the banner');
-    expect(terms).toContain('No page loaded the banner in the last 30 days.');
   });
 });

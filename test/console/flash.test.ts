@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { WORDS } from '../../src/console/words.ts';
 import { KID, REASON } from '../support/constants.ts';
-import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
+import { started } from '../support/started.ts';
+import { signIn, startConsole, type Visitor } from './support/console.ts';
 
 /** A page says that something was done once, after it was done, in the session that did it: no address can make it say so. */
 
-let site: Console;
+const site = started(() => startConsole());
 let ada: Visitor;
 let dora: Visitor;
 let path = '';
 beforeAll(async () => {
-  site = await startConsole();
   ada = await signIn(site.url, 'ada');
   dora = await signIn(site.url, 'dora');
   const { requestId, visitorId } = await site.decide();
   path = `/console/contests/${await site.contest(requestId, visitorId)}`;
 });
-afterAll(() => site.stop());
 
 const DONE = /<strong>Done\.<\/strong>/;
 

@@ -1,29 +1,28 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { TABLES } from '../../src/console/console-pages.ts';
 import { ask, type Reply } from '../support/http.ts';
-import { type Console, cookieOf, signIn, startConsole, type Visitor } from './support/console.ts';
+import { started } from '../support/started.ts';
+import { cookieOf, signIn, startConsole, type Visitor } from './support/console.ts';
 import { formsOf, ROUTES } from './support/routes.ts';
 
 /** Forms that an attacker sends, and the methods and headers of every page. */
 
 const FORM = 'application/x-www-form-urlencoded';
 
-let site: Console;
+const site = started(() => startConsole());
 let dora: Visitor;
 let csrf = '';
 let path = '';
 let requestId = '';
 
 beforeAll(async () => {
-  site = await startConsole();
   dora = await signIn(site.url, 'dora');
   csrf = await dora.csrf();
   const decided = await site.decide();
   requestId = decided.requestId;
   path = `/console/contests/${await site.contest(requestId, decided.visitorId)}`;
 });
-afterAll(() => site.stop());
 
 /** A form as it is, with the cookies of the session. */
 const send = (type: string, body: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> =>

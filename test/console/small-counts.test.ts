@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
 import { KID } from '../support/constants.ts';
-import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
+import { started } from '../support/started.ts';
+import { signIn, startConsole, type Visitor } from './support/console.ts';
 import { change } from './support/data.ts';
 
 /** A count of few people is hidden in the console, and no number beside it tells it: the tests read the pages as an attacker would. */
 
 const FLOOR = 50;
 
-let site: Console;
+const site = started(() => startConsole());
 let dora: Visitor;
 beforeAll(async () => {
-  site = await startConsole();
   dora = await signIn(site.url, 'dora');
 });
-afterAll(() => site.stop());
 
 interface Shown {
   readonly low: number;

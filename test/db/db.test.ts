@@ -11,6 +11,7 @@ import { inPieces } from '../../src/db/purge.ts';
 import { runSql, sendTogether, type Transaction } from '../../src/db/sql.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { tempDir } from '../support/command.ts';
+import { insertBatches } from '../support/database.ts';
 import { holdTransaction } from './contract/database.ts';
 
 let directory: string;
@@ -151,9 +152,9 @@ describe('the disk', () => {
     expect(await database.transaction(level)).toBe(FULL);
     expect(await database.transaction(level, repeatable)).toBe(NORMAL);
     expect(await database.transaction(level, repeatable)).toBe(NORMAL);
-    expect(await database.plainTransaction(level)).toBe(FULL);
+    expect(await database.transaction(level)).toBe(FULL);
     await expect(database.transaction(failing, repeatable)).rejects.toThrow('fails');
-    expect(await database.plainTransaction(level)).toBe(FULL);
+    expect(await database.transaction(level)).toBe(FULL);
     await expect(database.transaction(failing, repeatable)).rejects.toThrow('fails');
     expect(await database.transaction(level)).toBe(FULL);
   });
@@ -190,10 +191,10 @@ describe('a long deletion', () => {
       return tx('t').whereIn('n', batch).delete();
     };
     await database.transaction((tx) =>
-      tx.batchInsert(
+      insertBatches(
+        tx,
         't',
         rows.map((n) => ({ n })),
-        100,
       ),
     );
     expect(await inPieces(beside, rows, step, { isPatient })).toBe(ROW_COUNT);
@@ -296,9 +297,8 @@ it('the first error in time is thrown: PostgreSQL refuses what comes after it, i
   await expect(sendTogether(aborted, deadlock)).rejects.toThrow(RangeError);
 });
 
-/** Transactions through knex and those that bypass it keep the same promises. */
-describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
-  const run = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => database[kind](work);
+describe('a transaction', () => {
+  const run = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => database.transaction(work);
 
   it('commits what the work did, and answers with its result', async () => {
     const work = async (tx: Transaction): Promise<string> => {
@@ -351,7 +351,7 @@ describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
     expect(await numbers()).toEqual([2]);
   });
 
-  it('comes after the one before, in the order in which they came, and beside none of the other kind', async () => {
+  it('comes after the one before, in the order in which they came', async () => {
     const order: string[] = [];
     await Promise.all(
       [0, 1, 2, 3, 4].map((n) => {
@@ -361,7 +361,7 @@ describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
           await sleep(5);
           order.push(`end ${n}`);
         };
-        return database[n % 2 === 0 ? kind : 'transaction'](work);
+        return run(work);
       }),
     );
     const startOrder = order.filter((_, i) => i % 2 === 0).map((entry) => Number(entry.split(' ')[1]));

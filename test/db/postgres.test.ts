@@ -58,6 +58,31 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
     await db.close();
   });
 
+  it('leaves a server that turned read-only: the next connection may lead to the new primary', async () => {
+    const db = await make('none');
+    const pidOf = async (): Promise<number> =>
+      (await db.database.read.raw('SELECT pg_backend_pid() AS pid')).rows[0].pid;
+    const before = await pidOf();
+    await db.database.read.raw('SET default_transaction_read_only = on');
+    const write = db.database.transaction((tx) => tx.raw('CREATE TABLE later (n integer)'));
+    await expect(write).rejects.toBeInstanceOf(Unavailable);
+    expect(await pidOf()).not.toBe(before);
+    await db.database.transaction((tx) => tx.raw('CREATE TABLE later (n integer)'));
+    await db.close();
+  });
+
+  it('keeps its connection after a statement that failed, in a transaction and outside', async () => {
+    const db = await make('none');
+    const pids = new Set<number>();
+    for (let i = 0; i < 3; i += 1) {
+      await expect(db.database.transaction((tx) => tx.raw('SELECT 1 / 0'))).rejects.toThrow('zero');
+      await expect(db.database.read.raw('SELECT 1 / 0')).rejects.toThrow('zero');
+      pids.add((await db.database.read.raw('SELECT pg_backend_pid() AS pid')).rows[0].pid);
+    }
+    expect(pids.size).toBe(1);
+    await db.close();
+  });
+
   it('is unavailable when the server drops the connection in a transaction, and works again after', async () => {
     const db = await make('none');
     // The client learns of it before, during or after its next statement: each has its own error.

@@ -7,6 +7,7 @@ import { appender, createRequest, macOf } from '../consent/contract/consent-supp
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
+import { noteStatements } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
 import { createEntry } from '../support/make.ts';
@@ -45,13 +46,13 @@ describeWithTool('batches on PostgreSQL', await missingPostgres(), () => {
     let transactions = 0;
     const watched: Database = {
       ...db.database,
-      plainTransaction: (work) => {
+      transaction: (work) => {
         transactions += 1;
-        return db.database.plainTransaction(work);
+        return db.database.transaction(work);
       },
     };
     const queries = vi.fn();
-    db.database.read.on('query', ({ sql }: { sql: string }) => queries(sql));
+    noteStatements(db.database.read, ({ sql }) => queries(sql));
     const recorder = createRecorder(watched);
     const consent = appender(watched);
     const states = createConsentStateReader(watched);
@@ -61,8 +62,9 @@ describeWithTool('batches on PostgreSQL', await missingPostgres(), () => {
       check: (kid: string, id: string) =>
         states.read({ kid, principal: id, purpose: 'ads', mac: macOf(kid) }),
     };
-    if (operation === 'record') await Promise.all(kids.map((kid) => ensureTenant(db.database, kid)));
+    if (operation === 'record') await Promise.all(kids.map((kid) => ensureTenant(watched, kid)));
     queries.mockClear();
+    transactions = 0;
     const items = ['a', 'b', 'c'].flatMap((id) => kids.map((kid) => [kid, id] as const));
     await Promise.all(items.map(([kid, id]) => ways[operation](kid, `${kid}-${id}`)));
     const reads = queries.mock.calls.filter(([sql]) => /consent_state/.test(String(sql)));

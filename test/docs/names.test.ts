@@ -17,6 +17,8 @@ const NO_NAMES = new Set(
 const NO_SUBJECT =
   /^(?:What|Of|By|As|Where|Whose|Those|Theirs|Told|Also|The same|How|For|Which|Whether|Who)\b/;
 const MAX_LINES = 3;
+/** The `lineWidth` of biome.json, whose formatter leaves comments as they are. */
+const MAX_COLUMNS = 110;
 const SOURCE =
   /https?:|RFC|\.(?:org|com|dev)\b|[Cc]ontract|[Ii]nterface|ADR|[Ss]ection|GDPR|[Aa]rticle|\(\d{4}\)|docs\//;
 
@@ -119,10 +121,25 @@ describe('names and comments', () => {
     expect(faultsIn((...file) => commentsOf(...file).filter(isBare))).toEqual([]);
   });
 
+  it('no comment of src/ is wider than the code; only a line with an address may be', () => {
+    const wideLines = (name: string, source: string): string[] =>
+      parseSync(name, source).comments.flatMap(({ start, end }) =>
+        source
+          .slice(source.lastIndexOf('\n', start) + 1, end)
+          .split('\n')
+          .filter((line) => line.length > MAX_COLUMNS && !/https?:|biome-ignore/.test(line)),
+      );
+    expect(wideLines('a.ts', `// ${'a'.repeat(107)}\n  // ${'b'.repeat(106)}`)).toHaveLength(1);
+    const found = listSources('src').flatMap((file) =>
+      wideLines(file, readPage(file)).map((line) => `${file}: ${line}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   it('two exported types never share a name', () => {
     const files = new Map<string, string[]>();
     // The browser's leaves have types of their own: they import nothing of the server.
-    const server = listSources('src').filter((file) => !/^src\/(?:agent|banner)\//.test(file));
+    const server = listSources('src').filter((file) => !/^src\/(?:agent|banner|browser)\//.test(file));
     for (const file of server) {
       for (const [, name = ''] of readPage(file).matchAll(
         /^export (?:interface|type|(?:abstract )?class) (\w+)/gm,

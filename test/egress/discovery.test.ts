@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WELL_KNOWN_PATH } from '../../src/agents/directory.ts';
 import { type Agents, newDirectory, startAgents } from '../../src/agents/service.ts';
 import { type DirectorySource, listDirectories } from '../../src/agents/store.ts';
@@ -13,19 +13,19 @@ import {
 } from '../agents/support/agent.ts';
 import { createSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';
+import { noteStatements } from '../support/database.ts';
 import { NOW } from '../support/make.ts';
-import { type DirectoryServer, jwks, startDirectory } from './support/server.ts';
+import { started } from '../support/started.ts';
+import { jwks, startDirectory } from './support/server.ts';
 
 /** The background of a running server: what it fetches, when, and what a stranger can make it fetch. */
 
-let server: DirectoryServer;
+const server = started(() => startDirectory(300));
 let file: SqliteFile;
 let agent: Agent;
 beforeAll(async () => {
-  server = await startDirectory(300);
   agent = createAgent(server.url);
 });
-afterAll(() => server.close());
 
 let running: Agents | null = null;
 let now = NOW;
@@ -60,7 +60,7 @@ function ask({ findKey }: Agents, url = server.url): Promise<string | null> {
 /** Until the background has looked so often, and a few times more: what it asks for comes a little later. */
 async function rounds(count: number): Promise<void> {
   let looked = 0;
-  file.database.read.on('query', () => {
+  noteStatements(file.database.read, () => {
     looked += 1;
   });
   await vi.waitFor(() => expect(looked).toBeGreaterThan(count * 5), PATIENCE);

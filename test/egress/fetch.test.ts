@@ -1,18 +1,14 @@
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo, createServer as listen } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { EgressRefused } from '../../src/egress/guard.ts';
 import { fetchJsonDocument } from '../../src/egress/send.ts';
-import { type Answer, type DirectoryServer, jwks, MEDIA_TYPE, startDirectory } from './support/server.ts';
+import { serve } from '../support/serve.ts';
+import { started } from '../support/started.ts';
+import { type Answer, jwks, MEDIA_TYPE, startDirectory } from './support/server.ts';
 
 /** A directory server that misbehaves in every way; the time of a fetch is bounded as a whole. */
 
-let server: DirectoryServer;
-beforeAll(async () => {
-  // An answer is waited for on a busy machine too; a silence is short.
-  server = await startDirectory(20_000);
-});
-afterAll(() => server.close());
+// An answer is waited for on a busy machine too; a silence is short.
+const server = started(() => startDirectory(20_000));
 
 const fetchIt = (answer: Answer, url = server.url): Promise<unknown> => {
   server.answer = answer;
@@ -137,19 +133,16 @@ describe('a body that is too much, too little or not JSON', () => {
 });
 
 describe('who is asked', () => {
-  let plain: Server;
   let lookups = 0;
-  beforeAll(async () => {
-    plain = createServer((_request, response) => {
+  const plain = started(() =>
+    serve((_request, response) => {
       lookups += 1;
       response.writeHead(200, TYPE).end('{"keys":[]}');
-    });
-    await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
-  });
-  afterAll(() => new Promise((resolve) => plain.close(resolve)));
+    }),
+  );
 
   it('only https', async () => {
-    const { port } = plain.address() as AddressInfo;
+    const { port } = plain;
     for (const url of [
       `http://127.0.0.1:${port}/`,
       'ftp://agent.example/',
@@ -230,10 +223,8 @@ describe('a server that goes silent or away', () => {
   });
 
   it('is not there at all', async () => {
-    const placeholder = listen();
-    await new Promise<void>((resolve) => placeholder.listen(0, '127.0.0.1', resolve));
-    const { port } = placeholder.address() as AddressInfo;
-    await new Promise((resolve) => placeholder.close(resolve));
+    const { port, stop } = await serve(() => {});
+    await stop();
     await expect(fetchJsonDocument(`https://127.0.0.1:${port}/`, server.options)).rejects.toThrow(
       'it cannot be reached (ECONNREFUSED)',
     );

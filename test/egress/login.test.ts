@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { EgressRefused } from '../../src/egress/guard.ts';
 import { createLoginProvider } from '../../src/egress/oidc-login.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { seededRandom } from '../support/make.ts';
-import { type Idp, startIdp } from '../support/oidc.ts';
+import { startIdp } from '../support/oidc.ts';
+import { started } from '../support/started.ts';
 
 /** Every address in the discovery document of a sign-in is called through the guard. */
 
-let idp: Idp;
+const idp = started(() => startIdp());
 let faults: unknown[];
-beforeAll(async () => {
-  idp = await startIdp();
-});
-afterAll(() => idp.stop());
 beforeEach(async () => {
   faults = [];
   await idp.fault(null);

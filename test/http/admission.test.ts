@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiKey } from '../../src/auth/credentials.ts';
-import { createConsentLane } from '../../src/consent/routes.ts';
+import { consentRoutes } from '../../src/consent/routes.ts';
 import { createConcurrencyLimit, createReadWhole, unlimited, watchLimiter } from '../../src/http/limiter.ts';
-import type { HotHandler, HotReply, HotRequest } from '../../src/http/request.ts';
-import { refusal } from '../../src/ingest/ingest.ts';
+import type { Reply } from '../../src/http/reply.ts';
+import type { HttpRequest } from '../../src/http/request.ts';
+import { createRouteTable, type ServedRoute } from '../../src/http/routes.ts';
+import { type IngestServices, refusal } from '../../src/ingest/ingest.ts';
 import { readEnvelope, unseal } from '../../src/ingest/open.ts';
-import { createIngestRoute } from '../../src/ingest/visit-service.ts';
+import { ingestRoutes } from '../../src/ingest/routes.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import type { DecisionAnswer } from '../../src/schema/consent.ts';
+import type { Route } from '../../src/schema/route.ts';
+import { ROUTES } from '../../src/schema/routes.ts';
 import { ORIGIN } from '../support/constants.ts';
 
 const PLACES = 3;
@@ -31,7 +35,7 @@ function createWork<Result>(result: Result) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function hotRequest(body: object, fields: Partial<HotRequest> = {}): HotRequest {
+function httpRequest(body: object, fields: Partial<HttpRequest> = {}): HttpRequest {
   return {
     method: 'POST',
     target: '/',
@@ -42,7 +46,7 @@ function hotRequest(body: object, fields: Partial<HotRequest> = {}): HotRequest 
     client: null,
     ja4: null,
     https: true,
-    readBody: async () => Buffer.from(JSON.stringify(body)),
+    readBytes: async () => Buffer.from(JSON.stringify(body)),
     ...fields,
   };
 }
@@ -55,29 +59,61 @@ const bundle = {
 };
 
 interface Lane {
-  readonly lane: HotHandler;
+  readonly lane: (request: HttpRequest) => Promise<Reply>;
   readonly body: object;
   readonly pending: readonly Pending[];
 }
 
+const key = { kid: 'acme', scope: 'secret', hash: 'hash' } as ApiKey;
+const watched = watchLimiter(unlimited);
+
+/** The table of routes with one of them, which has a few places. */
+function laneOf(row: Route, routes: readonly ServedRoute[], knowsOrigin: (origin: string) => boolean) {
+  const table = createRouteTable(
+    {
+      authorization: {
+        findApiKey: async () => key,
+        findSession: async () => null,
+        limits: {
+          key: unlimited,
+          client: watched,
+          withdrawal: watched,
+          newcomer: unlimited,
+          anonymous: unlimited,
+        },
+        knowsOrigin,
+      },
+      authenticate: () => Promise.reject(new Error('no token is expected')),
+      limiters: { privacy: unlimited, public: unlimited },
+      onFault: () => {},
+    },
+    routes
+      .filter((route) => route.row === row)
+      .map((route) => ({ ...route, bound: createConcurrencyLimit(PLACES) })),
+  );
+  return async (request: HttpRequest) =>
+    (await table.answer(table.find(row.path), { ...request, target: row.path })) as Reply;
+}
+
 function ingestLane(): Lane {
   const work = createWork(refusal('stale', 'req_1'));
-  const lane = createIngestRoute({
+  const routes = ingestRoutes({
     isPublicHttps: false,
     open: (body) => {
       const bundle = readEnvelope(body);
       return bundle && unseal(bundle, undefined);
     },
-    ingest: work.begin,
+    services: {} as IngestServices,
+    counted: () => work.begin,
     limiter: async () => 0,
-    admission: createConcurrencyLimit(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
-    mayRead: (_kid, origin) => origin === ORIGIN,
+    tenantOf: () => ({ origins: new Set([ORIGIN]) }),
     sessionOf: () => 'session',
     isHosting: () => null,
     markNetwork: (network) => network,
     onFault: () => {},
   });
+  const lane = laneOf(ROUTES.ingest, routes, (origin) => origin === ORIGIN);
   return { lane, body: bundle, pending: work.pending };
 }
 
@@ -90,29 +126,15 @@ function consentLane(): Lane {
     expiresAt: null,
     given: 'unknown',
   });
-  const key = { kid: 'acme', scope: 'secret', hash: 'hash' } as ApiKey;
-  const watched = watchLimiter(unlimited);
-  const lane = createConsentLane({
-    findApiKey: async () => key,
-    findSession: async () => null,
-    limits: {
-      key: unlimited,
-      client: watched,
-      withdrawal: watched,
-      newcomer: unlimited,
-      anonymous: unlimited,
-    },
-    admission: createConcurrencyLimit(PLACES),
-    // From a page of a registered origin a secret key is refused.
-    knowsOrigin: () => false,
-    check: work.begin,
-  });
+  const routes = consentRoutes({ check: work.begin } as unknown as Parameters<typeof consentRoutes>[0]);
+  // From a page of a registered origin a secret key is refused.
+  const lane = laneOf(ROUTES.checkConsent, routes, () => false);
   return { lane, body: { principalId: 'u-1', purpose: 'ads' }, pending: work.pending };
 }
 
-function expectFull({ status, headers, body }: HotReply, allowedOrigin: string | undefined): void {
+function expectFull({ status, headers, body }: Reply, allowedOrigin: string | undefined): void {
   expect(status).toBe(503);
-  expect(JSON.parse(body)).toMatchObject({ error: 'unavailable' });
+  expect(JSON.parse(body as string)).toMatchObject({ error: 'unavailable' });
   expect(headers['retry-after']).toBe('1');
   expect(headers['access-control-allow-origin']).toBe(allowedOrigin);
   expect(headers).not.toHaveProperty('set-cookie');
@@ -125,7 +147,7 @@ describe.each([
   /** All places are taken. */
   async function full() {
     const { lane, body, pending } = createLane();
-    const under = Array.from({ length: PLACES }, () => lane(hotRequest(body)));
+    const under = Array.from({ length: PLACES }, () => lane(httpRequest(body)));
     await turn();
     expect(pending).toHaveLength(PLACES);
     return { lane, body, pending, under };
@@ -133,7 +155,8 @@ describe.each([
 
   it('refuses what comes past its places with 503, unread, and begins no work', async () => {
     const { lane, body, pending } = await full();
-    for (const refused of [body, { not: 'this' }]) expectFull(await lane(hotRequest(refused)), allowedOrigin);
+    for (const refused of [body, { not: 'this' }])
+      expectFull(await lane(httpRequest(refused)), allowedOrigin);
     expect(pending).toHaveLength(PLACES);
   });
 
@@ -143,7 +166,7 @@ describe.each([
     [415, { headers: { ...HEADERS, 'content-type': 'text/plain' } }],
   ])('still says first what is wrong with the head: %i', async (status, fields) => {
     const { lane, body } = await full();
-    expect((await lane(hotRequest(body, fields))).status).toBe(status);
+    expect((await lane(httpRequest(body, fields))).status).toBe(status);
   });
 
   it('has a place again for every answer, and when the work fails', async () => {
@@ -152,10 +175,10 @@ describe.each([
     expect((await under[0])?.status).toBe(answered);
     pending[1]?.reject(new Unavailable('busy', 3));
     expect((await under[1])?.headers['retry-after']).toBe('3');
-    const next = [lane(hotRequest(body)), lane(hotRequest(body))];
+    const next = [lane(httpRequest(body)), lane(httpRequest(body))];
     await turn();
     expect(pending).toHaveLength(PLACES + 2);
-    expectFull(await lane(hotRequest(body)), allowedOrigin);
+    expectFull(await lane(httpRequest(body)), allowedOrigin);
     pending[PLACES]?.resolve();
     expect((await next[0])?.status).toBe(answered);
   });
@@ -163,11 +186,11 @@ describe.each([
   it('gives no place to who sends slowly, nor to a body that is none', async () => {
     const { lane, body, pending } = createLane();
     for (let i = 0; i < 2 * PLACES; i += 1) {
-      void lane(hotRequest(body, { readBody: () => new Promise(() => {}) }));
-      expect((await lane(hotRequest({}))).status).toBe(400);
+      void lane(httpRequest(body, { readBytes: () => new Promise(() => {}) }));
+      expect((await lane(httpRequest({}))).status).toBe(400);
     }
     await turn();
-    const next = lane(hotRequest(body));
+    const next = lane(httpRequest(body));
     await turn();
     expect(pending).toHaveLength(1);
     pending[0]?.resolve();

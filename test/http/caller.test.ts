@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ApiKey, PrincipalSession } from '../../src/auth/credentials.ts';
+import { authorize } from '../../src/http/authorize.ts';
 import { createMemoryLimiter, refuseOver, watchLimiter } from '../../src/http/limiter.ts';
-import { authorize } from '../../src/http/register.ts';
 import { Refusal } from '../../src/lib/errors.ts';
 import { ROUTES } from '../../src/schema/routes.ts';
 

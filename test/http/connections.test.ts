@@ -3,7 +3,7 @@ import { type AddressInfo, connect, Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createClientLimit, createConnectionLimit, requireReader } from '../../src/http/connections.ts';
 import { parseRange } from '../../src/lib/ip.ts';
-import { openWire } from '../support/http.ts';
+import { ask, openWire } from '../support/http.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 
 /** One client holds so many connections, waits for so many answers on each, and reads what it asked for. */
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const settings = { GPD_MAX_CONNECTIONS: String(MAX) };
   [gpd, proxied] = await Promise.all([
     startGpd({ settings }),
-    startGpd({ settings: { ...settings, GPD_TRUSTED_PROXIES: '127.0.0.1' } }),
+    startGpd({ settings: { ...settings, GPD_TRUSTED_PROXIES: '127.0.0.1', GPD_RATE_PRIVACY: 'off' } }),
   ]);
 });
 afterAll(() => Promise.all([gpd.stop(), proxied.stop()]));
@@ -87,6 +87,18 @@ describe('the requests of one client that wait for an answer', () => {
     expect(admitted.at(-1)).toBe(true);
     for (const wire of wires) wire.close();
   });
+});
+
+it('a monitor is answered behind an address whose other requests are too many', async () => {
+  const unsent =
+    'POST /me HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n';
+  const wires = await Promise.all(Array.from({ length: 100 }, () => openWire(proxied.port)));
+  for (const wire of wires) wire.send(unsent);
+  const statusOf = async (path: string) => (await ask(proxied.url, path)).status;
+  await expect.poll(() => statusOf('/docs')).toBe(429);
+  expect([await statusOf('/healthz'), await statusOf('/readyz')]).toEqual([200, 200]);
+  for (const wire of wires) wire.close();
+  await expect.poll(() => statusOf('/docs')).toBe(200);
 });
 
 describe('the requests of one connection that wait for an answer', () => {

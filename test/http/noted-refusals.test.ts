@@ -28,7 +28,7 @@ it('the log names what is set up wrongly, once each, with what to do, and no key
     ['refused-unknown-origin', 'https://stranger.example'],
     ['refused-unknown-kid', 'nobody-here'],
     ['refused-unknown-key', 'gpd apikeys list'],
-    ['refused-secret-key-in-page', 'revoke it'],
+    ['refused-secret-key-in-page', 'came from a page, or with the headers of one'],
   ] as const) {
     const [, ...lines] = gpd.logs().split(`"event":"${event}"`);
     expect(lines, event).toEqual([expect.stringContaining(hint)]);

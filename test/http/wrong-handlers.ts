@@ -1,4 +1,5 @@
-import { json, sending } from '../../src/http/register.ts';
+import { jsonReply } from '../../src/http/reply.ts';
+import { json, reply } from '../../src/http/routes.ts';
 import { ROUTES } from '../../src/schema/routes.ts';
 
 /** None of these lines may compile: `npm run check:types` fails as soon as one does. */
@@ -14,7 +15,7 @@ export const WRONG_HANDLERS = [
   // @ts-expect-error the body has no such field
   json(ROUTES.checkConsentBatch, async ({ readBody }) => ({ results: (await readBody()).check })),
   // @ts-expect-error a parameter that does not fit is null
-  sending(ROUTES.getConsentProof, ({ params }, response) => response.send(params.seq.toFixed())),
+  reply(ROUTES.getConsentProof, ({ params }) => jsonReply(200, params.seq.toFixed())),
   // @ts-expect-error the row says that its handler sends the answer itself
   json(ROUTES.getOpenApi, () => ({})),
 ];

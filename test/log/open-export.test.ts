@@ -3,6 +3,7 @@ import { createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { send } from '../../src/http/server.ts';
 import { Refusal } from '../../src/lib/errors.ts';
 import { type LedgerDeps, ledgerRoutes } from '../../src/log/routes.ts';
 import { ROUTES } from '../../src/schema/routes.ts';
@@ -30,12 +31,12 @@ const deps = {
   },
 } as unknown as LedgerDeps;
 
-const openExport = ledgerRoutes(deps).find(({ row }) => row === ROUTES.exportPublicLog)?.handler;
+const route = ledgerRoutes(deps).find(({ row }) => row === ROUTES.exportPublicLog);
 const app = express();
 app.get('/:kid', async (request, response) => {
-  const call = { params: { kid: request.params.kid }, client: request.headers[CLIENT] };
+  const call = { params: { kid: request.params.kid }, limitKey: request.headers[CLIENT] };
   try {
-    await (openExport as (call: object, response: unknown) => Promise<void>)(call, response);
+    if (route && 'answer' in route) await send(response, await route.answer(call as never));
   } catch (error) {
     if (error instanceof Refusal) response.status(error.status).set(error.headers).end();
     else response.destroy();

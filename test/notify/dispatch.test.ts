@@ -1,6 +1,5 @@
-import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/engine.ts';
 import { createMasterKey, outboxContext, webhookSecretContext } from '../../src/keys/master-key.ts';
@@ -14,7 +13,9 @@ import type { Webhook } from '../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../support/act.ts';
 import { KID } from '../support/constants.ts';
 import { NOW, seededRandom } from '../support/make.ts';
+import { receive } from '../support/serve.ts';
 import { initGpd } from '../support/server.ts';
+import { started } from '../support/started.ts';
 
 /** The dispatcher on a real database, with a receiver of its own. */
 
@@ -22,24 +23,13 @@ const random = seededRandom('webhooks');
 const wrapper = createMasterKey(random(32), random);
 const EVENT = 'consent.granted';
 
-let receiver: Server;
-let url: string;
 let receivedSeqs: number[];
-beforeAll(async () => {
-  receiver = createServer((request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => {
-      body += chunk.toString();
-    });
-    request.on('end', () => {
-      receivedSeqs.push((JSON.parse(body) as { seq: number }).seq);
-      response.end();
-    });
-  });
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-});
-afterAll(() => new Promise((resolve) => void receiver.close(resolve)));
+const receiver = started(() =>
+  receive(({ body }, response) => {
+    receivedSeqs.push((JSON.parse(body) as { seq: number }).seq);
+    response.end();
+  }),
+);
 beforeEach(() => {
   receivedSeqs = [];
 });
@@ -73,14 +63,12 @@ async function createPlace() {
     webhooks.set(id, webhook);
     await insertWebhook(database, webhook, operatorAt(NOW));
   };
-  await add('w1', url);
+  await add('w1', `${receiver.url}/`);
   const deps = {
     database,
-    masterKey: () => masterKey,
+    tenants: { masterKey: () => masterKey, all: () => [], hasWebhooks: () => true },
     clock: () => now,
-    webhook: (_kid: string, id: string) => webhooks.get(id),
-    tenantOf: () => ({ wrapper }) as Tenant,
-    staffLanes: () => [],
+    tenantOf: () => ({ wrapper, webhooks: [...webhooks.values()] }) as unknown as Tenant,
     findDecision: () => Promise.resolve({}),
     mail: null,
     onFault: (error: unknown) => faults.push(error),
@@ -107,7 +95,10 @@ async function createPlace() {
     },
     /** Dispatches until the work is done. */
     dispatch: async (run: () => Promise<void>, over: object = {}, look = () => true): Promise<void> => {
-      const dispatcher = startDispatcher({ ...deps, ...over }, look, 5);
+      const dispatcher = startDispatcher(
+        { ...deps, tenants: { ...deps.tenants, hasWebhooks: look }, ...over },
+        5,
+      );
       await run();
       await dispatcher.stop();
     },
@@ -138,8 +129,18 @@ it('an event that cannot be opened has failed, with the reason, and all others a
   }));
 
 it.each([
-  ['a webhook that this node does not know', { webhook: () => undefined }, /not known/],
-  ['a secret that does not open', { masterKey: () => createMasterKey(random(32), random) }, /./],
+  ['a webhook that this node does not know', { tenantOf: () => undefined }, /not known/],
+  [
+    'a secret that does not open',
+    {
+      tenants: {
+        masterKey: () => createMasterKey(random(32), random),
+        all: () => [],
+        hasWebhooks: () => true,
+      },
+    },
+    /./,
+  ],
 ])('%s is retried with back-off, at most eight times', (_name, change, message) =>
   withPlace(async ({ database, put, advance, faults, dispatch }) => {
     await put(sealed());
@@ -257,7 +258,7 @@ it('a target that accepts and is silent holds up nobody else, and is only probed
         vi.waitFor(() => expect(receivedSeqs).toHaveLength(count), { interval: 5, timeout: 20_000 });
       await add('silent', silent.url);
       for (let i = 0; i < 400; i += 1) await put(sealed(), null, 'silent');
-      const dispatcher = startDispatcher(deps, () => true, 5);
+      const dispatcher = startDispatcher(deps, 5);
       await silent.reached(20);
       await put(sealed());
       await received(1);
@@ -285,7 +286,7 @@ it('what was due all the while for a silent target has failed after 18 hours', (
     withPlace(async ({ database, deps, put, add, advance }) => {
       await add('silent', silent.url);
       for (let i = 0; i < 30; i += 1) await put(sealed(), null, 'silent');
-      const dispatcher = startDispatcher(deps, () => true, 5);
+      const dispatcher = startDispatcher(deps, 5);
       await silent.reached(20);
       silent.hangUp();
       await breakerOpens(database, 'silent');
@@ -304,11 +305,12 @@ it('a target that answers again gets all that waited', () =>
   withPlace(async ({ database, deps, put, advance }) => {
     for (let i = 0; i < 50; i += 1) await put(sealed());
     let away = true;
-    const findDown = (kid: string, id: string): Webhook | undefined => {
-      const webhook = deps.webhook(kid, id);
-      return webhook && (away ? { ...webhook, url: 'http://127.0.0.1:1/' } : webhook);
+    const moved = (): Tenant => {
+      const tenant = deps.tenantOf();
+      const webhooks = tenant.webhooks.map((webhook) => ({ ...webhook, url: 'http://127.0.0.1:1/' }));
+      return away ? { ...tenant, webhooks } : tenant;
     };
-    const dispatcher = startDispatcher({ ...deps, webhook: findDown }, () => true, 5);
+    const dispatcher = startDispatcher({ ...deps, tenantOf: moved }, 5);
     await breakerOpens(database, 'w1');
     away = false;
     advance(60_000);

@@ -6,7 +6,7 @@ import { type Mail, parseRelay, type Relay, sendMail } from '../../src/egress/sm
 import { DAY, HOUR } from '../../src/lib/clock.ts';
 import { startDispatcher } from '../../src/notify/dispatcher-service.ts';
 import { MAIL_WORDS } from '../../src/notify/mail-service.ts';
-import { type Notice, notify, staffLanesOf } from '../../src/notify/notify-service.ts';
+import { type Notice, notify } from '../../src/notify/notify-service.ts';
 import type { Tenant } from '../../src/tenants/tenant.ts';
 import { open } from '../rights/support/eraser.ts';
 import { type Rights, startRights } from '../rights/support/rights.ts';
@@ -149,20 +149,21 @@ async function createPlace(settings: object) {
     startDispatcher(
       {
         database,
-        masterKey: () => {
-          throw new Error('no webhook is called');
+        tenants: {
+          masterKey: () => {
+            throw new Error('no webhook is called');
+          },
+          all: () => [tenant],
+          hasWebhooks: () => {
+            looks += 1;
+            return true;
+          },
         },
         clock: () => now,
-        webhook: () => undefined,
         tenantOf: () => tenant,
-        staffLanes: () => staffLanesOf([tenant]),
         findDecision: () => Promise.resolve(null),
         mail: { relay, from: null, origin: () => 'https://gpd.example', findContest: async () => null },
         onFault: (error) => faults.push(error),
-      },
-      () => {
-        looks += 1;
-        return true;
       },
       5,
     );

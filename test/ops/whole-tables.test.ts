@@ -10,6 +10,7 @@ import { readStock, readTraffic } from '../../src/ops/metrics/stock-store.ts';
 import { tally } from '../../src/rights/tally-store.ts';
 import type { MakeDatabase } from '../db/contract/database.ts';
 import { onPostgres } from '../db/contract/makers.ts';
+import { noteStatements } from '../support/database.ts';
 import { createEntry, NOW } from '../support/make.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { createRecorder, ensureTenant } from '../support/recorder.ts';
@@ -46,9 +47,9 @@ describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
   /** @returns the unbounded scans of all queries that the work sends */
   async function unboundedIn(database: Database, work: () => Promise<unknown>): Promise<string[]> {
     const queries: { readonly sql: string; readonly bindings: readonly unknown[] }[] = [];
-    database.read.on('query', (query: (typeof queries)[number]) => queries.push(query));
+    const end = noteStatements(database.read, (query) => queries.push(query));
     await work();
-    database.read.removeAllListeners('query');
+    end();
     const reading = queries.filter(({ sql }) => /^(select|with)/i.test(sql.trim()));
     const scans: string[] = [];
     await database.transaction(async (tx) => {

@@ -16,7 +16,7 @@ it.each([
   const lines: object[] = [];
   const log = { error: (line: object) => lines.push(line), info: (line: object) => lines.push(line) };
   let now = 0;
-  const watch = createWriteWatch({ log: log as never, monotonic: () => now });
+  const watch = createWriteWatch(log as never, () => now);
   const counts: string[] = [];
   watch.onCount((fault) => counts.push(fault));
   watch.onUnavailable('req_0');
@@ -44,7 +44,7 @@ it.each([
 });
 
 it('a lock of another process is no fault of the disk', () => {
-  const watch = createWriteWatch({ log: { error: () => {}, info: () => {} }, monotonic: () => 0 });
+  const watch = createWriteWatch({ error: () => {}, info: () => {} }, () => 0);
   watch.onWrite(coded('SQLITE_BUSY'));
   expect(watch.degraded()).toEqual([]);
 });

@@ -1,63 +1,24 @@
-import { createHmac } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { HOUR } from '../../src/lib/clock.ts';
 import { anchorAudit } from '../../src/log/anchors-store.ts';
 import { KID, REASON } from '../support/constants.ts';
-import { SEEN_WITHIN } from '../support/expect.ts';
+import { started } from '../support/started.ts';
 import { sealProblems } from '../support/verify.ts';
+import { AT_ONCE, startDeliveries } from './support/deliveries.ts';
 import { open } from './support/eraser.ts';
-import { type Rights, startRights } from './support/rights.ts';
+import { startRights } from './support/rights.ts';
 
 /** Every action leaves one row, sealed into the tenant's log, and whoever acts on a decision is told of its contest. */
 
-interface Delivery {
-  readonly type: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
-let rights: Rights;
-let receiver: Server;
-let secret: string;
-const deliveries: Delivery[] = [];
-const unsigned: string[] = [];
-
-beforeAll(async () => {
-  rights = await startRights({ app: { intervals: { webhooks: 20, poll: 20 } } });
-  receiver = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text;
-    });
-    request.on('end', () => {
-      const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = request.headers;
-      const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
-      const signed = createHmac('sha256', key).update(`${String(id)}.${String(at)}.${body}`);
-      if (signature !== `v1,${signed.digest('base64')}`) unsigned.push(body);
-      deliveries.push(JSON.parse(body) as Delivery);
-      response.writeHead(204).end();
-    });
-  });
-  await new Promise<void>((resolve) => void receiver.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-  const webhook = await rights.gpd.json<{ secret: string }>(['webhooks', 'add', KID, url, '--allow-private']);
-  secret = webhook.secret;
-  await vi.waitFor(async () => {
-    await rights.visit();
-    expect(deliveries.map(({ type }) => type)).toContain('decision.recorded');
-  }, SEEN_WITHIN);
-});
-afterAll(async () => {
-  receiver.close();
-  await rights.stop();
-});
+const rights = started(() => startRights({ app: AT_ONCE }));
+const webhook = started(() => startDeliveries(rights));
 
 it('each action has a row by keyed reference; a changed or a missing row is noticed; a webhook is signed', async () => {
   const visit = await rights.visit({ bot: true });
   const { requestId, visitorId } = visit;
   const dataOf = (type: string) =>
-    deliveries.find((delivery) => delivery.type === type && delivery.data['requestId'] === requestId)?.data;
+    webhook.deliveries.find((delivery) => delivery.type === type && delivery.data['requestId'] === requestId)
+      ?.data;
   const subject = await rights.as({ gpd_role: 'subject', sub: 'anna@example.org', gpd_visitor: visitorId });
   const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita@example.org' });
   const filed = await rights.call('/privacy/contest', { requestId, statement: 'secret words' }, subject);
@@ -67,7 +28,7 @@ it('each action has a row by keyed reference; a changed or a missing row is noti
   const ruling = { contestId, outcome: 'upheld', reason: REASON };
   for (let i = 0; i < 2; i += 1) await rights.call('/privacy/contest/resolve', ruling, reviewer);
   await expect.poll(() => dataOf('contest.resolved')).toMatchObject({ ...ruling, restricted: false });
-  expect(unsigned).toEqual([]);
+  expect(webhook.unsigned).toEqual([]);
   await rights.call('/privacy/dsar', {}, subject);
   await rights.call('/privacy/erase', {}, subject);
   const rows = await rights.sql('SELECT role, actor, action, object, detail FROM audit_log ORDER BY seq');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { dueIn } from '../../src/console/words.ts';
 import { HOUR } from '../../src/lib/clock.ts';
 import { runGpd } from '../support/command.ts';
@@ -6,15 +6,14 @@ import { KID, OTHER, REASON } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
 import { initGpd } from '../support/server.ts';
-import { apiKey, type Rights, startRights, type Visit } from './support/rights.ts';
+import { started } from '../support/started.ts';
+import { apiKey, startRights, type Visit } from './support/rights.ts';
 
-let rights: Rights;
+const rights = started(() => startRights());
 let secret: string;
 beforeAll(async () => {
-  rights = await startRights();
   secret = await apiKey(rights, 'secret');
 });
-afterAll(() => rights.stop());
 
 const cli = (...args: string[]) => rights.gpd.cli([...args, '--json']);
 
@@ -238,8 +237,8 @@ describe('gpd erase', () => {
     expect((await cli('erase', '--tenant', KID, '--visitor', visitorId, '--yes')).code).toBe(0);
     const at = Date.now() - 10_000;
     await rights.sql(
-      `INSERT INTO erasures (receipt_id, kid, subject, requested_by, erased_at, scopes, refs, step)
-        VALUES ('era_damaged', '${KID}', 's', 'dpo', ${at}, '[{"private', '{}', 'rows')`,
+      `INSERT INTO erasures (receipt_id, kid, subject, requested_by, erased_at, scopes, refs, state)
+        VALUES ('era_damaged', '${KID}', 's', 'dpo', ${at}, '[{"private', '{}', 'open')`,
     );
     const resumed = await cli('erase', 'resume');
     expect(JSON.parse(resumed.stdout)).toEqual({ resumed: 1, incomplete: 1 });

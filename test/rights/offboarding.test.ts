@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { runGpd, tempDir } from '../support/command.ts';
 import { KID, OTHER } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
@@ -10,7 +10,8 @@ import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { createBundle } from '../support/seal.ts';
 import { initGpd, startGpd } from '../support/server.ts';
-import { apiKey, type Rights, startRights } from './support/rights.ts';
+import { started } from '../support/started.ts';
+import { apiKey, startRights } from './support/rights.ts';
 
 /** `gpd tenants remove`: a customer leaves, with an export, and leaves nothing. */
 
@@ -21,11 +22,7 @@ function verifyExport(folder: string) {
   return spawnSync('python3', [VERIFIER, ...files], { encoding: 'utf8' });
 }
 
-let rights: Rights;
-beforeAll(async () => {
-  rights = await startRights();
-});
-afterAll(() => rights.stop());
+const rights = started(() => startRights());
 
 it('exports, removes, leaves no byte, and is not brought back by an older database', async () => {
   const secret = await apiKey(rights, 'secret');

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE } from '../../src/lib/clock.ts';
 import type { suggestWeights } from '../../src/rights/proposal.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { expectError } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
-import { apiKey, type Rights, startRights } from './support/rights.ts';
+import { started } from '../support/started.ts';
+import { apiKey, startRights } from './support/rights.ts';
 
 /** POST /v1/decisions/{id}/outcome (contract-2 section 18). */
 
-let rights: Rights;
+const rights = started(() => startRights());
 let secret: string;
 beforeAll(async () => {
-  rights = await startRights();
   secret = await apiKey(rights, 'secret');
 });
-afterAll(() => rights.stop());
 
 const pathOf = (id: string): string => `/v1/decisions/${id}/outcome`;
 const report = (id: string, body: unknown, key = secret) => rights.call(pathOf(id), body, key);

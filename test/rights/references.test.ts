@@ -1,47 +1,17 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { KID, ORIGIN } from '../support/constants.ts';
-import { SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
-import { apiKey, type Rights, startRights, type Visit } from './support/rights.ts';
+import { started } from '../support/started.ts';
+import { AT_ONCE, startDeliveries } from './support/deliveries.ts';
+import { apiKey, startRights, type Visit } from './support/rights.ts';
 
 /** A tenant's backend finds its own copies of erased data by references that it was told before (contract-2 section 20). */
 
-interface Delivery {
-  readonly type: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
-let rights: Rights;
-let receiver: Server;
+const rights = started(() => startRights({ app: AT_ONCE }));
+const webhook = started(() => startDeliveries(rights));
 let secret: string;
-const deliveries: Delivery[] = [];
-
 beforeAll(async () => {
-  rights = await startRights({ app: { intervals: { webhooks: 20, poll: 20 } } });
-  receiver = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text;
-    });
-    request.on('end', () => {
-      deliveries.push(JSON.parse(body) as Delivery);
-      response.writeHead(204).end();
-    });
-  });
-  await new Promise<void>((resolve) => void receiver.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-  await rights.gpd.json(['webhooks', 'add', KID, url, '--allow-private']);
   secret = await apiKey(rights, 'secret');
-  await vi.waitFor(async () => {
-    await rights.visit();
-    expect(deliveries.map(({ type }) => type)).toContain('decision.recorded');
-  }, SEEN_WITHIN);
-});
-afterAll(async () => {
-  receiver.close();
-  await rights.stop();
 });
 
 const refOf = async ({ requestId }: Pick<Visit, 'requestId'>): Promise<unknown> => {
@@ -90,24 +60,24 @@ describe('decision.erased', () => {
     const ref = await refOf(visit);
     expect(ref).toMatch(/^[\w-]{43}$/);
     await expect
-      .poll(() => deliveries.find(({ data }) => data['requestId'] === visit.requestId)?.data)
+      .poll(() => webhook.deliveries.find(({ data }) => data['requestId'] === visit.requestId)?.data)
       .toMatchObject({ ref });
     await erase(visit);
     expect((await rights.decision(visit.requestId, secret)).status).toBe(404);
     const events = () =>
-      deliveries.filter(({ type, data }) => type === 'decision.erased' && data['ref'] === ref);
+      webhook.deliveries.filter(({ type, data }) => type === 'decision.erased' && data['ref'] === ref);
     await expect.poll(events, { timeout: 10_000 }).toEqual([expect.objectContaining({ data: { ref } })]);
   });
 
   it('is not told of what retention deletes', async () => {
     const { requestId } = await rights.visit({ device: 'ee'.repeat(16) });
-    const countBefore = deliveries.filter(({ type }) => type === 'decision.erased').length;
+    const countBefore = webhook.deliveries.filter(({ type }) => type === 'decision.erased').length;
     await rights.sql(`UPDATE decisions SET decided_at = 1 WHERE request_id = '${requestId}'`);
     await rights.gpd.json(['retention', 'run']);
     expect((await rights.decision(requestId, secret)).status).toBe(404);
     await rights.visit();
-    await expect.poll(() => deliveries.at(-1)?.type).toBe('decision.recorded');
-    expect(deliveries.filter(({ type }) => type === 'decision.erased')).toHaveLength(countBefore);
+    await expect.poll(() => webhook.deliveries.at(-1)?.type).toBe('decision.recorded');
+    expect(webhook.deliveries.filter(({ type }) => type === 'decision.erased')).toHaveLength(countBefore);
   });
 });
 
@@ -126,7 +96,7 @@ describe('subject', () => {
     });
     expect((await rights.call('/v1/principals/erase', {}, token)).status).toBe(200);
     const erasedSubjects = () =>
-      deliveries.flatMap(({ type, data }) => (type === 'subject.erased' ? [data['subject']] : []));
+      webhook.deliveries.flatMap(({ type, data }) => (type === 'subject.erased' ? [data['subject']] : []));
     await expect.poll(erasedSubjects, { timeout: 10_000 }).toContain(subject);
     expect((await rights.call(CHECK, check, secret)).json()).toMatchObject({ reason: 'erased', subject });
   });

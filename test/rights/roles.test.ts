@@ -1,17 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/lib/errors.ts';
 import { KID, OTHER, REASON } from '../support/constants.ts';
 import { expectError } from '../support/expect.ts';
 import { ask, postJson } from '../support/http.ts';
+import { createKey, encodePart, signJws } from '../support/jws.ts';
 import { startGpd } from '../support/server.ts';
-import { createHostileTokens } from './support/hostile-tokens.ts';
-import { type Claims, type Rights, startRights, type Visit } from './support/rights.ts';
+import { started } from '../support/started.ts';
+import { type Claims, startRights, type Visit } from './support/rights.ts';
 
 /** Every role and every hostile token against every route. */
 
 const ROUTES = ['/privacy/contest', '/privacy/contest/resolve', '/privacy/dsar', '/privacy/erase'];
 
-let rights: Rights;
+const rights = started(() => startRights());
 let mine: Visit;
 let theirs: Visit;
 let foreign: Visit;
@@ -21,7 +22,6 @@ let departed: Visit;
 let contestId: string;
 let foreignContestId: string;
 beforeAll(async () => {
-  rights = await startRights();
   mine = await rights.visit();
   theirs = await rights.visit();
   foreign = await rights.visit({ target: rights.other, origin: 'https://other.example' });
@@ -36,7 +36,6 @@ beforeAll(async () => {
   contestId = await file(theirs, { sub: 'theirs' });
   foreignContestId = await file(foreign, { sub: 'foreign', gpd_tenant: OTHER });
 });
-afterAll(() => rights.stop());
 
 const who: Readonly<Record<string, () => Claims>> = {
   subject: () => ({ gpd_role: 'subject', sub: 'anna', gpd_visitor: mine.visitorId }),
@@ -201,27 +200,35 @@ describe('order of refusals', () => {
   });
 });
 
-describe('a hostile token', () => {
-  let tokens: Awaited<ReturnType<typeof createHostileTokens>>;
-  beforeAll(async () => {
-    tokens = await createHostileTokens(rights.idp);
-  });
+/** One of each kind; test/auth has them all. */
+async function createHostileTokens(): Promise<readonly string[]> {
+  const { idp } = rights;
+  const claims = idp.claims({ gpd_role: ['subject', 'reviewer', 'dpo'], gpd_tenant: KID });
+  const [header, payload, signature] = idp.forge(claims).split('.');
+  const attacker = await createKey('ES256');
+  return [
+    `${encodePart({ alg: 'none' })}.${payload}.`,
+    `${header}.${payload}.${signature}==`,
+    signJws({ alg: 'ES256', kid: idp.keys.ES256.kid }, claims, attacker),
+    idp.forge({ ...claims, exp: Math.floor(Date.now() / 1000) - 60 }),
+    idp.forge({ ...claims, aud: 'https://other.example' }),
+    idp.forge({ ...claims, gpd_role: 'admin' }),
+    idp.forge({ ...claims, pad: 'x'.repeat(7000) }),
+  ];
+}
 
+describe('a hostile token', () => {
   it.each(ROUTES)(
     'is refused by %s as any other is, and neither it nor a claim is in the log',
     async (path) => {
-      expect(tokens.length).toBeGreaterThan(30);
-      for (const [name, token] of tokens) {
-        const reply = await rights.call(path, {}, token);
-        expect({ name, status: reply.status }).toEqual({ name, status: 401 });
-        expectError(reply, 'unauthenticated');
-      }
+      const tokens = await createHostileTokens();
+      for (const token of tokens) expectError(await rights.call(path, {}, token), 'unauthenticated');
       const logs = rights.gpd.logs();
-      const parts = tokens.flatMap(([, token]) => [
+      const parts = tokens.flatMap((token) => [
         token,
         ...token.split('.').filter(({ length }) => length > 40),
       ]);
-      expect(parts.filter((part) => part.length > 8 && logs.includes(part))).toEqual([]);
+      expect(parts.filter((part) => logs.includes(part))).toEqual([]);
     },
   );
 

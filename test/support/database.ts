@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Knex } from 'knex';
 import sqlite3 from 'sqlite3';
 import { loadConfig } from '../../src/config.ts';
-import { stateMacs } from '../../src/consent/state-mac-service.ts';
+import { stateMacs } from '../../src/consent/state-mac-store.ts';
 import { toPrincipalRow, toStateRow } from '../../src/consent/state-store.ts';
 import { macTerms } from '../../src/consent/terms-store.ts';
+import type { Ask } from '../../src/db/builder.ts';
 import { bumpTenant } from '../../src/db/meta-store.ts';
+import { chunksOf } from '../../src/lib/collections.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 
 /** Reads and changes the SQLite file of a running gpd from outside, like an operator with sqlite3. */
@@ -96,4 +99,30 @@ export async function lockDatabase(dataDir: string): Promise<() => Promise<void>
     await promisify<string, void>(database.exec.bind(database))('ROLLBACK');
     await promisify(database.close.bind(database))();
   };
+}
+
+export interface NotedStatement {
+  readonly sql: string;
+  readonly bindings: readonly unknown[];
+}
+
+/**
+ * Notes each statement of a pool or a transaction before it is sent.
+ * @returns ends it
+ */
+export function noteStatements(db: Knex, note: (statement: NotedStatement) => unknown): () => void {
+  const client = db.client as { ask: Ask };
+  const ask = client.ask;
+  client.ask = (sql, bindings, wants) => {
+    note({ sql, bindings });
+    return ask(sql, bindings, wants);
+  };
+  return () => {
+    client.ask = ask;
+  };
+}
+
+/** A statement takes a limited number of values. */
+export async function insertBatches(tx: Knex, table: string, rows: readonly object[]): Promise<void> {
+  for (const batch of chunksOf(rows, 100)) await tx(table).insert(batch);
 }

@@ -196,7 +196,7 @@ export function createTestTenant(kid: string, over: Partial<TenantSnapshot> = {}
     policies: {},
     ...over,
   };
-  return createTenant(snapshot, { masterKey, clock: () => NOW, random, onOpened: () => {} });
+  return createTenant(snapshot, { masterKey, clock: () => NOW, random });
 }
 
 /** Creates a tenant for the ingest. @param scalars the private keys of its live generations, newest first */
@@ -204,7 +204,7 @@ export function createIngestTenant(scalars: readonly Buffer[] = [], over: Partia
   return {
     ...createTestTenant('acme'),
     origins: new Set(['https://shop.example']),
-    openers: scalars.map((scalar) => createOpener(scalar)),
+    openers: scalars.map((scalar, i) => ({ generation: scalars.length - i, open: createOpener(scalar) })),
     identityKey: sha256('identity'),
     durableKey: sha256('durable'),
     epochKey: (epoch) => sha256(`epoch ${epoch}`),

@@ -4,163 +4,139 @@ import { type ApiKey, createApiKeySecret } from '../../src/auth/credentials.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { createUnknownKeys } from '../../src/tenants/key-finder-service.ts';
 
-/** Limits on the reads that unknown API keys can cause. */
+/** Unknown API keys wait for the look that the poll makes anyway. */
 
 const createSecret = (): string => createApiKeySecret('secret', randomBytes);
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const limited = (seconds: string) => ({ code: 'rate-limited', headers: { 'retry-after': seconds } });
 
-/** Creates a process whose reads see all earlier commits, with a clock that the test advances. */
+/** Creates a process whose looks see all earlier commits, with a clock and looks that the test controls. */
 function createProcess() {
   let now = 0;
-  let failing = false;
   const committed = new Set<string>();
   const revoked = new Set<string>();
   let memory = new Set<string>();
-  const reads: number[] = [];
-  const sleepers: { readonly until: number; readonly wake: () => void }[] = [];
+  const waiting: ((result: Promise<void>) => void)[] = [];
   const find = createUnknownKeys({
     findKnownKey: (secret) => {
       if (!memory.has(secret)) return null;
       return revoked.has(secret) ? 'revoked' : ({ id: secret } as ApiKey);
     },
-    async refresh() {
-      reads.push(now);
-      await turn();
-      if (failing) throw new Unavailable('the database cannot be read');
-      memory = new Set(committed);
-    },
+    nextLook: () => new Promise((answer) => void waiting.push(answer)),
     now: () => now,
-    sleep: (ms) => new Promise((wake) => void sleepers.push({ until: now + ms, wake })),
   });
+  async function answerAll(result: () => Promise<void>): Promise<void> {
+    for (const answer of waiting.splice(0)) answer(result());
+    await turn();
+  }
   return {
     find,
     committed,
     revoked,
-    reads,
-    fail: (yes: boolean): void => {
-      failing = yes;
-    },
-    pass: async (ms: number): Promise<void> => {
-      await turn();
+    waiting,
+    pass: (ms: number): void => {
       now += ms;
-      for (const sleeper of sleepers) if (sleeper.until <= now) sleeper.wake();
-      await turn();
-      await turn();
     },
+    look: (): Promise<void> => {
+      memory = new Set(committed);
+      return answerAll(() => Promise.resolve());
+    },
+    failToLook: () => answerAll(() => Promise.reject(new Unavailable('the database cannot be read'))),
   };
 }
 
 describe('a key that this process does not know', () => {
-  it('is refused for a second without another read, and read for again after it', async () => {
-    const { find, reads, pass } = createProcess();
+  it('is found by the next look when there is one', async () => {
+    const { find, committed, look } = createProcess();
     const secret = createSecret();
-    for (let i = 0; i < 5; i += 1) expect(await find(secret, 'a')).toBeNull();
-    expect(reads).toEqual([0]);
-    await pass(999);
-    expect(await find(secret, 'a')).toBeNull();
-    expect(reads).toEqual([0]);
-    await pass(1);
-    expect(await find(secret, 'a')).toBeNull();
-    expect(reads).toEqual([0, 1000]);
-  });
-
-  it('costs a client one read a second, however many it tries', async () => {
-    const { find, reads, pass } = createProcess();
-    const guesses = Array.from({ length: 200 }, () => find(createSecret(), 'a'));
-    await pass(400);
-    guesses.push(...Array.from({ length: 50 }, () => find(createSecret(), 'a')));
-    await pass(600);
-    expect(await Promise.all(guesses)).toEqual(guesses.map(() => null));
-    expect(reads).toEqual([0, 1000]);
-    await pass(500);
-    const later = find(createSecret(), 'a');
-    await pass(500);
-    expect(await later).toBeNull();
-    expect(reads).toEqual([0, 1000, 2000]);
-  });
-
-  it('is found among them when there is one, a second later at most', async () => {
-    const { find, committed, pass } = createProcess();
-    for (let i = 0; i < 100; i += 1) void find(createSecret(), 'a');
-    await pass(10);
-    const secret = createSecret();
-    committed.add(secret);
     const found = find(secret, 'a');
-    // Nobody else waits.
-    const other = createSecret();
-    committed.add(other);
-    expect(await find(other, 'b')).toMatchObject({ id: other });
-    await pass(990);
+    committed.add(secret);
+    await look();
     expect(await found).toMatchObject({ id: secret });
+    expect(await find(secret, 'b')).toMatchObject({ id: secret });
   });
 
-  it('costs nothing when it was found: the next one is read for at once', async () => {
-    const { find, committed, reads } = createProcess();
-    for (let i = 0; i < 3; i += 1) {
-      const secret = createSecret();
-      committed.add(secret);
-      expect(await find(secret, 'a')).toMatchObject({ id: secret });
-    }
-    expect(reads).toHaveLength(3);
+  it('is refused after the next look, and at once for a second', async () => {
+    const { find, look, pass, waiting } = createProcess();
+    const secret = createSecret();
+    const refused = find(secret, 'a');
+    await look();
+    expect(await refused).toBeNull();
+    pass(999);
+    for (let i = 0; i < 5; i += 1) expect(await find(secret, 'a')).toBeNull();
+    pass(1);
+    const again = find(secret, 'a');
+    expect(waiting).toHaveLength(1);
+    await look();
+    expect(await again).toBeNull();
   });
 
-  it('is read for once by all who come with it at one time', async () => {
-    const { find, committed, reads } = createProcess();
+  it('waits as long as every other, whoever sends it', async () => {
+    const { find, committed, look } = createProcess();
+    const guesses = Array.from({ length: 200 }, () => find(createSecret(), 'a'));
     const secret = createSecret();
     committed.add(secret);
-    const found = await Promise.all(['a', 'a', 'b', 'c'].map((client) => find(secret, client)));
-    expect(found).toEqual(found.map(() => ({ id: secret })));
-    expect(reads).toHaveLength(1);
+    const found = find(secret, 'b');
+    await look();
+    expect(await found).toMatchObject({ id: secret });
+    expect(await Promise.all(guesses)).toEqual(guesses.map(() => null));
   });
 
   it.each(['', 'gpd_sk_', `gpd_sk_${'A'.repeat(42)}`, `gpd_xx_${'A'.repeat(43)}`, `${'A'.repeat(50)}`])(
-    'is not read for when it has not the form of one: %j',
+    'is refused at once when it has not the form of one: %j',
     async (secret) => {
-      const { find, reads } = createProcess();
+      const { find, waiting } = createProcess();
       expect(await find(secret, 'a')).toBeNull();
-      expect(reads).toEqual([]);
+      expect(waiting).toEqual([]);
     },
   );
 
-  it('is refused at once when it was revoked, without a read once that is known', async () => {
-    const { find, committed, revoked, reads } = createProcess();
+  it('is refused at once when it was revoked, once that is known', async () => {
+    const { find, committed, revoked, look, waiting } = createProcess();
     const secret = createSecret();
     committed.add(secret);
     revoked.add(secret);
-    expect([await find(secret, 'a'), await find(secret, 'b')]).toEqual([null, null]);
-    expect(reads).toEqual([0]);
+    const first = find(secret, 'a');
+    await look();
+    expect([await first, await find(secret, 'b')]).toEqual([null, null]);
+    expect(waiting).toEqual([]);
   });
 
   it('is not judged while the database cannot be read', async () => {
-    const { find, committed, fail, pass } = createProcess();
-    fail(true);
+    const { find, committed, look, failToLook } = createProcess();
     const secret = createSecret();
     committed.add(secret);
-    await expect(find(secret, 'a')).rejects.toThrow(Unavailable);
-    fail(false);
+    const failed = find(secret, 'a');
+    const answered = expect(failed).rejects.toThrow(Unavailable);
+    await failToLook();
+    await answered;
     const again = find(secret, 'a');
-    await pass(1000);
+    await look();
     expect(await again).toMatchObject({ id: secret });
   });
 
-  it('is not looked for on behalf of a client over its limit, and one that is known is found', async () => {
-    const { find, committed, reads } = createProcess();
+  it('does not wait for a client over its limit, and one that is known is found', async () => {
+    const { find, committed, look, waiting } = createProcess();
     const secret = createSecret();
     committed.add(secret);
     await expect(find(secret, 'a', 30)).rejects.toMatchObject(limited('30'));
-    expect(reads).toEqual([]);
-    await find(secret, 'b');
+    expect(waiting).toEqual([]);
+    await look();
     expect(await find(secret, 'a', 30)).toMatchObject({ id: secret });
   });
 
-  it('waits with 255 others at most: past it the answer is 429', async () => {
-    const { find, pass } = createProcess();
-    const guesses = Array.from({ length: 256 }, () => find(createSecret(), 'a'));
+  it.each([
+    ['255 others of its client', 256, (): string => 'a'],
+    ['999 others in all', 1000, (i: number): string => `client ${i}`],
+  ])('waits with %s at most: past it the answer is 429', async (_most, count, clientOf) => {
+    const { find, look } = createProcess();
+    const guesses = Array.from({ length: count }, (_, i) => find(createSecret(), clientOf(i)));
     await expect(find(createSecret(), 'a')).rejects.toMatchObject(limited('1'));
-    await pass(1000);
+    await look();
     expect(await Promise.all(guesses)).toEqual(guesses.map(() => null));
-    expect(await find(createSecret(), 'b')).toBeNull();
+    const next = find(createSecret(), 'a');
+    await look();
+    expect(await next).toBeNull();
   });
 });

@@ -1,18 +1,7 @@
-import {
-  attempt,
-  type Brand,
-  brands,
-  each,
-  flag,
-  type Group,
-  number,
-  pause,
-  text,
-  texts,
-  within,
-} from './read.ts';
+import { attempt } from '../../browser/page.ts';
+import { type Brand, brands, each, flag, type Group, number, pause, text, texts, within } from './read.ts';
 
-/** Collects the groups that the browser tells about itself: page, screen, media and time. */
+/** Collects the groups that the browser reports about itself: page, screen, media and time. */
 
 /** User-Agent Client Hints (WICG): Chromium only, so absent from the DOM types. */
 interface UaData {
@@ -29,16 +18,18 @@ interface RichNavigator {
   readonly globalPrivacyControl?: boolean;
 }
 
-/** The navigator of a page or of a worker; asked for late, so that importing the agent touches nothing. */
+/** The navigator of a page or of a worker; a function, so that importing the agent touches nothing. */
 export const nav = (): Navigator & RichNavigator => navigator;
 
 type Page = Group<'page'>;
 
 const HINTS = ['architecture', 'bitness', 'model', 'platformVersion', 'fullVersionList'] as const;
-/** Generous: these values are part of the identity, and null for a slow machine would be another visitor. */
+/**
+ * Generous, because these values are part of the identity: with null a slow machine would be another visitor.
+ */
 const HINTS_MS = 1500;
 
-async function uaData(source: UaData | null): Promise<Page['uaData']> {
+async function readUaData(source: UaData | null): Promise<Page['uaData']> {
   if (!source) return null;
   const high = (await within(HINTS_MS, () => source.getHighEntropyValues(HINTS))) ?? {};
   return {
@@ -62,7 +53,7 @@ export async function collectPage(): Promise<Page> {
     brave: flag(() => 'brave' in nav()),
     chromeObject: flag(() => typeof (window as { chrome?: unknown }).chrome === 'object'),
     gpc: flag(() => nav().globalPrivacyControl),
-    uaData: await uaData(attempt(() => nav().userAgentData)),
+    uaData: await readUaData(attempt(() => nav().userAgentData)),
   };
 }
 
@@ -94,35 +85,34 @@ export function collectMedia(): Group<'media'> {
   };
 }
 
-/** About a millisecond of spinning; a coarser clock than that is met by waiting instead. */
+/** About a millisecond of spinning; for a coarser clock the function waits instead. */
 const SPINS = 20_000;
 const STEPS = 8;
 const MAX_PAUSES = 6;
-/** Far more than the waits take, except in a hidden page. */
+/** Far longer than the waits take, except in a hidden page. */
 const WAIT_MS = 500;
 
-/** Smallest distance seen between two readings of the clock, in milliseconds. */
-async function clockStep(): Promise<number | null> {
+/** Measures the smallest step of the clock, in milliseconds. */
+async function measureClockStep(): Promise<number | null> {
   const distances: number[] = [];
   let last = performance.now();
-  const look = (): void => {
+  const readClock = (): void => {
     const now = performance.now();
     if (now !== last) distances.push(now - last);
     last = now;
   };
-  for (let turn = 0; turn < SPINS && distances.length < STEPS; turn += 1) look();
-  // Waits when the clock stands still for longer than a spin: Firefox with resistFingerprinting steps by
-  // 16.67 ms.
+  for (let turn = 0; turn < SPINS && distances.length < STEPS; turn += 1) readClock();
+  // Waits if the clock did not move while spinning: Firefox with resistFingerprinting steps by 16.67 ms.
   const pauses = distances.length === 0 ? MAX_PAUSES : 0;
   for (let turn = 0; turn < pauses; turn += 1) {
     await pause(4);
-    look();
+    readClock();
   }
   return number(() => Math.round(Math.min(...distances) * 1000) / 1000);
 }
 
 /** Temporal knows the zone at once; the first Intl formatter of a page costs 10 to 20 ms of main thread. */
-function timeZone(): string {
+function readTimeZone(): string {
   const { Temporal } = globalThis as { Temporal?: { Now: { timeZoneId(): string } } };
   return Temporal?.Now.timeZoneId() ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
@@ -130,8 +120,8 @@ function timeZone(): string {
 /** `offsetMinutes` counts east of Greenwich, as RFC 3339 does and unlike getTimezoneOffset. */
 export async function collectTime(): Promise<Group<'time'>> {
   return {
-    zone: text(timeZone),
+    zone: text(readTimeZone),
     offsetMinutes: number(() => 0 - new Date().getTimezoneOffset()),
-    clockStepMs: await within(WAIT_MS, clockStep),
+    clockStepMs: await within(WAIT_MS, measureClockStep),
   };
 }

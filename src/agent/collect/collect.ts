@@ -7,48 +7,79 @@ import { collectFonts } from './fonts.ts';
 import { inFrame } from './frame.ts';
 import { collectAudio, collectCanvas, collectWebgl, paintAll } from './graphics.ts';
 import { collectInput } from './input.ts';
-import { patchedNatives } from './patched.ts';
-import { type Group, pause } from './read.ts';
-import { automationGlobals, collectPermissions, consoleReadsStacks, processType } from './tells.ts';
-import { collectWorker } from './worker.ts';
+import { findPatched } from './patched.ts';
+import { type Group, pause, within } from './read.ts';
+import { collectPermissions, consoleReadsStacks, findAutomationGlobals, readProcessType } from './tells.ts';
 
-/** Version of the names and of the lists behind them (signals.md section 1). */
+/** Version of the signals' names and of the lists behind them (signals.md section 1). */
 const COLLECTOR = '1';
 
 export type CollectedGroups = { readonly [K in keyof Signals]: Group<K> | null } & {
   readonly collector: string;
 };
 
-/** Renews signals with the input since they were collected. */
-export const renewSignals = <S extends CollectedSignals>(before: S): S => ({
-  ...before,
-  tells: { ...(before['tells'] as object), activated: readActivation(true) },
+type WorkerFacts = Group<'worker'>;
+
+/**
+ * Includes the time to fetch the file. After it the facts are null, which no rule counts against a visitor.
+ */
+const WORKER_MS = 2000;
+
+function awaitFacts(worker: Worker): Promise<WorkerFacts> {
+  return new Promise((resolve, reject) => {
+    worker.onmessage = (event: MessageEvent<WorkerFacts>) => resolve(event.data);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      reject(new Error('worker'));
+    };
+  });
+}
+
+/** @param url a file of the page's own origin, or null for no worker */
+async function collectWorker(url: string | null): Promise<WorkerFacts | null> {
+  if (url === null) return null;
+  let worker: Worker | undefined;
+  const facts = await within(WORKER_MS, () => {
+    worker = new Worker(url);
+    return awaitFacts(worker);
+  });
+  worker?.terminate();
+  return facts;
+}
+
+/** Replaces the input and the activation in signals that were collected earlier. */
+export const renewSignals = <S extends CollectedSignals>(signals: S): S => ({
+  ...signals,
+  tells: { ...(signals['tells'] as object), activated: readActivation(true) },
   input: collectInput(),
 });
 
-/** A hidden page's timers run once a second or less, and nobody waits for its main thread. */
-const breathe = (): Promise<void> => (document.hidden ? Promise.resolve() : pause());
+/**
+ * Gives the main thread back. A hidden page is left out: its timers run once a second, and nobody waits for
+ * its main thread.
+ */
+const yieldToPage = (): Promise<void> => (document.hidden ? Promise.resolve() : pause());
 
 /**
- * Every group, with what runs elsewhere started first and the main thread given back between the rest.
- * Stands behind the gate: callers hold a receipt that passed it.
+ * Collects every group. The parts that run off the main thread start first; between the others the page gets
+ * its main thread back. Callers must have passed the consent gate.
  */
 export async function collectSignals(workerUrl: string | null): Promise<CollectedGroups> {
-  const elsewhere = [collectWorker(workerUrl), collectPage(), collectAudio(), collectPermissions()] as const;
-  const { frame, used: frameUsed } = inFrame((realm) => ({
-    patched: patchedNatives(realm),
+  const offThread = [collectWorker(workerUrl), collectPage(), collectAudio(), collectPermissions()] as const;
+  const { frame, result: readings } = inFrame((realm) => ({
+    patched: findPatched(realm),
     cdp: realm && consoleReadsStacks(realm),
     engine: readEngine(realm ?? globalThis),
     drawn: paintAll(realm),
     fonts: collectFonts(realm),
   }));
-  await breathe();
-  const canvas = await collectCanvas(frameUsed.drawn);
-  await breathe();
+  await yieldToPage();
+  const canvas = await collectCanvas(readings.drawn);
+  await yieldToPage();
   const webgl = collectWebgl();
-  await breathe();
-  const [engine, time] = await Promise.all([collectEngine(frameUsed.engine), collectTime()]);
-  const [worker, page, audio, permissions] = await Promise.all(elsewhere);
+  await yieldToPage();
+  const [engine, time] = await Promise.all([collectEngine(readings.engine), collectTime()]);
+  const [worker, page, audio, permissions] = await Promise.all(offThread);
   return {
     collector: COLLECTOR,
     page,
@@ -57,16 +88,16 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
     screen: collectScreen(),
     media: collectMedia(),
     graphics: { ...webgl, ...canvas, ...audio },
-    fonts: frameUsed.fonts,
+    fonts: readings.fonts,
     engine,
     time,
     tells: {
-      globals: automationGlobals(),
-      cdp: frameUsed.cdp,
+      globals: findAutomationGlobals(),
+      cdp: readings.cdp,
       // Developer tools attach to a page's workers too; chromedriver and plain protocol clients do not.
-      debugsPageAlone: worker?.cdp == null ? null : frameUsed.cdp === true && !worker.cdp,
-      patched: frameUsed.patched,
-      processType: processType(),
+      debugsPageAlone: worker?.cdp == null ? null : readings.cdp === true && !worker.cdp,
+      patched: readings.patched,
+      processType: readProcessType(),
       activated: readActivation(),
       ...permissions,
     },

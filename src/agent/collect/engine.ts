@@ -1,12 +1,12 @@
-import { shortHash } from '../encoding.ts';
+import { shortHash } from '../../browser/encoding.ts';
 import { type Group, number, text, within } from './read.ts';
 
-/** Reads properties that differ between the JavaScript engines. */
+/** Reads properties that differ between JavaScript engines. */
 
 const HASH_MS = 1500;
 
-/** Functions whose last digits the standard leaves to the engine and its C library. */
-function mathDigits({ Math: math }: typeof globalThis): string {
+/** Calls functions whose last digits the standard leaves to the engine and its C library. */
+function readMathDigits({ Math: math }: typeof globalThis): string {
   return [
     math.acosh(1e154),
     math.asinh(0.7),
@@ -25,8 +25,11 @@ function mathDigits({ Math: math }: typeof globalThis): string {
   ].join();
 }
 
-/** The wording of a null access. The literal stays in the source, as JavaScriptCore quotes it. */
-function nullAccess(): string {
+/**
+ * Reads the engine's message for a property of null. The literal stays in the source, because JavaScriptCore
+ * quotes it.
+ */
+function readNullMessage(): string {
   try {
     return String((null as unknown as { a: unknown }).a);
   } catch (error) {
@@ -34,16 +37,16 @@ function nullAccess(): string {
   }
 }
 
-/** Only read as text, never called: 33 characters in V8, 37 in Gecko and JavaScriptCore. */
+/** `eval` is only read as text, never called: 33 characters in V8, 37 in Gecko and JavaScriptCore. */
 function evalLength(realm: typeof globalThis): number {
   return realm.Function.prototype.toString.call(Reflect.get(realm, 'eval')).length;
 }
 
-/** @param realm one that no library of the page has mended */
+/** @param realm one whose built-ins no library of the page has replaced */
 export const readEngine = (realm: typeof globalThis) => ({
   evalLength: number(() => evalLength(realm)),
-  errorMessage: text(nullAccess),
-  digits: text(() => mathDigits(realm)),
+  errorMessage: text(readNullMessage),
+  digits: text(() => readMathDigits(realm)),
 });
 
 export async function collectEngine({

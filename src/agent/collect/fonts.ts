@@ -1,9 +1,9 @@
+import { attempt } from '../../browser/page.ts';
 import { canvasIn, type FrameRealm } from './frame.ts';
-import { attempt } from './read.ts';
 
 /**
- * Fonts that come with an operating system, not with a program. The order is the wire format: the first is the
- * highest bit of the first hex digit. Never reorder; a changed list needs a new `collector` version.
+ * Fonts that come with an operating system, not with a program. The order is the wire format: the first is
+ * the highest bit of the first hex digit. Never reorder; a changed list needs a new `collector` version.
  */
 export const FONTS = [
   'Segoe UI',
@@ -72,13 +72,16 @@ export const FONTS = [
   'Carrois Gothic SC',
 ] as const;
 
-/** Digits are in: emoji fonts have no letters. */
+/** With digits, because emoji fonts have no letters. */
 const SAMPLE = 'mwiIO&07';
-/** On no system the name of a font in the list, so that a font never hides behind its own stand-in. */
+/** On no system does this name a font of the list: a font that is its own fallback would look missing. */
 const FALLBACK = 'serif';
 
-/** Width and outline: a font cut to the widths of another (Arial, Liberation Sans) still has its own outline. */
-function measurer(realm: FrameRealm | null): (family: string) => string {
+/**
+ * Compares width and outline: a font with the widths of another (Arial, Liberation Sans) still has its own
+ * outline.
+ */
+function createMeasure(realm: FrameRealm | null): (family: string) => string {
   const context = canvasIn(realm).getContext('2d');
   if (!context) throw new Error('no canvas');
   return (family) => {
@@ -90,7 +93,7 @@ function measurer(realm: FrameRealm | null): (family: string) => string {
 
 export function collectFonts(realm: FrameRealm | null): string | null {
   return attempt(() => {
-    const measure = measurer(realm);
+    const measure = createMeasure(realm);
     const without = measure(FALLBACK);
     const bits = FONTS.map((font) => (measure(`"${font}",${FALLBACK}`) === without ? '0' : '1')).join('');
     return (bits.match(/.{4}/g) ?? []).map((digit) => Number.parseInt(digit, 2).toString(16)).join('');

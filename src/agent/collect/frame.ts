@@ -1,4 +1,5 @@
-import { attempt, flag, type Group, text } from './read.ts';
+import { attempt } from '../../browser/page.ts';
+import { flag, type Group, text } from './read.ts';
 
 /** Lends elements and functions of an empty frame, which the page has not patched. */
 
@@ -14,23 +15,24 @@ function mount(element: HTMLIFrameElement): FrameRealm | null {
 }
 
 /**
- * A canvas that has the fonts and styles of the frame: a page's web font may bear the name of a system's. Its methods are the
- * page's, so that the noise of a privacy add-on stays in what is drawn. A page that may not read its own frame lends its own document.
+ * A canvas with the fonts and styles of the frame: a page's web font may have the name of a system font. Its
+ * methods are the page's, so that a privacy add-on adds its noise. A page that may not read its own frame
+ * uses its own document.
  */
 export const canvasIn = (realm: FrameRealm | null): HTMLCanvasElement =>
   (realm?.document ?? document).adoptNode(document.createElement('canvas'));
 
 /**
- * Opens a same-origin frame, hands its untouched realm to `use` and takes the frame away again, all within one task:
- * it is never painted, and the page's scripts never run at the same time.
+ * Opens a same-origin frame, passes its untouched realm to `read` and removes the frame, all within one task:
+ * the frame is never painted, and the page's scripts cannot run in between.
  */
-export function inFrame<T>(use: (realm: FrameRealm | null) => T) {
+export function inFrame<T>(read: (realm: FrameRealm | null) => T) {
   const element = document.createElement('iframe');
   element.hidden = true;
   attempt(() => {
     element.srcdoc = '<!doctype html>';
   });
-  // A6: only a patched iframe has a window before it is in a document.
+  // Rule A6: only a patched iframe has a window before it is in a document.
   const srcdocPreattached = flag(() => Boolean(element.contentWindow));
   const realm = mount(element);
   try {
@@ -40,7 +42,7 @@ export function inFrame<T>(use: (realm: FrameRealm | null) => T) {
       userAgent: text(() => realm?.navigator.userAgent),
       srcdocPreattached,
     };
-    return { frame, used: use(realm) };
+    return { frame, result: read(realm) };
   } finally {
     element.remove();
   }

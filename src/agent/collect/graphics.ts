@@ -1,6 +1,7 @@
-import { shortHash } from '../encoding.ts';
+import { shortHash } from '../../browser/encoding.ts';
+import { attempt } from '../../browser/page.ts';
 import { canvasIn, type FrameRealm } from './frame.ts';
-import { attempt, text, within } from './read.ts';
+import { text, within } from './read.ts';
 
 /** Collects the parts of the group `graphics`: canvas, WebGL and audio. */
 
@@ -11,7 +12,7 @@ const HASH_MS = 1500;
 
 type Pixels = Uint8ClampedArray<ArrayBuffer>;
 
-/** `willReadFrequently` draws in software: what comes out does not change with a graphics driver. */
+/** `willReadFrequently` draws in software, so the pixels do not depend on the graphics driver. */
 function paint(realm: FrameRealm | null, draw: (context: CanvasRenderingContext2D) => void): Pixels | null {
   return attempt(() => {
     const canvas = canvasIn(realm);
@@ -24,7 +25,10 @@ function paint(realm: FrameRealm | null, draw: (context: CanvasRenderingContext2
   });
 }
 
-/** Text, curves and blending: where fonts, rasterisers and rounding differ. No emoji: the search for one is slow. */
+/**
+ * Draws text, curves and blending, where fonts, rasterisers and rounding differ. No emoji: finding the font
+ * is slow.
+ */
 function drawScene(context: CanvasRenderingContext2D): void {
   const gradient = context.createLinearGradient(0, 0, WIDTH, HEIGHT);
   gradient.addColorStop(0, '#0b7285');
@@ -45,7 +49,7 @@ function drawScene(context: CanvasRenderingContext2D): void {
   context.fill();
 }
 
-function countBad(pixels: Pixels): number {
+function countBadPixels(pixels: Pixels): number {
   let bad = 0;
   for (let at = 0; at < pixels.length; at += 4) {
     if (FLAT.some((value, channel) => pixels[at + channel] !== value)) bad += 1;
@@ -58,7 +62,7 @@ function drawFlat(context: CanvasRenderingContext2D): void {
   context.fillRect(0, 0, WIDTH, HEIGHT);
 }
 
-/** The scene twice, to see whether it stays the same, and a flat colour. */
+/** Paints the scene twice, to see whether it stays the same, and a flat colour. */
 export const paintAll = (realm: FrameRealm | null) => ({
   first: paint(realm, drawScene),
   second: paint(realm, drawScene),
@@ -69,16 +73,18 @@ export async function collectCanvas({ first, second, flat }: ReturnType<typeof p
   return {
     canvasHash: first && (await within(HASH_MS, () => shortHash(first))),
     canvasStable: first && second && first.every((value, at) => value === second[at]),
-    canvasFlatBadPixels: flat && countBad(flat),
+    canvasFlatBadPixels: flat && countBadPixels(flat),
   };
 }
 
 type Gl = WebGLRenderingContext;
 
-/** WebKit and Blink mask the plain names so; Gecko answers plainly and warns about the extension. */
+/**
+ * WebKit and Blink mask the plain names with this prefix. Gecko gives them, and warns about the extension.
+ */
 const MASKED = /^WebKit/;
 
-function unmasked(
+function readUnmasked(
   gl: Gl,
   plain: number,
   extended: 'UNMASKED_RENDERER_WEBGL' | 'UNMASKED_VENDOR_WEBGL',
@@ -89,23 +95,23 @@ function unmasked(
   return extension ? gl.getParameter(extension[extended]) : name;
 }
 
-export const unmaskedRenderer = (gl: Gl): unknown => unmasked(gl, gl.RENDERER, 'UNMASKED_RENDERER_WEBGL');
+export const readRenderer = (gl: Gl): unknown => readUnmasked(gl, gl.RENDERER, 'UNMASKED_RENDERER_WEBGL');
 
 export function collectWebgl() {
   const gl = attempt(() => document.createElement('canvas').getContext('webgl'));
   if (!gl) return { vendor: null, renderer: null };
   return {
-    vendor: text(() => unmasked(gl, gl.VENDOR, 'UNMASKED_VENDOR_WEBGL')),
-    renderer: text(() => unmaskedRenderer(gl)),
+    vendor: text(() => readUnmasked(gl, gl.VENDOR, 'UNMASKED_VENDOR_WEBGL')),
+    renderer: text(() => readRenderer(gl)),
   };
 }
 
 const SAMPLES = 5000;
 const RATE = 44_100;
-/** Generous: the sum is part of the identity, and null for a slow machine would be another visitor. */
+/** Generous, because the sum is part of the identity: with null a slow machine would be another visitor. */
 const AUDIO_MS = 1500;
 
-/** Sum of the tail of a compressed tone: the compressor's arithmetic differs by engine and platform. */
+/** Sums the tail of a compressed tone: the compressor's arithmetic differs by engine and platform. */
 async function renderSum(): Promise<number> {
   const context = new OfflineAudioContext(1, SAMPLES, RATE);
   const tone = context.createOscillator();

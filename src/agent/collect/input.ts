@@ -1,4 +1,5 @@
-import { browserGpc, isRefused, passConsentGate } from '../consent-gate.ts';
+import { browserGpc } from '../../browser/page.ts';
+import { isRefused, passConsentGate } from '../consent-gate.ts';
 import type { ConsentReceipt } from '../types.ts';
 import { readActivation } from './activation.ts';
 import type { Group } from './read.ts';
@@ -9,19 +10,19 @@ type Input = Group<'input'>;
 
 let aggregates: Input | null = null;
 
-/** The aggregates so far; null when nobody asked for them. */
+/** The aggregates so far; null if the page does not observe input. */
 export function collectInput(): Input | null {
   return aggregates && { ...aggregates };
 }
 
-/** Fewer events say nothing of their clock. */
+/** Fewer events say nothing about their clock. */
 const GRID_EVENTS = 4;
 /** Chromium rounds `timeStamp` to 0.1 ms. */
 const GRID_MS = 0.15;
 
 /**
- * True if times have different fractions of a millisecond: X11 stamps whole ones, so all times of a hand
- * share one.
+ * Returns true once times differ in their fraction of a millisecond. X11 stamps whole milliseconds, so all
+ * events of a real hand share one fraction.
  */
 function createGrid(): (time: number) => boolean | null {
   let count = 0;
@@ -44,17 +45,17 @@ function listen(): () => void {
   aggregates = counts;
   const onEvent = (event: PointerEvent): void => {
     const { type, timeStamp, pointerType, pressure } = event;
-    // The press that accepted is still on its way when this begins.
+    // The press that gave the consent may still be under way when this begins.
     if (!event.isTrusted || timeStamp < since) return;
     const next = { ...counts };
     if (pointerType === 'mouse') next.offGrid = offGrid(timeStamp);
     if (type === 'pointermove') {
-      // Before a press explains it; during a press it is not counted yet.
+      // The activation is read at the first move: later a press could explain it.
       if (next.moves === 0) readActivation(true);
       next.moves = (next.moves ?? 0) + 1;
     } else if (type === 'pointerdown') {
       downAt = timeStamp;
-      // Without a device it is assistive technology that presses.
+      // A press without a device comes from assistive technology.
       if (pointerType === 'mouse')
         next.forceless = next.forceless === true || (pressure === 0 && (event.persistentDeviceId ?? 0) > 0);
     } else {
@@ -73,9 +74,10 @@ function listen(): () => void {
 }
 
 /**
- * Counts pointer moves, times the last press, and notes whether a mouse pressed without force or by another clock than the
- * display's, from now until `identify` or `update`. No coordinates, no keys, and not the press that gave the consent.
- * @returns a function that stops and forgets; null when the gate refuses
+ * Counts pointer moves, times the last press, and notes whether a mouse pressed without force or by another
+ * clock than the display's, from now until `identify` or `update`. It reads no coordinates, no keys, and not
+ * the press that gave the consent.
+ * @returns a function that stops and forgets; null if the consent gate refuses
  */
 export function observeInput(consent: ConsentReceipt | null): (() => void) | null {
   return isRefused(passConsentGate(consent, browserGpc())) ? null : listen();

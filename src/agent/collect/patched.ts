@@ -1,5 +1,5 @@
+import { attempt } from '../../browser/page.ts';
 import type { FrameRealm } from './frame.ts';
-import { attempt } from './read.ts';
 
 /** Finds native functions that the page or an extension replaced. */
 
@@ -7,7 +7,7 @@ type Callable = (...args: never[]) => unknown;
 
 const OF_NAVIGATOR = 'webdriver userAgent platform plugins languages vendor hardwareConcurrency'.split(' ');
 
-/** The members behind each name of `tells.patched`. `getContext` is left out: session recorders wrap it. */
+/** The members behind each name in `tells.patched`, without `getContext`, which session recorders wrap. */
 const WATCHED: readonly (readonly [name: string, owner: string, members: readonly string[]])[] = [
   ...OF_NAVIGATOR.map((name) => [name, 'Navigator', [name]] as const),
   ['screen', 'Screen', ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']],
@@ -18,7 +18,7 @@ const WATCHED: readonly (readonly [name: string, owner: string, members: readonl
   ['webgl', 'WebGLRenderingContext', ['getParameter', 'readPixels']],
 ];
 
-/** A proxy prints as native too, but without the name. */
+/** A proxy also prints as native, but without the name. */
 function printsAsNative(fn: Callable, member: string, print: Callable): boolean {
   const source = String(Reflect.apply(print, fn, []));
   return new RegExp(`^\\s*function (?:get )?${member}\\(\\) \\{\\s*\\[native code\\]\\s*\\}\\s*$`).test(
@@ -27,7 +27,7 @@ function printsAsNative(fn: Callable, member: string, print: Callable): boolean 
 }
 
 /** A native accessor or method throws a TypeError on a receiver that is not its own (Web IDL section 3.7). */
-function takesAnything(fn: Callable): boolean {
+function acceptsAnyReceiver(fn: Callable): boolean {
   try {
     Reflect.apply(fn, {}, []);
     return true;
@@ -39,16 +39,16 @@ function takesAnything(fn: Callable): boolean {
 function isPatched(holder: object, member: string, print: Callable): boolean {
   const descriptor = Object.getOwnPropertyDescriptor(holder, member);
   const fn = (descriptor && (Reflect.get(descriptor, 'get') ?? descriptor.value)) as unknown;
-  // Missing is not patched: LibreWolf leaves webdriver out by a setting.
+  // A missing member is not patched: LibreWolf removes webdriver by a setting.
   if (fn === undefined) return false;
   if (typeof fn !== 'function') return true;
   const native = fn as Callable;
   return (
-    Object.hasOwn(native, 'prototype') || !printsAsNative(native, member, print) || takesAnything(native)
+    Object.hasOwn(native, 'prototype') || !printsAsNative(native, member, print) || acceptsAnyReceiver(native)
   );
 }
 
-function ownerIsPatched(owner: string, members: readonly string[], print: Callable): boolean {
+function hasPatched(owner: string, members: readonly string[], print: Callable): boolean {
   const prototype = (globalThis as unknown as Record<string, { prototype?: object } | undefined>)[owner]
     ?.prototype;
   if (!prototype) return false;
@@ -59,19 +59,19 @@ function ownerIsPatched(owner: string, members: readonly string[], print: Callab
   );
 }
 
-/** Taken unbound on purpose: it is applied to other functions. */
+/** Unbound on purpose, because it is applied to other functions. */
 const toStringOf = (realm: typeof globalThis): Callable =>
   Reflect.get(realm.Function.prototype, 'toString') as Callable;
 
 /**
- * Names of natives that page script replaced.
- * @param realm an untouched realm whose Function.prototype.toString tells the truth; null trusts the page's own
+ * Finds native functions that scripts of the page replaced.
+ * @param realm an untouched realm, whose Function.prototype.toString can be trusted; null to trust the page's
  */
-export function patchedNatives(realm: FrameRealm | null): string[] | null {
+export function findPatched(realm: FrameRealm | null): string[] | null {
   return attempt(() => {
     const pageToString = toStringOf(globalThis);
     const print = toStringOf(realm ?? globalThis);
-    const found = WATCHED.filter(([, owner, members]) => ownerIsPatched(owner, members, print));
+    const found = WATCHED.filter(([, owner, members]) => hasPatched(owner, members, print));
     const names = new Set(found.map(([name]) => name));
     if (Object.hasOwn(pageToString, 'prototype') || !printsAsNative(pageToString, 'toString', print))
       names.add('Function.toString');

@@ -1,8 +1,9 @@
+import { attempt } from '../../browser/page.ts';
 import type { Signals } from '../../schema/signals.ts';
 
 /*
- * Readers of one fact each: whatever a browser lacks, or a defense makes throw, is null and costs nothing else.
- * The lengths are those of src/schema/signals.ts.
+ * Each reader reads one value. It is null if the browser lacks it or a privacy defense makes it throw, and
+ * the others are still read. The lengths are those of src/schema/signals.ts.
  */
 
 const TEXT_MAX = 2048;
@@ -11,16 +12,8 @@ const ITEMS_MAX = 256;
 
 type Full<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
 
-/** The fields of a group, every one there and null where nothing is known. */
+/** The fields of a group, all present, null where nothing is known. */
 export type Group<K extends keyof Signals> = Full<NonNullable<Signals[K]>>;
-
-export function attempt<T>(read: () => T): NonNullable<T> | null {
-  try {
-    return read() ?? null;
-  } catch {
-    return null;
-  }
-}
 
 export function text(read: () => unknown): string | null {
   const value = attempt(read);
@@ -37,7 +30,7 @@ export function number(read: () => unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
-/** Applies a reader to several fields of one thing; each field may be missing or throw. */
+/** Applies a reader to several fields of one object; each field may be missing or throw. */
 export function each<Thing, Name extends keyof Thing & string, Value>(
   reader: (read: () => unknown) => Value,
   thing: () => Thing,
@@ -68,7 +61,7 @@ export function brands(read: () => Iterable<Brand>): { brand: string; version: s
   );
 }
 
-/** The promise's value, or null when it fails or takes longer than `ms`. */
+/** @returns the promise's value, or null if it fails or takes longer than `ms` */
 export function within<T>(ms: number, start: () => Promise<T>): Promise<T | null> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(null), ms);
@@ -84,7 +77,7 @@ export function within<T>(ms: number, start: () => Promise<T>): Promise<T | null
   });
 }
 
-/** Lets the page have its main thread between two pieces of work. */
+/** Gives the page its main thread between two pieces of work. */
 export function pause(ms = 0): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);

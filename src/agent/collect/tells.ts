@@ -1,15 +1,16 @@
-import { attempt, flag, text, within } from './read.ts';
+import { attempt } from '../../browser/page.ts';
+import { flag, text, within } from './read.ts';
 
-/** A3. Not `phantom`, `emit`, `spawn`: wallets and ordinary pages define those. */
+/** Rule A3. Without `phantom`, `emit` and `spawn`: wallets and ordinary pages define those. */
 const AUTOMATION =
   /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|domAutomation|_?callPhantom|__nightmare)/;
 const NAMES_MAX = 16;
 const NAME_MAX = 64;
-/** A busy machine answers late, while canvas and WebGL hold the main thread; asked first and awaited last. */
+/** Long, because canvas and WebGL hold the main thread; permissions are asked first and awaited last. */
 const PERMISSION_MS = 1500;
 
 /** Names of automation globals on the window and the document, whether enumerable or not. */
-export function automationGlobals(): string[] | null {
+export function findAutomationGlobals(): string[] | null {
   return attempt(() =>
     [...Object.getOwnPropertyNames(window), ...Object.getOwnPropertyNames(document)]
       .filter((name) => AUTOMATION.test(name))
@@ -30,9 +31,9 @@ interface Realm {
 }
 
 /**
- * M2: with the developer protocol listening, the console formats an error it is given, and V8 then calls
+ * Rule M2: while a developer protocol listens, the console formats an error that it gets, and V8 calls
  * `Error.prepareStackTrace`. Developer tools that a person opened look the same.
- * Null where the hook does not exist.
+ * @returns null if the browser lacks the hook
  */
 export function consoleReadsStacks(realm: Realm): boolean | null {
   const { Error: RealmError, console: realmConsole } = realm;
@@ -45,7 +46,7 @@ export function consoleReadsStacks(realm: Realm): boolean | null {
         called = true;
         return '';
       };
-      // The console shows the text, at its lowest level.
+      // People see this text in the console, at its lowest level.
       realmConsole.debug(new RealmError('gpd looks whether a developer protocol is listening'));
     } finally {
       if (before) Object.defineProperty(RealmError, 'prepareStackTrace', before);
@@ -55,7 +56,7 @@ export function consoleReadsStacks(realm: Realm): boolean | null {
   });
 }
 
-/** Asked for by a prompt, and what Chromium decides alone, without a switch. */
+/** Permissions that Chromium asks the person for, and permissions that it decides without a setting. */
 const BY_PROMPT = ['notifications', 'clipboard-read', 'geolocation', 'camera', 'microphone'];
 const BY_ITSELF = ['background-sync', 'screen-wake-lock', 'midi', 'persistent-storage'];
 
@@ -68,7 +69,10 @@ async function stateOf(name: string): Promise<string | null> {
 
 const statesOf = (names: readonly string[]) => Promise.all(names.map(stateOf));
 
-/** Without a prompt. M4: two answers to one question differ. A9: what `Browser.grantPermissions` of a driver leaves. */
+/**
+ * Reads states without a prompt. Rule M4: two answers to one question differ. Rule A9: a driver's
+ * `Browser.grantPermissions`.
+ */
 export async function collectPermissions() {
   const notification = text(() => Notification.permission);
   const [prompted, decided] = await Promise.all([statesOf(BY_PROMPT), statesOf(BY_ITSELF)]);
@@ -76,13 +80,13 @@ export async function collectPermissions() {
   return {
     notificationMismatch:
       notification === null || state == null ? null : notification === 'denied' && state === 'prompt',
-    granted: prompted.filter((is) => is === 'granted').length,
-    barred: decided.filter((is) => is === 'denied').length,
+    granted: prompted.filter((each) => each === 'granted').length,
+    barred: decided.filter((each) => each === 'denied').length,
   };
 }
 
 /** `process.type` of Electron; `node` where a DOM is imitated in Node. */
-export function processType(): string | null {
+export function readProcessType(): string | null {
   const { process } = globalThis as { process?: { type?: unknown; versions?: { node?: unknown } } };
   return text(() => process?.type) ?? (attempt(() => process?.versions?.node) ? 'node' : null);
 }

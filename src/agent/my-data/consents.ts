@@ -3,8 +3,8 @@ import { WORDS } from './locales/en.ts';
 import { el } from './page.ts';
 
 /**
- * The list of the person's choices in this browser: from the banner's record at the site's origin, with
- * buttons to withdraw.
+ * Lists the person's choices in this browser, from the banner's record at the site's origin, with buttons to
+ * withdraw.
  */
 
 /** The part of the banner's API that this page uses. */
@@ -24,8 +24,8 @@ interface Choice {
   readonly until: number;
 }
 
-/** Reads the banner's record; empty where it cannot be read. */
-function choicesOf(kid: string): (readonly [purpose: string, choice: Choice])[] {
+/** Reads the banner's record. @returns an empty list if it cannot be read */
+function readChoices(kid: string): (readonly [purpose: string, choice: Choice])[] {
   try {
     const record = JSON.parse(localStorage.getItem(`gpd-consent:${kid}`) ?? '{}') as {
       readonly choices?: Readonly<Record<string, Choice>>;
@@ -36,24 +36,24 @@ function choicesOf(kid: string): (readonly [purpose: string, choice: Choice])[] 
   }
 }
 
-const day = (at: number): string => new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' }).format(at);
+const formatDay = (at: number): string => new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' }).format(at);
 
 export function fillConsents(
   kid: string,
   banner: PageConsent | undefined,
   into: HTMLElement,
-  tell: (text: string) => void,
+  showStatus: (text: string) => void,
 ): void {
   const titles = new Map(banner?.state?.().purposes.map(({ id, title }) => [id, title]));
-  const rows = choicesOf(kid).map(([id, { choice, at, until }]) => {
-    const words = WORDS.choices[choice](day(at), day(until));
+  const rows = readChoices(kid).map(([id, { choice, at, until }]) => {
+    const words = WORDS.choices[choice](formatDay(at), formatDay(until));
     const row = el('li', {}, el('strong', {}, titles.get(id) ?? id), ' ', words);
     if (choice === 'granted' && banner?.withdraw) {
       const button = el('button', { type: 'button', 'data-testid': 'withdraw' }, WORDS.withdraw);
       button.onclick = async () => {
         const { outcome } = (await banner.withdraw?.(id)) ?? { outcome: 'failed' };
-        fillConsents(kid, banner, into, tell);
-        tell(outcome === 'failed' ? WORDS.notWithdrawn : WORDS.withdrawn);
+        fillConsents(kid, banner, into, showStatus);
+        showStatus(outcome === 'failed' ? WORDS.notWithdrawn : WORDS.withdrawn);
       };
       row.append(el('div', { class: 'buttons' }, button));
     }

@@ -1,28 +1,37 @@
-import { browserGpc, PURPOSE } from '../consent-gate.ts';
+import { browserGpc, untilHydrated } from '../../browser/page.ts';
+import { PURPOSE } from '../consent-gate.ts';
 import { identifyFrom } from '../identify.ts';
+import { endpointOf } from '../server.ts';
 import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from '../types.ts';
-import { endpointOf } from '../urls.ts';
 import { fillConsents, type PageConsent } from './consents.ts';
-import { untilHydrated } from './hydrated.ts';
 import { WORDS } from './locales/en.ts';
-import { el, fillTyped, keepTyped, type Page, post, put, say, waysLeft } from './page.ts';
+import {
+  el,
+  fillTyped,
+  keepTyped,
+  loadWaysLeft,
+  type Page,
+  postForm,
+  showReply,
+  showStatus,
+} from './page.ts';
 
 /**
- * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about what is held. It uses what every browser may use:
- * one verdict per view, and the transparency token that came with it. The server writes the page, as it
- * does for a browser without scripts; here it is put in place.
+ * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about a person's data. Each look-up is one
+ * verdict with its transparency token. The server renders the answer, as it does for browsers without
+ * scripts; this script inserts it.
  */
 
-const banner = (): PageConsent | undefined =>
+const pageConsent = (): PageConsent | undefined =>
   (globalThis as { gpd?: { consent?: PageConsent } }).gpd?.consent;
 
-/** The person's agreement of this moment; the banner's own record where there is one, for a tenant that wants proof. */
-async function receipt(): Promise<ConsentReceipt> {
-  // Without a choice the banner's receipt waits for one, and the button is the choice.
-  const asks = banner()?.state?.().phase === 'asking';
-  const recorded = asks
+/** The person's agreement now: the banner's receipt if there is one, because a tenant may require proof. */
+async function currentReceipt(): Promise<ConsentReceipt> {
+  // While the banner asks, its receipt would wait; here the pressed button is the choice.
+  const isAsking = pageConsent()?.state?.().phase === 'asking';
+  const recorded = isAsking
     ? null
-    : await banner()
+    : await pageConsent()
         ?.receipt?.()
         .catch(() => null);
   if (recorded?.purposes.includes(PURPOSE) === true) return recorded;
@@ -33,13 +42,13 @@ function problemOf(result: IdentifyResult): string {
   if (result.sent) {
     const { reason, consentState } = result.response;
     if (reason !== 'consent-missing') return `${WORDS.refused} ${clockNote(result)}`.trim();
-    // The signal may have come as a header alone.
+    // GPC may have come as a header alone.
     return consentState.gpc ? WORDS.gpc : WORDS.unproven;
   }
   return result.reason === 'gpc' ? WORDS.gpc : WORDS.away;
 }
 
-/** Empty where the clock is right. */
+/** @returns an empty text if the clock is right */
 function clockNote({ clockAheadMs = 0 }: Identified): string {
   if (clockAheadMs === 0) return '';
   const minutes = Math.round(Math.abs(clockAheadMs) / 60_000);
@@ -52,7 +61,7 @@ function clockNote({ clockAheadMs = 0 }: Identified): string {
   return WORDS.clock(duration, clockAheadMs > 0);
 }
 
-/** All there is to show where the server cannot be asked for more. */
+/** The verdict alone; it is all that can be shown without a transparency token. */
 function verdictOf({ class: name, requestId, visitorId }: IngestResponse): HTMLElement {
   return el(
     'section',
@@ -64,71 +73,71 @@ function verdictOf({ class: name, requestId, visitorId }: IngestResponse): HTMLE
   );
 }
 
-/** @returns what there is to say about it */
-async function show(page: Page, result: Identified): Promise<string> {
+/** @returns the text for the status line */
+async function showVerdict(page: Page, result: Identified): Promise<string> {
   const { response } = result;
   const token = response.transparencyToken;
   page.result.replaceChildren(verdictOf(response));
   if (token === undefined) return response.visitorId === null ? clockNote(result) : WORDS.noToken;
-  const reply = await post(page, new URLSearchParams({ token }));
-  // The token is of this moment: only the cookie that it is bound to can be missing.
+  const reply = await postForm(page, new URLSearchParams({ token }));
+  // The token is new, so only the cookie that it is bound to can be missing.
   if (reply.status === 401) return WORDS.noCookie;
   if (!reply.ok) throw new Error(String(reply.status));
-  await put(page, reply);
+  await showReply(page, reply);
   const typedNote = fillTyped(page) ? WORDS.typedKept : '';
   const lookUpNote = response.needsAttestation ? WORDS.lookUpAlone : '';
   return [typedNote, lookUpNote, clockNote(result)].filter((text) => text !== '').join(' ');
 }
 
-/** Nothing can be shown: the page names what is left to do. */
-async function refuse(page: Page, text: string): Promise<void> {
-  say(page, text);
-  const ways = await waysLeft(page);
+/** Shows why there is no verdict, and what the person can still do. */
+async function showRefusal(page: Page, text: string): Promise<void> {
+  showStatus(page, text);
+  const ways = await loadWaysLeft(page);
   if (ways) page.result.append(ways);
 }
 
-async function look(page: Page): Promise<void> {
-  say(page, WORDS.looking);
+async function lookUp(page: Page): Promise<void> {
+  showStatus(page, WORDS.looking);
   keepTyped(page);
   page.result.replaceChildren();
   const result = await identifyFrom(import.meta.url, {
     kid: page.kid,
     endpoint: page.endpoint,
-    consent: receipt,
+    consent: currentReceipt,
   });
   if (!result.sent || result.response.reason !== 'ok') {
-    await refuse(page, problemOf(result));
+    await showRefusal(page, problemOf(result));
     return;
   }
   try {
-    say(page, await show(page, result));
+    showStatus(page, await showVerdict(page, result));
   } catch {
-    say(page, WORDS.noDetails);
+    showStatus(page, WORDS.noDetails);
   }
 }
 
-/** The token of a visit, which a link carries behind the #. It leaves the address and the history at once. */
-function handedOver(): string | null {
+/** Takes the token of a visit from the link's fragment, and removes it from address and history at once. */
+function takeVisitToken(): string | null {
   const [, token] = /^#visit=([\w-]+)$/.exec(location.hash) ?? [];
   if (token === undefined) return null;
   history.replaceState(history.state, '', location.pathname + location.search);
   return token;
 }
 
-/** That visit, without one more look-up. */
+/** Shows the visit of a token without a look-up. */
 async function showVisit(page: Page, token: string): Promise<void> {
-  say(page, WORDS.looking);
+  showStatus(page, WORDS.looking);
   try {
-    const reply = await post(page, new URLSearchParams({ token }));
+    const reply = await postForm(page, new URLSearchParams({ token }));
     if (!reply.ok) throw new Error(String(reply.status));
-    await put(page, reply);
-    say(page, WORDS.visit);
+    await showReply(page, reply);
+    showStatus(page, WORDS.visit);
   } catch {
-    await refuse(page, WORDS.visitOver);
+    await showRefusal(page, WORDS.visitOver);
   }
 }
 
-function build(host: HTMLElement): void {
+function buildPage(host: HTMLElement): void {
   const kid = host.dataset['kid'];
   if (kid === undefined) return;
   const endpoint = endpointOf(host.dataset['endpoint'], import.meta.url);
@@ -138,7 +147,7 @@ function build(host: HTMLElement): void {
   const page: Page = { kid, endpoint, button, status, result, typed: null };
   button.onclick = () => {
     button.disabled = true;
-    void look(page).finally(() => {
+    void lookUp(page).finally(() => {
       button.disabled = false;
     });
   };
@@ -151,30 +160,30 @@ function build(host: HTMLElement): void {
     result,
     consents,
   );
-  const pageConsent = banner();
-  const tell = (text: string): void => say(page, text);
-  void Promise.resolve(pageConsent?.ready).then(() => fillConsents(kid, pageConsent, consents, tell));
-  const token = handedOver();
+  const consent = pageConsent();
+  const showText = (text: string): void => showStatus(page, text);
+  void Promise.resolve(consent?.ready).then(() => fillConsents(kid, consent, consents, showText));
+  const token = takeVisitToken();
   if (token !== null) void showVisit(page, token);
 }
 
 const SELECTOR = '[data-gpd-my-data]';
-const met = new WeakSet<HTMLElement>();
+const started = new WeakSet<HTMLElement>();
 
-/** A page that the server wrote after a form stays as it is. */
-async function start(host: HTMLElement): Promise<void> {
-  if (met.has(host) || host.querySelector('[data-gpd-held]')) return;
-  met.add(host);
-  // An empty element may be one that React is about to take over.
+/** Leaves a page unchanged that the server rendered after a form. */
+async function startHost(host: HTMLElement): Promise<void> {
+  if (started.has(host) || host.querySelector('[data-gpd-held]')) return;
+  started.add(host);
+  // React may be about to take over an empty element.
   if (host.firstElementChild === null) await untilHydrated(host);
-  build(host);
+  buildPage(host);
 }
 
 function startAll(): void {
-  for (const host of document.querySelectorAll<HTMLElement>(SELECTOR)) void start(host);
+  for (const host of document.querySelectorAll<HTMLElement>(SELECTOR)) void startHost(host);
 }
 
-/** A framework may add the element later, or create it again. */
+// A framework may add the element later, or create it again.
 new MutationObserver((records) => {
   const added = records.flatMap(({ addedNodes }) => [...addedNodes]);
   if (

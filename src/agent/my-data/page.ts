@@ -1,8 +1,8 @@
 import { WORDS } from './locales/en.ts';
 
-/** The person's page: parts that the server writes, put in place of what is there, and the forms in them. */
+/** The page about a person's data: inserts the parts that the server renders, and sends the forms in them. */
 
-/** A text in the form of an objection outlives the token of the look-up that it was typed under. */
+/** The text in the form of an objection is kept when the look-up's token has expired. */
 type Typed = Readonly<Record<'statement' | 'email', string>>;
 
 export interface Page {
@@ -11,11 +11,11 @@ export interface Page {
   readonly button: HTMLButtonElement;
   readonly status: HTMLElement;
   readonly result: HTMLElement;
-  /** Typed and not filed yet: a token lives for five minutes, and a person may need longer. */
+  /** Text that is not filed yet: a token is valid for five minutes, and a person may need longer. */
   typed: Typed | null;
 }
 
-/** Elements by text alone. */
+/** Creates an element without markup in strings. */
 export function el(
   name: string,
   attributes: Readonly<Record<string, string>> = {},
@@ -27,11 +27,11 @@ export function el(
   return node;
 }
 
-export function say(page: Page, text: string): void {
+export function showStatus(page: Page, text: string): void {
   page.status.textContent = text;
 }
 
-export function post(page: Page, form: URLSearchParams): Promise<Response> {
+export function postForm(page: Page, form: URLSearchParams): Promise<Response> {
   return fetch(`${page.endpoint}/my-data`, {
     method: 'POST',
     credentials: 'include',
@@ -40,19 +40,19 @@ export function post(page: Page, form: URLSearchParams): Promise<Response> {
   });
 }
 
-const parsed = async (reply: Response): Promise<Document> =>
+const parseReply = async (reply: Response): Promise<Document> =>
   new DOMParser().parseFromString(await reply.text(), 'text/html');
 
-/** Links of the server lead to the server, on a page of the site's own too. */
+/** Makes links of the server absolute: the page may be at the site's origin. */
 function adopt<E extends HTMLElement>({ endpoint }: Page, part: E): E {
   for (const link of part.querySelectorAll<HTMLAnchorElement>('a[href^="/"]'))
     link.href = endpoint + link.getAttribute('href');
   return document.adoptNode(part);
 }
 
-/** The server's own words, in place of what is there. @returns its summary */
-export async function put(page: Page, reply: Response): Promise<string> {
-  const answer = await parsed(reply);
+/** Replaces the result by the server's answer. @returns the answer's one-line summary */
+export async function showReply(page: Page, reply: Response): Promise<string> {
+  const answer = await parseReply(reply);
   const summary = answer.querySelector<HTMLElement>('[data-gpd-held]');
   if (!summary) throw new Error('no page');
   summary.querySelector(':scope > [role="status"]')?.remove();
@@ -61,20 +61,23 @@ export async function put(page: Page, reply: Response): Promise<string> {
     form.action = `${page.endpoint}/my-data`;
     form.addEventListener('submit', (event) => {
       const pressed = event.submitter as HTMLButtonElement | null;
-      // The browser itself saves a file.
+      // A form that downloads a file is left to the browser.
       if (!pressed || pressed.dataset['plain'] !== undefined) return;
       event.preventDefault();
-      void send(page, form, pressed);
+      void sendForm(page, form, pressed);
     });
   }
   return summary.dataset['told'] ?? '';
 }
 
-/** Ways that need no check, with the site's contact, as the server's page names them; null where it cannot be read. */
-export async function waysLeft(page: Page): Promise<HTMLElement | null> {
+/**
+ * Loads the server's list of ways that need no look-up, with the site's contact.
+ * @returns null if it cannot be read
+ */
+export async function loadWaysLeft(page: Page): Promise<HTMLElement | null> {
   try {
     const address = `${page.endpoint}/my-data?kid=${encodeURIComponent(page.kid)}`;
-    const answer = await parsed(await fetch(address, { headers: { accept: 'text/html' } }));
+    const answer = await parseReply(await fetch(address, { headers: { accept: 'text/html' } }));
     const ways = answer.querySelector<HTMLElement>('[data-gpd-ways]');
     return ways && adopt(page, ways);
   } catch {
@@ -83,11 +86,11 @@ export async function waysLeft(page: Page): Promise<HTMLElement | null> {
 }
 
 async function refusalOf(reply: Response): Promise<string | null> {
-  return (await parsed(reply)).querySelector('[data-error]')?.textContent ?? null;
+  return (await parseReply(reply)).querySelector('[data-error]')?.textContent ?? null;
 }
 
-/** Next to the button that was pressed, with the focus: the status line may be a screen away. */
-function refuseAt(page: Page, pressed: HTMLButtonElement, text: string, isLate: boolean): void {
+/** Shows a refusal next to the pressed button, with the focus: the status line may be out of sight. */
+function showRefusalAt(page: Page, pressed: HTMLButtonElement, text: string, isLate: boolean): void {
   const error = el(
     'div',
     { class: 'notice stack', tabindex: '-1', 'data-testid': 'refused' },
@@ -113,7 +116,7 @@ function fieldsIn({ result }: Page): Fields | null {
   return statement && email && { statement, email };
 }
 
-/** Before the form is replaced. */
+/** Keeps the typed text before the form is replaced. */
 export function keepTyped(page: Page): void {
   const fields = fieldsIn(page);
   if (!fields) return;
@@ -121,7 +124,7 @@ export function keepTyped(page: Page): void {
   page.typed = typed.statement === '' && typed.email === '' ? null : typed;
 }
 
-/** @returns whether there was a text, and a form for it */
+/** @returns true if there was a text and a form for it */
 export function fillTyped(page: Page): boolean {
   const fields = fieldsIn(page);
   if (!fields || page.typed === null) return false;
@@ -132,27 +135,27 @@ export function fillTyped(page: Page): boolean {
   return true;
 }
 
-/** A form that changes something. A refusal is said next to its button, and the form stays. */
-async function send(page: Page, form: HTMLFormElement, pressed: HTMLButtonElement): Promise<void> {
+/** Sends a form that changes something. A refusal is shown next to its button, and the form stays. */
+async function sendForm(page: Page, form: HTMLFormElement, pressed: HTMLButtonElement): Promise<void> {
   pressed.disabled = true;
   form.querySelector('[data-testid="refused"]')?.remove();
-  say(page, '');
+  showStatus(page, '');
   try {
     const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
     fields.set(pressed.name, pressed.value);
-    const reply = await post(page, fields);
+    const reply = await postForm(page, fields);
     if (reply.ok) {
       if (pressed.value === 'contest') page.typed = null;
       else keepTyped(page);
-      say(page, await put(page, reply));
+      showStatus(page, await showReply(page, reply));
       fillTyped(page);
       return;
     }
     const isLate = reply.status === 401;
     const text = isLate ? WORDS.notDone : ((await refusalOf(reply)) ?? WORDS.unconfirmed);
-    refuseAt(page, pressed, text, isLate);
+    showRefusalAt(page, pressed, text, isLate);
   } catch {
-    refuseAt(page, pressed, WORDS.unconfirmed, false);
+    showRefusalAt(page, pressed, WORDS.unconfirmed, false);
   } finally {
     pressed.disabled = false;
   }

@@ -1,71 +1,74 @@
-import { doc } from '../doc.ts';
-import { attempt } from '../guarded.ts';
+import { attempt, doc } from '../../browser/page.ts';
 
 /**
- * The place of the host: in the top layer (CSS Positioned Layout 4, 3), above every z-index and outside every transform of the page. It
- * comes back when a page removes it, once a frame at most.
+ * Keeps the host element in the top layer (CSS Positioned Layout 4, section 3), above every z-index and
+ * outside every transform of the page. If the page removes it, it comes back, at most once per frame.
  */
 
-interface Covers {
+interface BannerParts {
   readonly layer: HTMLElement;
   readonly dialog: HTMLDialogElement;
-  /** Makes room in a root that is new. */
+  /**
+   * Called after the host was moved: the page may have a new root element, which needs room for the banner.
+   */
   readonly follow: () => void;
 }
 
-/** Dialogs in shadow roots are not found. */
-const pageModal = (): Element | undefined => [...doc.querySelectorAll('dialog:modal')].at(-1);
+/** The page's open modal dialog. Dialogs in shadow roots are not found. */
+const findModal = (): Element | undefined => [...doc.querySelectorAll('dialog:modal')].at(-1);
 
-/** They show nothing that is put into them. */
+/** Elements that do not show their children. */
 const REPLACED = 'video, iframe, img, canvas, object, embed';
-const fullScreen = (): Element | null | undefined =>
+const findFullScreen = (): Element | null | undefined =>
   doc.fullscreenElement?.matches(REPLACED) ? null : doc.fullscreenElement;
 
-/** A browser without popovers throws here: the host's z-index is all that there is. */
-const isLifted = (host: HTMLElement): boolean | undefined => attempt(() => host.matches(':popover-open'));
+/** @returns null in a browser without popovers, where only the host's z-index helps */
+const isLifted = (host: HTMLElement): boolean | null => attempt(() => host.matches(':popover-open'));
 
-/** Above what the page has put into the top layer since. */
-function lift(host: HTMLElement): void {
+/** Shown again, the host is above everything that the page has put into the top layer since. */
+function liftToTop(host: HTMLElement): void {
   attempt(() => {
     if (isLifted(host)) host.hidePopover();
     host.showPopover();
   });
 }
 
-/** @returns puts the host where it belongs */
-export function createPlace(host: HTMLElement, { layer, dialog, follow }: Covers): () => void {
+/** @returns a function that puts the host back in its place */
+export function createPlace(host: HTMLElement, { layer, dialog, follow }: BannerParts): () => void {
   host.setAttribute('popover', 'manual');
 
   function attach(): void {
     const root: HTMLElement | null = doc.documentElement;
-    // The settings are a modal dialog themselves, and would close.
+    // The open settings are a modal dialog themselves; moving them would close them.
     if (!root || (host.isConnected && dialog.open)) return;
-    // Everything else is inert while one of them is open. A button over a film would be in the way, so only the question is there.
-    const parent = pageModal() ?? (layer.hidden ? null : fullScreen()) ?? root;
+    // Everything outside an open modal dialog is inert. Over a full screen only the question is shown: a
+    // button would be in the way.
+    const parent = findModal() ?? (layer.hidden ? null : findFullScreen()) ?? root;
     if (host.parentNode !== parent) {
-      // Taken away open, it would be no modal dialog any more.
+      // An open dialog that is moved stops being modal, so it is closed first.
       dialog.close();
-      // Next to body, whose style sheets count its children. Before it: the first that the keyboard reaches.
+      // Outside body, because style sheets may count its children, and before it, so that the keyboard
+      // reaches the host first.
       parent.insertBefore(host, parent === root ? doc.body : null);
       follow();
     }
-    if (isLifted(host) === false) lift(host);
+    if (isLifted(host) === false) liftToTop(host);
   }
 
-  function rise(): void {
+  function raiseHost(): void {
     attach();
     const full = doc.fullscreenElement;
-    if (host.isConnected && !dialog.open && (!full || full.contains(host))) lift(host);
+    if (host.isConnected && !dialog.open && (!full || full.contains(host))) liftToTop(host);
   }
 
-  const watch = new MutationObserver((records) => {
+  const observer = new MutationObserver((records) => {
     if (records.some(({ type }) => type === 'attributes')) attach();
     else if (!host.isConnected) requestAnimationFrame(attach);
   });
-  watch.observe(document, { childList: true, subtree: true, attributeFilter: ['open'] });
-  doc.addEventListener('fullscreenchange', rise);
-  // It does not bubble.
-  doc.addEventListener('toggle', ({ target }) => (target === host ? attach() : rise()), true);
+  observer.observe(document, { childList: true, subtree: true, attributeFilter: ['open'] });
+  doc.addEventListener('fullscreenchange', raiseHost);
+  // `toggle` does not bubble, so this listener captures.
+  doc.addEventListener('toggle', ({ target }) => (target === host ? attach() : raiseHost()), true);
   dialog.addEventListener('close', attach);
   return attach;
 }

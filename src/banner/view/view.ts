@@ -1,29 +1,27 @@
+import { doc } from '../../browser/page.ts';
 import type { Controller } from '../controller.ts';
-import { doc } from '../doc.ts';
 import type { Wants } from '../plan.ts';
 import { askedPurposes } from '../status.ts';
-import { h, nodes } from './dom.ts';
-import { type Dress, dress } from './dress.ts';
-import { layerParts, reopenParts, sheetParts } from './parts.ts';
+import { type Dress, dressHost, h, layerParts, nodes, reopenParts, sheetParts } from './parts.ts';
 import { createPlace } from './place.ts';
 import { createRoom } from './room.ts';
 import { fillWait } from './wait.ts';
 
-/** The region, the settings and the button that stays, in one shadow root. */
+/** Shows the first layer, the settings and the button that reopens them, in one shadow root. */
 
 export interface ViewDeps extends Dress, Pick<Controller, 'choose' | 'startAsking' | 'terms'> {
-  readonly toggled: (name: 'open' | 'close') => void;
+  readonly onToggle: (name: 'open' | 'close') => void;
 }
 
 export type View = ReturnType<typeof createView>;
 
 function createHost(deps: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
   const host = doc.createElement('gpd-consent');
-  return { host, root: dress(host, deps) };
+  return { host, root: dressHost(host, deps) };
 }
 
 /** The focused element, through shadow roots. */
-function focused(): HTMLElement | null {
+function findFocused(): HTMLElement | null {
   let at: Element | null = doc.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
   return at instanceof HTMLElement && at !== doc.body ? at : null;
@@ -31,14 +29,14 @@ function focused(): HTMLElement | null {
 
 const isShown = (element: HTMLElement): boolean => element.isConnected && element.getClientRects().length > 0;
 
-/** The elements of the shadow root and the state: every function below takes it. */
-interface Shown extends ViewDeps, ReturnType<typeof createHost>, ReturnType<typeof createElements> {
-  /** The purposes that the first layer asks about. */
-  asks: string;
+/** The elements of the shadow root and the state, which every function below takes. */
+interface ViewState extends ViewDeps, ReturnType<typeof createHost>, ReturnType<typeof createElements> {
+  /** Ids of the purposes that the first layer asks about. */
+  askedIds: string;
   opener: HTMLElement | null;
-  /** A press that is on its way; a second one there is the same. */
+  /** Error lines of the parts whose answer is being saved: a second press there is ignored. */
   readonly busy: Set<HTMLElement>;
-  attach(): void;
+  attachHost(): void;
 }
 
 function createElements(root: ShadowRoot, opened: () => void, closed: () => void) {
@@ -53,107 +51,107 @@ function createElements(root: ShadowRoot, opened: () => void, closed: () => void
   reopen.dataset['testid'] = 'consent-reopen';
   const sheet = h('div', { class: 'sheet', 'data-nosnippet': true });
   const dialog = h('dialog', { 'aria-labelledby': 'settings-title', close: closed }, sheet);
-  const heard = h('p', { class: 'heard', role: 'status' });
-  root.append(layer, reopen, dialog, heard);
+  const statusLine = h('p', { class: 'heard', role: 'status' });
+  root.append(layer, reopen, dialog, statusLine);
   const follow = createRoom([layer, reopen]);
-  return { layer, reopen, sheet, dialog, heard, follow, errors: { layer: error(), sheet: error() } };
+  return { layer, reopen, sheet, dialog, statusLine, follow, errors: { layer: error(), sheet: error() } };
 }
 
-function render(view: Shown): void {
+function render(view: ViewState): void {
   const { speech, layer, reopen, errors } = view;
-  const next = view.terms();
-  if (!next) return;
-  const open = askedPurposes(next);
-  const asks = open.map(({ id }) => id).join(' ');
-  const had = layer.contains(view.root.activeElement);
-  if (asks !== view.asks && open.length > 0) {
+  const terms = view.terms();
+  if (!terms) return;
+  const open = askedPurposes(terms);
+  const askedIds = open.map(({ id }) => id).join(' ');
+  const hadFocus = layer.contains(view.root.activeElement);
+  if (askedIds !== view.askedIds && open.length > 0) {
     errors.layer.hidden = true;
     const choose = (isGranted: boolean): void =>
-      void answer(view, new Map(open.map(({ id }) => [id, isGranted])), errors.layer);
-    const parts = layerParts(speech, next, { choose, open: () => show(view) });
+      void saveAnswer(view, new Map(open.map(({ id }) => [id, isGranted])), errors.layer);
+    const parts = layerParts(speech, terms, { choose, open: () => openSettings(view) });
     layer.replaceChildren(...nodes(parts), errors.layer);
-    // The message is above the buttons that it is about.
+    // The message is above the buttons that failed.
     layer.querySelector('.buttons')?.before(errors.layer);
   }
-  view.asks = asks;
+  view.askedIds = askedIds;
   layer.hidden = open.length === 0;
   reopen.hidden = !layer.hidden;
-  reopen.replaceChildren(...nodes(reopenParts(speech, next.gpc)));
-  view.attach();
-  if (had && layer.hidden && !view.dialog.open) reopen.focus({ preventScroll: true });
+  reopen.replaceChildren(...nodes(reopenParts(speech, terms.gpc)));
+  view.attachHost();
+  if (hadFocus && layer.hidden && !view.dialog.open) reopen.focus({ preventScroll: true });
 }
 
-async function answer(view: Shown, wants: Wants, place: HTMLElement): Promise<void> {
-  const { busy, heard } = view;
+async function saveAnswer(view: ViewState, wants: Wants, errorLine: HTMLElement): Promise<void> {
+  const { busy, statusLine } = view;
   const { words } = view.speech;
-  if (busy.has(place)) return;
-  busy.add(place);
-  place.hidden = true;
-  const { outcome } = await view.choose(wants).finally(() => busy.delete(place));
+  if (busy.has(errorLine)) return;
+  busy.add(errorLine);
+  errorLine.hidden = true;
+  const { outcome } = await view.choose(wants).finally(() => busy.delete(errorLine));
   if (outcome === 'failed') {
-    place.textContent = words.failed;
-    place.hidden = false;
+    errorLine.textContent = words.failed;
+    errorLine.hidden = false;
     return;
   }
-  heard.textContent = outcome === 'recorded' ? words.saved : words.later;
-  // They may have been opened while the first layer's answer was on its way.
-  if (place === view.errors.sheet) view.dialog.close();
+  statusLine.textContent = outcome === 'recorded' ? words.saved : words.later;
+  // The settings may have been opened while the answer of the first layer was being saved.
+  if (errorLine === view.errors.sheet) view.dialog.close();
 }
 
-function show(view: Shown): void {
+function openSettings(view: ViewState): void {
   const { dialog, errors } = view;
   const terms = view.terms();
   if (!terms) return;
-  view.attach();
+  view.attachHost();
   if (dialog.open) return;
-  view.opener = focused();
-  view.heard.textContent = '';
+  view.opener = findFocused();
+  view.statusLine.textContent = '';
   errors.sheet.hidden = true;
   const actions = {
-    asks: view.startAsking(),
-    save: (wants: Wants) => void answer(view, wants, errors.sheet),
+    askedOverGpc: view.startAsking(),
+    save: (wants: Wants) => void saveAnswer(view, wants, errors.sheet),
     close: () => dialog.close(),
   };
   view.sheet.replaceChildren(...nodes(sheetParts(view.speech, terms, actions, errors.sheet)));
   dialog.showModal();
-  // Its place stays: what is scrolled does not jump.
+  // The covered layer keeps its size, so the page does not jump.
   view.layer.classList.add('covered');
-  view.toggled('open');
+  view.onToggle('open');
 }
 
-/** Escape comes here too: nothing was chosen, and the focus returns to where it was. */
-function closed(view: Shown): void {
-  // Closed with a body that was renewed, and open again since.
+/** Runs after Escape too, which chooses nothing: the focus returns to where it was. */
+function onSettingsClosed(view: ViewState): void {
+  // The event is late: a page that replaced its body closed the dialog, and it is open again.
   if (view.dialog.open) return;
   view.layer.classList.remove('covered');
   const target = view.opener && isShown(view.opener) ? view.opener : view.reopen;
   target.focus({ preventScroll: true });
   view.opener = null;
-  view.toggled('close');
+  view.onToggle('close');
 }
 
 export function createView(deps: ViewDeps) {
   const shadowHost = createHost(deps);
   const elements = createElements(
     shadowHost.root,
-    () => show(view),
-    () => closed(view),
+    () => openSettings(view),
+    () => onSettingsClosed(view),
   );
-  const attach = createPlace(shadowHost.host, elements);
-  const view: Shown = {
+  const attachHost = createPlace(shadowHost.host, elements);
+  const view: ViewState = {
     ...deps,
     ...shadowHost,
     ...elements,
-    asks: '',
+    askedIds: '',
     opener: null,
     busy: new Set(),
-    attach,
+    attachHost,
   };
   return {
     render: () => render(view),
-    open: () => show(view),
-    /** Fills the place of an element that waits for these purposes. */
+    open: () => openSettings(view),
+    /** Fills the placeholder of an element that waits for these purposes. */
     fillWait: (host: HTMLElement, ids: readonly string[]) =>
-      fillWait(host, ids, { ...deps, open: () => show(view) }),
+      fillWait(host, ids, { ...deps, open: () => openSettings(view) }),
   };
 }

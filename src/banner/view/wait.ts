@@ -1,20 +1,27 @@
 import type { Controller } from '../controller.ts';
 import { statusOf } from '../status.ts';
-import { h, nodes } from './dom.ts';
-import { type Dress, dress } from './dress.ts';
-import { buttons, chip, press, purposeText } from './parts.ts';
+import {
+  buttonRow,
+  createButton,
+  createChip,
+  type Dress,
+  dressHost,
+  h,
+  nodes,
+  purposeText,
+} from './parts.ts';
 
-/** The place of a frame, an image or a video that waits: it names its purposes, and asks for these alone. */
+/** The placeholder of a gated frame, image or video names the purposes of the element and asks for them. */
 
 interface WaitDeps extends Dress, Pick<Controller, 'choose' | 'terms'> {
   /** Opens the settings. */
   readonly open: () => void;
 }
 
-/** A placeholder that already shows its key is not built again: that would take the focus off its buttons. */
-const shown = new WeakMap<HTMLElement, string>();
+/** A placeholder with the same purposes and statuses is not built again: its buttons would lose the focus. */
+const shownKeys = new WeakMap<HTMLElement, string>();
 
-/** @returns false for a purpose that the tenant does not have: nobody can agree to it */
+/** @returns false if the tenant lacks one of the purposes: nobody can agree to it */
 export function fillWait(host: HTMLElement, ids: readonly string[], view: WaitDeps): boolean {
   const { speech, choose, open } = view;
   const terms = view.terms();
@@ -22,24 +29,24 @@ export function fillWait(host: HTMLElement, ids: readonly string[], view: WaitDe
   if (!terms || purposes.length < new Set(ids).size) return false;
   const statuses = purposes.map((purpose) => statusOf(terms, purpose));
   const key = [...ids, ...statuses].join(' ');
-  if (shown.get(host) === key) return true;
-  shown.set(host, key);
-  const root = host.shadowRoot ?? dress(host, view);
+  if (shownKeys.get(host) === key) return true;
+  shownKeys.set(host, key);
+  const root = host.shadowRoot ?? dressHost(host, view);
   const error = h('p', { class: 'error', role: 'alert', hidden: true }, speech.words.failed);
-  const accept = press(speech.words.accept, 'consent-wait-accept', () => {
+  const accept = createButton(speech.words.accept, 'consent-wait-accept', () => {
     error.hidden = true;
     void choose(new Map(ids.map((id) => [id, true]))).then(({ outcome }) => {
       error.hidden = outcome !== 'failed';
     });
   });
-  // A signal answers before a person is asked; the settings ask where the tenant lets them.
+  // GPC has answered already. The settings may ask for a yes over it, if the tenant allows that.
   const isAnswered = statuses.includes('gpc-opt-out');
-  const settings = press(speech.words.settings, 'consent-wait-settings', open);
+  const settings = createButton(speech.words.settings, 'consent-wait-settings', open);
   const parts = [
     purposeText(purposes, speech),
-    isAnswered && chip(speech),
+    isAnswered && createChip(speech),
     error,
-    buttons(...(isAnswered ? [settings] : [accept, settings])),
+    buttonRow(...(isAnswered ? [settings] : [accept, settings])),
   ];
   root.replaceChildren(h('section', { class: 'wait', 'data-nosnippet': true }, ...nodes(parts)));
   return true;

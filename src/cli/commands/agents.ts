@@ -9,37 +9,41 @@ import {
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import { confirm, type DestructiveFlags, readJsonFile } from '../input-service.ts';
-import { EXIT, io, misused, notFound, print, printTable, say } from '../io-service.ts';
+import { addCommand, type CommandContext, readJsonFile, YES } from '../command-service.ts';
+import {
+  confirm,
+  type DestructiveFlags,
+  EXIT,
+  io,
+  misused,
+  notFound,
+  print,
+  printTable,
+  say,
+} from '../io-service.ts';
 
 export function define(agents: Command): void {
-  agents
-    .command('add')
-    .description('add an agent by its origin or the URL of its directory')
+  addCommand(agents, 'add', add, {
+    about: 'add an agent by its origin or the URL of its directory',
+    example: 'gpd agents add https://agent.example',
+  })
     .argument('<url>', 'https origin of the agent, or the URL of its directory')
-    .option('--jwks <file>', 'pin these keys instead of fetching the directory')
-    .addHelpText('after', example('gpd agents add https://agent.example'))
-    .action(command(add));
-  agents
-    .command('remove')
-    .description('remove an agent')
+    .option('--jwks <file>', 'pin these keys instead of fetching the directory');
+  addCommand(agents, 'remove', remove, {
+    about: 'remove an agent',
+    example: 'gpd agents remove https://agent.example',
+  })
     .argument('<url>', 'https origin of the agent, or the URL of its directory')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show what would be removed; change nothing')
-    .addHelpText('after', example('gpd agents remove https://agent.example'))
-    .action(command(remove));
-  agents
-    .command('list')
-    .description('list the directories')
-    .addHelpText('after', example('gpd agents list'))
-    .action(command(list));
-  agents
-    .command('refresh')
-    .description('fetch the directories now')
-    .argument('[url]', 'https origin of the agent, or the URL of its directory')
-    .addHelpText('after', example('gpd agents refresh https://agent.example'))
-    .action(command(refresh));
+    .option(...YES)
+    .option('--dry-run', 'show what would be removed; change nothing');
+  addCommand(agents, 'list', list, {
+    about: 'list the directories',
+    example: 'gpd agents list',
+  });
+  addCommand(agents, 'refresh', refresh, {
+    about: 'fetch the directories now',
+    example: 'gpd agents refresh https://agent.example',
+  }).argument('[url]', 'https origin of the agent, or the URL of its directory');
 }
 
 const MILLISECONDS = 'nbf or exp is in milliseconds, and RFC 7519 wants seconds';
@@ -72,11 +76,7 @@ function printDirectory(directory: AgentDirectory): void {
   ]);
 }
 
-async function add(
-  { byAll, open }: CommandContext,
-  urlText: string,
-  options: { readonly jwks?: string },
-): Promise<void> {
+async function add({ byAll, open }: CommandContext, urlText: string, options: { readonly jwks?: string }) {
   const url = checkUrl(urlText);
   const pinned = options.jwks === undefined ? null : await readPinned(options.jwks);
   const { database } = await open();
@@ -101,20 +101,21 @@ async function add(
 async function list({ open }: CommandContext): Promise<void> {
   const { database } = await open();
   const directories = await listDirectories(database);
-  printTable(directories.map(describe), directories, 'no agents; `gpd agents add` adds one', {
-    AGENT: ({ url }) => agentOrigin(url),
-    SOURCE: 'source',
-    KEYS: ({ keys }) => keys.length,
-    FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
-    'LAST FAILURE': ({ failure, keys }) => failure ?? (countMilliseconds(keys) > 0 ? MILLISECONDS : ''),
-  });
+  printTable(
+    directories,
+    'no agents; `gpd agents add` adds one',
+    {
+      AGENT: ({ url }) => agentOrigin(url),
+      SOURCE: 'source',
+      KEYS: ({ keys }) => keys.length,
+      FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
+      'LAST FAILURE': ({ failure, keys }) => failure ?? (countMilliseconds(keys) > 0 ? MILLISECONDS : ''),
+    },
+    directories.map(describe),
+  );
 }
 
-async function remove(
-  { byAll, open }: CommandContext,
-  urlText: string,
-  options: DestructiveFlags,
-): Promise<void> {
+async function remove({ byAll, open }: CommandContext, urlText: string, options: DestructiveFlags) {
   const url = checkUrl(urlText);
   const { database } = await open();
   const isListed = (await listDirectories(database)).some((directory) => directory.url === url);

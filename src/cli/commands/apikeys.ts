@@ -5,49 +5,51 @@ import type { Database } from '../../db/engine.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { KEY_SCOPES } from '../../schema/route.ts';
 import { createApiKeyStore } from '../../tenants/api-key-store.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
-  checkKid,
+  addCommand,
+  type CommandContext,
   checkOneOf,
-  confirmOnTerminal,
-  type DestructiveFlags,
   type Flags,
-  ONLY_KID_HELP,
-} from '../input-service.ts';
-import { conflict, notFound, print, printTable } from '../io-service.ts';
+  noSuchTenant,
+  ONE_KID,
+  requireTenant,
+  YES,
+} from '../command-service.ts';
+import {
+  confirmOnTerminal,
+  conflict,
+  type DestructiveFlags,
+  notFound,
+  print,
+  printTable,
+} from '../io-service.ts';
 
 export function define(apikeys: Command): void {
-  apikeys
-    .command('create')
-    .description('create a key; print it once')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
+  addCommand(apikeys, 'create [kid]', create, {
+    about: 'create a key; print it once',
+    example: "gpd apikeys create shop --scope secret --name 'shop backend'",
+  })
     .requiredOption('--scope <scope>', KEY_SCOPES.join(', '))
-    .requiredOption('--name <name>', 'what it is for')
-    .addHelpText('after', example("gpd apikeys create shop --scope secret --name 'shop backend'"))
-    .action(command(create));
-  apikeys
-    .command('list')
-    .description('list the keys, without their secrets')
-    .argument('[kid]', 'only this tenant', checkKid)
-    .addHelpText('after', example('gpd apikeys list shop'))
-    .action(command(list));
-  apikeys
-    .command('rotate')
-    .description('create a key of the same scope and name, print it once, and revoke the old one')
+    .requiredOption('--name <name>', 'what it is for');
+  addCommand(apikeys, 'list', list, {
+    about: 'list the keys, without their secrets',
+    example: 'gpd apikeys list shop',
+  }).argument(...ONE_KID);
+  addCommand(apikeys, 'rotate', rotate, {
+    about: 'create a key of the same scope and name, print it once, and revoke the old one',
+    example: 'gpd apikeys rotate key_01KAY0 --keep-old',
+  })
     .argument('<id>', 'id of the key')
     .option('--keep-old', 'leave the old key in use; revoke it when its callers have the new one')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show which key it is; change nothing')
-    .addHelpText('after', example('gpd apikeys rotate key_01KAY0 --keep-old'))
-    .action(command(rotate));
-  apikeys
-    .command('revoke')
-    .description('revoke an API key')
+    .option(...YES)
+    .option('--dry-run', 'show which key it is; change nothing');
+  addCommand(apikeys, 'revoke', revoke, {
+    about: 'revoke an API key',
+    example: 'gpd apikeys revoke key_01KAY0',
+  })
     .argument('<id>', 'id of the key')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show which key it is; change nothing')
-    .addHelpText('after', example('gpd apikeys revoke key_01KAY0'))
-    .action(command(revoke));
+    .option(...YES)
+    .option('--dry-run', 'show which key it is; change nothing');
 }
 
 function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: ApiKey) {
@@ -60,11 +62,7 @@ async function create(
   kidArgument: string | undefined,
   { scope: scopeText, name }: { readonly scope: string; readonly name: string },
 ): Promise<void> {
-  const scope = checkOneOf(
-    KEY_SCOPES,
-    scopeText,
-    `--scope ${scopeText}: must be one of ${KEY_SCOPES.join(', ')}`,
-  );
+  const scope = checkOneOf('--scope', scopeText, KEY_SCOPES);
   const { database } = await open();
   const kid = await resolveKid(kidArgument);
   const { key, secret } = createApiKey({ kid, scope, name }, Date.now(), randomBytes);
@@ -76,7 +74,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   const { database } = await open();
   if (kid !== undefined) await requireTenant(database, kid);
   const keys = (await createApiKeyStore(database).list(kid)).map(describe);
-  printTable(keys, keys, 'no API keys; `gpd apikeys create` makes one', {
+  printTable(keys, 'no API keys; `gpd apikeys create` makes one', {
     ID: 'id',
     KID: 'kid',
     SCOPE: 'scope',
@@ -118,11 +116,7 @@ async function rotate(
   if (!keepOld) await recordEnded(`${id} is revoked`);
 }
 
-async function revoke(
-  { open, by, recordEnded }: CommandContext,
-  id: string,
-  options: DestructiveFlags,
-): Promise<void> {
+async function revoke({ open, by, recordEnded }: CommandContext, id: string, options: DestructiveFlags) {
   const { database } = await open();
   const store = createApiKeyStore(database);
   const existingKey = await requireKey(database, id);

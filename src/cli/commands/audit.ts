@@ -1,20 +1,21 @@
 import type { Command } from 'commander';
-import { AUDIT_ACTIONS, type AuditAction, listAudit } from '../../audit/audit-store.ts';
+import { AUDIT_ACTIONS, listAudit } from '../../audit/audit-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
 import {
+  type CommandContext,
   checkInteger,
-  checkKid,
   checkOneOf,
+  command,
+  example,
   type Flags,
-  ONLY_KID_HELP,
+  ONLY_KID,
   parseDuration,
-} from '../input-service.ts';
+} from '../command-service.ts';
 import { misused, printTable } from '../io-service.ts';
 
 export function define(audit: Command): void {
   audit
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
+    .argument(...ONLY_KID)
     .option(
       '--since <time>',
       'only what happened since: a date such as 2026-11-01, or how long ago, such as 7d',
@@ -27,11 +28,6 @@ export function define(audit: Command): void {
 }
 
 const MAX_LIMIT = 10_000;
-
-function checkAction(text: string | undefined): AuditAction | undefined {
-  if (text === undefined) return undefined;
-  return checkOneOf(AUDIT_ACTIONS, text, `--action ${text}: must be one of ${AUDIT_ACTIONS.join(', ')}`);
-}
 
 /** @returns epoch milliseconds */
 function checkSince(text: string | undefined): number | undefined {
@@ -47,18 +43,18 @@ async function listRows(
   kidArgument: string | undefined,
   options: Flags<'since' | 'action' | 'actor'> & { readonly limit: string },
 ): Promise<void> {
-  const { actor, limit: limitText } = options;
-  const filter = { from: checkSince(options.since), action: checkAction(options.action), actor };
-  const message = `--limit ${limitText}: must be a number from 1 to ${MAX_LIMIT}`;
-  const limit = checkInteger(limitText, [1, MAX_LIMIT], message);
+  const from = checkSince(options.since);
+  const action =
+    options.action === undefined ? undefined : checkOneOf('--action', options.action, AUDIT_ACTIONS);
+  const limit = checkInteger('--limit', options.limit, [1, MAX_LIMIT], `a number from 1 to ${MAX_LIMIT}`);
   const { database } = await open();
   const kid = await resolveKid(kidArgument);
   await operator(kid);
-  const rows = (await listAudit(database, kid, filter, limit)).map((row) => ({
+  const rows = (await listAudit(database, kid, { from, action, actor: options.actor }, limit)).map((row) => ({
     ...row,
     at: isoTime(row.at),
   }));
-  printTable(rows, rows, 'no rows', {
+  printTable(rows, 'no rows', {
     AT: 'at',
     ROLE: 'role',
     ACTION: 'action',

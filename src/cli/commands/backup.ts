@@ -4,8 +4,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { notify } from '../../notify/notify-service.ts';
 import { backupIn, deleteOldBackups, isFolder } from '../../ops/backup-rotation-files.ts';
 import { VERSION } from '../../version.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import { checkInteger, type Flags } from '../input-service.ts';
+import { type CommandContext, checkInteger, command, example, type Flags } from '../command-service.ts';
 import { misused, print } from '../io-service.ts';
 import { runWithCleanup } from '../progress-service.ts';
 
@@ -35,8 +34,8 @@ function checkPlace(name: string, { keep }: Flags<'keep'>) {
   const file = isDirectory ? backupIn(place, Date.now()) : place;
   if (keep === undefined) return { file, keep: null };
   if (!isDirectory) throw misused(`--keep: ${place} is no directory; name one, and gpd names the file`);
-  const problem = `--keep ${keep}: must be a number from 1 to ${MAX_KEPT.toLocaleString('en')}`;
-  return { file, keep: checkInteger(keep, [1, MAX_KEPT], problem) };
+  const expected = `a number from 1 to ${MAX_KEPT.toLocaleString('en')}`;
+  return { file, keep: checkInteger('--keep', keep, [1, MAX_KEPT], expected) };
 }
 
 async function backUp(

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { WriteAction } from '../../consent/plan-write.ts';
-import { stateMacs } from '../../consent/state-mac-service.ts';
+import { stateMacs } from '../../consent/state-mac-store.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { tryOr } from '../../lib/errors.ts';
@@ -12,67 +12,56 @@ import {
   policyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
+  addCommand,
+  type CommandContext,
   checkInteger,
-  checkKid,
   checkObject,
   checkValue,
   type Flags,
-  KID_HELP,
-  ONLY_KID_HELP,
-} from '../input-service.ts';
+  noSuchTenant,
+} from '../command-service.ts';
 import { misused, print, printTable } from '../io-service.ts';
 
-/** `gpd consent check|grant|deny|withdraw|history|policies`: choices of people, and the policies that were shown to them. */
+/**
+ * `gpd consent check|grant|deny|withdraw|history|policies`: choices of people, and the policies that were
+ * shown to them.
+ */
 export function defineDecisions(consent: Command): void {
-  consent
-    .command('check')
-    .description('check whether this processing is allowed')
-    .argument('<kid>', KID_HELP, checkKid)
+  addCommand(consent, 'check <kid>', check, {
+    about: 'check whether this processing is allowed',
+    example: 'gpd consent check shop alice newsletter',
+  })
     .argument('<principal>', 'principalId of the person')
-    .argument('<purpose>', 'id of the purpose')
-    .addHelpText('after', example('gpd consent check shop alice newsletter'))
-    .action(command(check));
-  defineWrite(consent.command('grant'), 'grant', 'record a grant');
-  defineWrite(consent.command('deny'), 'deny', 'record a denial');
-  defineWrite(consent.command('withdraw'), 'withdraw', 'record a withdrawal');
-  consent
-    .command('history')
-    .description('show what a principal chose, newest first')
-    .argument('<kid>', KID_HELP, checkKid)
-    .argument('<principal>', 'principalId of the person')
-    .addHelpText('after', example('gpd consent history shop alice'))
-    .action(command(history));
-  consent
-    .command('policies')
-    .description('list the policy versions, or publish one')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
+    .argument('<purpose>', 'id of the purpose');
+  addWrite(consent, 'grant', 'record a grant');
+  addWrite(consent, 'deny', 'record a denial');
+  addWrite(consent, 'withdraw', 'record a withdrawal');
+  addCommand(consent, 'history <kid>', history, {
+    about: 'show what a principal chose, newest first',
+    example: 'gpd consent history shop alice',
+  }).argument('<principal>', 'principalId of the person');
+  addCommand(consent, 'policies [kid]', policies, {
+    about: 'list the policy versions, or publish one',
+    example: 'gpd consent policies shop --publish privacy.txt --material',
+  })
     .option('--publish <file>', 'publish the exact text of this file')
-    .option('--material', 'ask people again who agreed to an earlier version')
-    .addHelpText('after', example('gpd consent policies shop --publish privacy.txt --material'))
-    .action(command(policies));
+    .option('--material', 'ask people again who agreed to an earlier version');
 }
 
-function defineWrite(write: Command, action: WriteAction, about: string): void {
-  write
-    .description(about)
-    .argument('<kid>', KID_HELP, checkKid)
+function addWrite(consent: Command, action: WriteAction, about: string): void {
+  addCommand(consent, `${action} <kid>`, recordChoice(action), {
+    about,
+    example: `gpd consent ${action} shop alice newsletter`,
+  })
     .argument('<principal>', 'principalId of the person')
     .argument('<purposes...>', 'ids of the purposes')
     .option('--policy-version <n>', 'the policy that was shown (default: the latest)')
     .option('--gpc', 'a Global Privacy Control signal was present: opt out of every purpose that honours it')
-    .option('--no-gpc', 'no GPC signal was present: a grant ends the opt-out of its purposes')
-    .addHelpText('after', example(`gpd consent ${action} shop alice newsletter`))
-    .action(command(recordChoice(action)));
+    .option('--no-gpc', 'no GPC signal was present: a grant ends the opt-out of its purposes');
 }
 
-async function check(
-  context: CommandContext,
-  kid: string,
-  principalId: string,
-  purpose: string,
-): Promise<void> {
+async function check(context: CommandContext, kid: string, principalId: string, purpose: string) {
   const request = checkValue(canProcessRequestSchema, { principalId, purpose }, 'principal or purpose: ');
   const tenant = await context.tenant(kid);
   const { service } = (await context.services()).consent;
@@ -95,15 +84,9 @@ const recordChoice =
     purposes: string[],
     flags: Flags<'policyVersion', 'gpc'>,
   ): Promise<void> => {
-    const { policyVersion: versionText } = flags;
+    const { policyVersion: version } = flags;
     const policyVersion =
-      versionText === undefined
-        ? undefined
-        : checkInteger(
-            versionText,
-            [0, MAX_VERSION],
-            `--policy-version ${versionText}: must be a whole number, 0 or more`,
-          );
+      version && checkInteger('--policy-version', version, [0, MAX_VERSION], 'a whole number, 0 or more');
     const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
     const value = { principalId, purposes, policyVersion, ...gpc };
     const body = checkObject(consentWriteSchema, value);
@@ -127,20 +110,18 @@ async function history(context: CommandContext, kid: string, principalText: stri
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
   const columns = { ENTRY: 'seq', TIME: 'time', PURPOSE: 'purpose', EVENT: 'type' } as const;
-  printTable({ principalId, events }, events, 'no events', columns);
+  printTable(events, 'no events', columns, { principalId, events });
 }
 
 async function policies(
-  { open, resolveKid, by }: CommandContext,
+  { stored, by }: CommandContext,
   kidArgument: string | undefined,
   flags: Flags<'publish', 'material'>,
 ): Promise<void> {
   if (flags.material === true && flags.publish === undefined)
     throw misused('--material requires --publish FILE');
-  const store = await open();
-  const { database } = store;
-  const kid = await resolveKid(kidArgument);
-  await requireTenant(database, kid);
+  const store = await stored(kidArgument);
+  const { database, kid } = store;
   if (flags.publish !== undefined) {
     const value = { text: readText(flags.publish), material: flags.material === true };
     const policy = checkValue(policyRequestSchema, value, `${flags.publish}: `);
@@ -153,7 +134,7 @@ async function policies(
     material,
     publishedAt: isoTime(publishedAt),
   }));
-  printTable(list, list, 'no policies', {
+  printTable(list, 'no policies', {
     VERSION: 'version',
     PUBLISHED: 'publishedAt',
     MATERIAL: ({ material }) => (material ? 'yes' : 'no'),
@@ -161,7 +142,10 @@ async function policies(
   });
 }
 
-/** Refuses a file that is not UTF-8: decoding would replace characters, and the log would sign the replacement. */
+/**
+ * Refuses a file that is not UTF-8: decoding would replace characters, and the log would sign the
+ * replacement.
+ */
 function readText(file: string): string {
   const bytes = tryOr(() => readFileSync(file), null);
   if (bytes === null) throw misused(`${file} cannot be read`);

@@ -11,26 +11,24 @@ import { isPlainText } from '../../lib/text.ts';
 import { principalIdSchema, purposeIdSchema } from '../../schema/bundle.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import { checkKid, type Flags, KID_HELP } from '../input-service.ts';
+import { addCommand, type CommandContext, type Flags } from '../command-service.ts';
 import { misused, notFound, print, say } from '../io-service.ts';
 import { splitLines } from '../replay/line-files.ts';
 
-/** `gpd consent import`: records of another system. The whole file is checked before the first one is recorded. */
+/**
+ * `gpd consent import`: records of another system. The whole file is checked before the first one is
+ * recorded.
+ */
 export function defineImport(consent: Command): void {
-  consent
-    .command('import')
-    .description(
-      'record choices that another system kept, with their own dates; the same file twice adds nothing',
-    )
-    .argument('<kid>', KID_HELP, checkKid)
+  addCommand(consent, 'import <kid>', importFile, {
+    about: 'record choices that another system kept, with their own dates; the same file twice adds nothing',
+    example: 'gpd consent import shop records.csv --dry-run',
+  })
     .argument(
       '<file>',
       'CSV with a header, or NDJSON: principalId, purpose, action (grant, deny or withdraw), and where known recordedAt, policyVersion (default: the latest) and evidence',
     )
-    .option('--dry-run', 'show what would be recorded; change nothing')
-    .addHelpText('after', example('gpd consent import shop records.csv --dry-run'))
-    .action(command(importFile));
+    .option('--dry-run', 'show what would be recorded; change nothing');
 }
 
 const MAX_NAMED = 20;

@@ -4,47 +4,47 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { verifyLog } from '../../consent/verify-service.ts';
 import type { Checkpoint } from '../../ledger/note.ts';
-import { createCheckpointBook } from '../../log/checkpoint-files.ts';
+import { createCheckpointBook, readKeptNotes } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { entryLines, readHead } from '../../log/entries-store.ts';
-import { readKeptNotes } from '../../log/kept-notes.ts';
 import { planContinuation } from '../../ops/checkpoints-service.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
-  checkKid,
-  confirm,
-  type DestructiveFlags,
+  addCommand,
+  type CommandContext,
   type Flags,
-  KID_HELP,
-  ONLY_KID_HELP,
+  noSuchTenant,
   readGivenFile,
-} from '../input-service.ts';
-import { conflict, EXIT, io, misused, print, printableJson, say } from '../io-service.ts';
+  requireTenant,
+  YES,
+} from '../command-service.ts';
+import {
+  confirm,
+  conflict,
+  type DestructiveFlags,
+  EXIT,
+  io,
+  misused,
+  print,
+  printableJson,
+  say,
+} from '../io-service.ts';
 
 /** `gpd consent verify|accept-loss|export`: verifies the consent log, resumes it after a loss, exports it. */
 export function defineLedger(consent: Command): void {
-  consent
-    .command('verify')
-    .description("recompute a tenant's whole log and compare the database with it")
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .option('--against <file>', 'compare with checkpoints kept elsewhere')
-    .addHelpText('after', example('gpd consent verify shop --against checkpoints.txt'))
-    .action(command(verify));
-  consent
-    .command('accept-loss')
-    .description('resume signing a log on this node after entries or checkpoints.log were lost')
-    .argument('<kid>', KID_HELP, checkKid)
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show whether entries were lost; change nothing')
-    .addHelpText('after', example('gpd consent accept-loss shop --dry-run'))
-    .action(command(acceptLoss));
-  consent
-    .command('export')
-    .description("export a tenant's log as NDJSON")
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .option('--out <file>', 'write to this new file instead of standard output')
-    .addHelpText('after', example('gpd consent export shop --out shop-log.ndjson'))
-    .action(command(exportLog));
+  addCommand(consent, 'verify [kid]', verify, {
+    about: "recompute a tenant's whole log and compare the database with it",
+    example: 'gpd consent verify shop --against checkpoints.txt',
+  }).option('--against <file>', 'compare with checkpoints kept elsewhere');
+  addCommand(consent, 'accept-loss <kid>', acceptLoss, {
+    about: 'resume signing a log on this node after entries or checkpoints.log were lost',
+    example: 'gpd consent accept-loss shop --dry-run',
+  })
+    .option(...YES)
+    .option('--dry-run', 'show whether entries were lost; change nothing');
+  addCommand(consent, 'export [kid]', exportLog, {
+    about: "export a tenant's log as NDJSON",
+    example: 'gpd consent export shop --out shop-log.ndjson',
+  }).option('--out <file>', 'write to this new file instead of standard output');
 }
 
 const SAY_EVERY = 50_000;
@@ -122,12 +122,11 @@ async function exportLog(
   print({ kid, file: options.out }, () => [`written to ${options.out}`]);
 }
 
-/** Signs the present entries after entries or checkpoints.log were lost. It hides nothing: earlier checkpoints still prove the loss. */
-async function acceptLoss(
-  { open, config }: CommandContext,
-  kid: string,
-  options: DestructiveFlags,
-): Promise<void> {
+/**
+ * Signs the present entries after entries or checkpoints.log were lost. It hides nothing: earlier checkpoints
+ * still prove the loss.
+ */
+async function acceptLoss({ open, config }: CommandContext, kid: string, options: DestructiveFlags) {
   const { database, masterKey, serverSecret } = await open();
   await requireTenant(database, kid);
   const book = createCheckpointBook(config.data_dir, serverSecret);

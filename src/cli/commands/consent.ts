@@ -1,71 +1,65 @@
 import type { Command } from 'commander';
 import { listBanners as readBanners } from '../../consent/banner-store.ts';
-import { stateMacs } from '../../consent/state-mac-service.ts';
+import { stateMacs } from '../../consent/state-mac-store.ts';
 import { removePurpose as deletePurpose, savePurposes } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
 import { GPC_POLICIES } from '../../schema/gpc.ts';
 import { DEFAULT_TTL_DAYS, DEVICE_IDENTIFICATION, type Purpose } from '../../tenants/purposes.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
+  addCommand,
+  type CommandContext,
   checkInteger,
-  checkKid,
   checkOneOf,
   checkValue,
-  confirmOnTerminal,
-  type DestructiveFlags,
   type Flags,
-  KID_HELP,
-  ONLY_KID_HELP,
-} from '../input-service.ts';
-import { conflict, notFound, print, printTable } from '../io-service.ts';
+  noSuchTenant,
+  YES,
+} from '../command-service.ts';
+import {
+  confirmOnTerminal,
+  conflict,
+  type DestructiveFlags,
+  notFound,
+  print,
+  printTable,
+} from '../io-service.ts';
 import { defineDecisions } from './consent-decisions.ts';
 import { defineImport } from './consent-import.ts';
 import { defineLedger } from './consent-ledger.ts';
 
 export function define(consent: Command): void {
   const purposes = consent.command('purposes').description('what people are asked to consent to');
-  purposes
-    .command('list')
-    .description('list the purposes of a tenant')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .addHelpText('after', example('gpd consent purposes list shop'))
-    .action(command(listPurposes));
-  purposes
-    .command('set')
-    .description('define or change a purpose')
-    .argument('<kid>', KID_HELP, checkKid)
+  addCommand(purposes, 'list [kid]', listPurposes, {
+    about: 'list the purposes of a tenant',
+    example: 'gpd consent purposes list shop',
+  });
+  addCommand(purposes, 'set <kid>', setPurpose, {
+    about: 'define or change a purpose',
+    example: "gpd consent purposes set shop newsletter --title 'Our newsletter' --ttl-days 365",
+  })
     .argument('<id>', 'id of the purpose')
     .requiredOption('--title <title>', 'what people read')
     .option('--description <text>', 'what it means for them')
     .option('--lawful-basis <basis>', 'the lawful basis, for instance consent')
     .option('--gpc <policy>', 'what a Global Privacy Control signal does: opt-out (default), ask or ignore')
     .option('--ttl-days <days>', 'how long a grant lasts')
-    .option('--not-material', 'ask nobody again: the change does not alter what people agreed to')
-    .addHelpText(
-      'after',
-      example("gpd consent purposes set shop newsletter --title 'Our newsletter' --ttl-days 365"),
-    )
-    .action(command(setPurpose));
-  purposes
-    .command('remove')
-    .description('ask nobody for a purpose any more; a check of it answers unknown-purpose')
-    .argument('<kid>', KID_HELP, checkKid)
+    .option('--not-material', 'ask nobody again: the change does not alter what people agreed to');
+  addCommand(purposes, 'remove <kid>', removePurpose, {
+    about: 'ask nobody for a purpose any more; a check of it answers unknown-purpose',
+    example: 'gpd consent purposes remove shop newsletter',
+  })
     .argument('<id>', 'id of the purpose')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show what would be removed; change nothing')
-    .addHelpText('after', example('gpd consent purposes remove shop newsletter'))
-    .action(command(removePurpose));
+    .option(...YES)
+    .option('--dry-run', 'show what would be removed; change nothing');
   defineDecisions(consent);
   defineImport(consent);
   defineLedger(consent);
-  consent
-    .command('banners')
-    .description('show what the banner displayed, and since when; --json has the texts')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .addHelpText('after', example('gpd consent banners shop --json'))
-    .action(command(listBanners));
+  addCommand(consent, 'banners [kid]', listBanners, {
+    about: 'show what the banner displayed, and since when; --json has the texts',
+    example: 'gpd consent banners shop --json',
+  });
 }
 
 type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & {
@@ -75,13 +69,9 @@ type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & {
 
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
   const gpcText = flags.gpc ?? before?.gpc ?? 'opt-out';
-  const gpc = checkOneOf(GPC_POLICIES, gpcText, `--gpc ${gpcText}: must be opt-out, ask or ignore`);
+  const gpc = checkOneOf('--gpc', gpcText, GPC_POLICIES, 'opt-out, ask or ignore');
   const days = flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS;
-  const ttlDays = checkInteger(
-    days,
-    [1, 36_500],
-    `--ttl-days ${days}: must be a whole number of days, at least 1`,
-  );
+  const ttlDays = checkInteger('--ttl-days', days, [1, 36_500], 'a whole number of days, at least 1');
   return {
     id: checkValue(purposeIdSchema, id, `purpose ${JSON.stringify(id)}: `),
     title: flags.title,
@@ -92,12 +82,7 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
   };
 }
 
-async function setPurpose(
-  { by, open }: CommandContext,
-  kid: string,
-  id: string,
-  flags: PurposeFlags,
-): Promise<void> {
+async function setPurpose({ by, open }: CommandContext, kid: string, id: string, flags: PurposeFlags) {
   const store = await open();
   const { database } = store;
   const before = (await createTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
@@ -108,12 +93,10 @@ async function setPurpose(
   print({ kid, ...purpose }, () => [`${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`]);
 }
 
-async function listPurposes({ open, resolveKid }: CommandContext, kidArgument?: string): Promise<void> {
-  const { database } = await open();
-  const kid = await resolveKid(kidArgument);
-  await requireTenant(database, kid);
+async function listPurposes({ stored }: CommandContext, kidArgument?: string): Promise<void> {
+  const { database, kid } = await stored(kidArgument);
   const purposes = await createTenantStore(database).purposes(kid);
-  printTable(purposes, purposes, 'no purposes', {
+  printTable(purposes, 'no purposes', {
     PURPOSE: 'id',
     TITLE: 'title',
     GPC: 'gpc',
@@ -122,15 +105,14 @@ async function listPurposes({ open, resolveKid }: CommandContext, kidArgument?: 
 }
 
 async function removePurpose(
-  { open, by }: CommandContext,
+  { stored, by }: CommandContext,
   kid: string,
   id: string,
   options: DestructiveFlags,
 ): Promise<void> {
   if (id === DEVICE_IDENTIFICATION) throw conflict(`${id} cannot be removed: gpd asks for it itself`);
-  const store = await open();
+  const store = await stored(kid);
   const { database } = store;
-  await requireTenant(database, kid);
   const purpose = (await createTenantStore(database).purposes(kid)).find((candidate) => candidate.id === id);
   if (!purpose)
     throw notFound(`${kid} has no purpose ${id}; \`gpd consent purposes list ${kid}\` shows them`);
@@ -146,16 +128,17 @@ async function removePurpose(
   ]);
 }
 
-/** Lists the hashes of the texts and scripts that people were shown, to compare with `banner.published` in the log. */
-async function listBanners({ open, resolveKid }: CommandContext, kidArgument?: string): Promise<void> {
-  const { database } = await open();
-  const kid = await resolveKid(kidArgument);
-  await requireTenant(database, kid);
+/**
+ * Lists the hashes of the texts and scripts that people were shown, to compare with `banner.published` in the
+ * log.
+ */
+async function listBanners({ stored }: CommandContext, kidArgument?: string): Promise<void> {
+  const { database, kid } = await stored(kidArgument);
   const shown = (await readBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
     ...banner,
     publishedAt: isoTime(publishedAt),
   }));
-  printTable(shown, shown, 'no banner was shown yet', {
+  printTable(shown, 'no banner was shown yet', {
     ENTRY: 'seq',
     SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
     TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),

@@ -10,78 +10,71 @@ import type { Rights } from '../../rights/create-rights-service.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schema/rights.ts';
 import { readCreationTimes } from '../../tenants/tenant-store.ts';
-import { accountName, type CommandContext, command, example } from '../command-service.ts';
 import {
+  accountName,
+  addCommand,
+  type CommandContext,
   checkKid,
   checkOneOf,
   checkValue,
+  DRY_RUN,
+  type Flags,
+  YES,
+} from '../command-service.ts';
+import {
+  alignColumns,
   confirm,
   type DestructiveFlags,
-  type Flags,
-} from '../input-service.ts';
-import { alignColumns, misused, notFound, print, printTable, say } from '../io-service.ts';
+  misused,
+  notFound,
+  print,
+  printTable,
+  say,
+} from '../io-service.ts';
 
 export function define(contests: Command): void {
-  contests
-    .command('list')
-    .description('list open contests, most urgent first')
+  addCommand(contests, 'list', list, {
+    about: 'list open contests, most urgent first',
+    example: 'gpd contests list --tenant shop --all',
+  })
     .option('--tenant <kid>', 'only this tenant')
-    .option('--all', 'include resolved contests')
-    .addHelpText('after', example('gpd contests list --tenant shop --all'))
-    .action(command(list));
-  contests
-    .command('show')
-    .description('show a contest and explain its decision')
+    .option('--all', 'include resolved contests');
+  addCommand(contests, 'show', show, {
+    about: 'show a contest and explain its decision',
+    example: 'gpd contests show con_01KAY0',
+  }).argument('<contest>', 'id of the contest');
+  addCommand(contests, 'claim', claim, {
+    about: 'claim a contest for an hour',
+    example: 'gpd contests claim con_01KAY0',
+  }).argument('<contest>', 'id of the contest');
+  addCommand(contests, 'ask', ask, {
+    about: 'ask the person a question',
+    example: "gpd contests ask con_01KAY0 --question 'Do you use a password manager?'",
+  })
     .argument('<contest>', 'id of the contest')
-    .addHelpText('after', example('gpd contests show con_01KAY0'))
-    .action(command(show));
-  contests
-    .command('claim')
-    .description('claim a contest for an hour')
-    .argument('<contest>', 'id of the contest')
-    .addHelpText('after', example('gpd contests claim con_01KAY0'))
-    .action(command(claim));
-  contests
-    .command('ask')
-    .description('ask the person a question')
-    .argument('<contest>', 'id of the contest')
-    .requiredOption('--question <text>', 'up to 4,000 characters')
-    .addHelpText('after', example("gpd contests ask con_01KAY0 --question 'Do you use a password manager?'"))
-    .action(command(ask));
-  contests
-    .command('extend')
-    .description('extend the due date, once; the person can read why')
+    .requiredOption('--question <text>', 'up to 4,000 characters');
+  addCommand(contests, 'extend', extend, {
+    about: 'extend the due date, once; the person can read why',
+    example: "gpd contests extend con_01KAY0 --days 14 --reason 'We asked your provider for its records.'",
+  })
     .argument('<contest>', 'id of the contest')
     .requiredOption('--reason <text>', 'why, for the person who contested')
-    .requiredOption('--days <n>', 'how many more days; rights.profile sets the maximum (61 at most)')
-    .addHelpText(
-      'after',
-      example("gpd contests extend con_01KAY0 --days 14 --reason 'We asked your provider for its records.'"),
-    )
-    .action(command(extend));
-  contests
-    .command('resolve')
-    .description('decide a contest')
+    .requiredOption('--days <n>', 'how many more days; rights.profile sets the maximum (61 at most)');
+  addCommand(contests, 'resolve', resolve, {
+    about: 'decide a contest',
+    example:
+      "gpd contests resolve con_01KAY0 --outcome overturned --reason 'A colleague spoke to you on the phone.'",
+  })
     .argument('<contest>', 'id of the contest')
     .requiredOption('--outcome <outcome>', 'upheld or overturned')
     .requiredOption('--reason <text>', 'why, for the person who contested; 20 to 4,000 characters')
-    .option('--dry-run', 'show what would change; change nothing')
-    .option('--yes', 'do not ask')
-    .addHelpText(
-      'after',
-      example(
-        "gpd contests resolve con_01KAY0 --outcome overturned --reason 'A colleague spoke to you on the phone.'",
-      ),
-    )
-    .action(command(resolve));
+    .option(...DRY_RUN)
+    .option(...YES);
 }
 
 const PAGE = 1000;
 
-async function list(
-  { services, operator, open }: CommandContext,
-  options: Flags<'tenant', 'all'>,
-): Promise<void> {
+async function list({ services, operator, open }: CommandContext, options: Flags<'tenant', 'all'>) {
   const { database } = await open();
   const { contestTexts } = (await services()).rights;
   const tenants = [...(await readCreationTimes(database)).keys()];
@@ -95,16 +88,20 @@ async function list(
   }
   const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
   const now = Date.now();
-  if (shown.length === 0) return print(shown, () => ['no open contests']);
-  printTable(shown, contests, 'no contests', {
-    CONTEST: 'contestId',
-    TENANT: 'kid',
-    STATUS: 'status',
-    OUTCOME: 'outcome',
-    DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(dueAt, now).text : ''),
-    CLASS: 'class',
-    'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
-  });
+  printTable(
+    contests,
+    'no open contests',
+    {
+      CONTEST: 'contestId',
+      TENANT: 'kid',
+      STATUS: 'status',
+      OUTCOME: 'outcome',
+      DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(dueAt, now).text : ''),
+      CLASS: 'class',
+      'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
+    },
+    shown,
+  );
 }
 
 async function requireContest(context: CommandContext, contestId: string): Promise<Contest> {
@@ -194,11 +191,7 @@ async function extend(
   );
 }
 
-async function ask(
-  context: CommandContext,
-  contestId: string,
-  options: { readonly question: string },
-): Promise<void> {
+async function ask(context: CommandContext, contestId: string, options: { readonly question: string }) {
   const question = checkValue(textSchema, options.question, '--question: ');
   await change(
     context,
@@ -222,11 +215,7 @@ async function resolve(
   contestId: string,
   options: DestructiveFlags & { readonly outcome: string; readonly reason: string },
 ): Promise<void> {
-  const outcome = checkOneOf(
-    OUTCOMES,
-    options.outcome,
-    `--outcome ${options.outcome}: must be upheld or overturned`,
-  );
+  const outcome = checkOneOf('--outcome', options.outcome, OUTCOMES, 'upheld or overturned');
   const reason = reasonSchema.safeParse(options.reason);
   if (!reason.success) throw misused('--reason must have 20 to 4,000 characters, without control characters');
   const contest = await requireContest(context, contestId);

@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
 import { withClosing } from '../../lib/collections.ts';
-import { parseUrl } from '../../lib/text.ts';
 import type { Report } from '../../ops/doctor/doctor-service.ts';
 import type { Status } from '../../ops/doctor/finding.ts';
 import { VERSION } from '../../version.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import type { Flags } from '../input-service.ts';
-import { alignColumns, EXIT, io, misused, print } from '../io-service.ts';
+import { type CommandContext, checkServer, command, example, type Flags } from '../command-service.ts';
+import { alignColumns, EXIT, io, print } from '../io-service.ts';
 
 export function define(doctor: Command): void {
   doctor
@@ -37,8 +35,7 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
 type DoctorFlags = Flags<'url', 'all' | 'record'>;
 
 async function examineAll({ config }: CommandContext, { url, all, record }: DoctorFlags): Promise<void> {
-  if (url !== undefined && parseUrl(url) === null)
-    throw misused(`--url ${url}: must be the address of a server`);
+  checkServer(url);
   // Loaded for this command alone, so that `gpd serve` starts faster.
   const [{ examine }, { openContext }, { writeDoctorRecord }] = await Promise.all([
     import('../../ops/doctor/doctor-service.ts'),

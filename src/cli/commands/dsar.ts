@@ -6,30 +6,34 @@ import { BadRecipient, type ExportRecipient, readRecipient } from '../../rights/
 import { openArchiveSigner } from '../../rights/dsar/signer-store.ts';
 import { createExports } from '../../rights/dsar/staff-export-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
-import { type CommandContext, command, example, requireTenant } from '../command-service.ts';
-import { checkKid, type Flags, ONLY_KID_HELP, readGivenFile } from '../input-service.ts';
+import {
+  addCommand,
+  type CommandContext,
+  type Flags,
+  readGivenFile,
+  requireTenant,
+  TENANT,
+} from '../command-service.ts';
 import { failed, misused, notFound, print, say, wantsJson } from '../io-service.ts';
 import { expectNoFile, writeNewFile } from '../new-files.ts';
 import { createBar, QUIET_MS, runStoppable } from '../progress-service.ts';
 import { type TargetOptions, targetBody } from './erase.ts';
 
 export function define(dsar: Command): void {
-  dsar
-    .command('export')
-    .description('write everything held about a person to a signed archive; audited')
-    .option('--tenant <kid>', ONLY_KID_HELP, checkKid)
+  addCommand(dsar, 'export', exportArchive, {
+    about: 'write everything held about a person to a signed archive; audited',
+    example: 'gpd dsar export --tenant shop --principal alice --out alice.zip',
+  })
+    .option(...TENANT)
     .option('--visitor <id>', 'the visitorId of their device')
     .option('--request <id>', 'a requestId of theirs')
     .option('--principal <id>', 'their id in the consent ledger')
     .requiredOption('--out <file>', 'where to write; the file must not exist')
-    .option('--encrypt-to <cert>', 'encrypt it to this certificate (RSA, PEM or DER)')
-    .addHelpText('after', example('gpd dsar export --tenant shop --principal alice --out alice.zip'))
-    .action(command(exportArchive));
-  dsar
-    .command('certificate')
-    .description('print the certificate that signs archives, for recipients to pin')
-    .addHelpText('after', example('gpd dsar certificate > signer.pem'))
-    .action(command(printCertificate));
+    .option('--encrypt-to <cert>', 'encrypt it to this certificate (RSA, PEM or DER)');
+  addCommand(dsar, 'certificate', printCertificate, {
+    about: 'print the certificate that signs archives, for recipients to pin',
+    example: 'gpd dsar certificate > signer.pem',
+  });
 }
 
 type ExportOptions = TargetOptions & Flags<'encryptTo'> & { readonly tenant?: string; readonly out: string };

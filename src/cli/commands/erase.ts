@@ -6,7 +6,7 @@ import { holdsOn } from '../../ingest/devices-store.ts';
 import { withClosing } from '../../lib/collections.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean-service.ts';
-import { KEEP_NOTHING } from '../../rights/erase/erase-service.ts';
+import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase-service.ts';
 import {
   type ErasureTarget,
   erasedNothing,
@@ -17,23 +17,25 @@ import {
   type ScopeCounts,
   scopeResults,
 } from '../../rights/erase/erasure-service.ts';
-import { planErasure } from '../../rights/erase/plan-service.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
 import { NotTheOwner } from '../../rights/erase/scrub-store.ts';
 import { isPrincipalKnown } from '../../rights/erase/shred-store.ts';
 import { type EraseTargetBody, type ErasureReceipt, eraseTargetSchema } from '../../schema/rights.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
 import {
-  checkKid,
+  addCommand,
+  type CommandContext,
   checkValue,
+  command,
+  example,
+  type Flags,
+  ONE_KID,
+  TENANT,
+  YES,
+} from '../command-service.ts';
+import {
+  CommandFailed,
   confirm,
   type DestructiveFlags,
-  type Flags,
-  ONLY_KID_HELP,
-} from '../input-service.ts';
-import {
-  alignColumns,
-  CommandFailed,
   EXIT,
   failed,
   io,
@@ -41,43 +43,35 @@ import {
   notFound,
   print,
   printTable,
+  tableLines,
 } from '../io-service.ts';
 
 export function define(erase: Command): void {
   erase
-    .option('--tenant <kid>', ONLY_KID_HELP, checkKid)
+    .option(...TENANT)
     .option('--visitor <id>', 'the visitorId of their device')
     .option('--request <id>', 'a requestId of theirs')
     .option('--principal <id>', 'their principalId: linked requests and the consent record')
     .option('--dry-run', 'show what would be deleted; change nothing')
-    .option('--yes', 'do not ask')
+    .option(...YES)
     .addHelpText('after', example('gpd erase --tenant shop --principal alice --dry-run'))
     .action(command(erasePerson));
-  erase
-    .command('status')
-    .description('show a receipt')
-    .argument('<receipt>', 'id of the receipt')
-    .addHelpText('after', example('gpd erase status era_01KAY0'))
-    .action(command(status));
-  erase
-    .command('list')
-    .description('list receipts, newest first')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .addHelpText('after', example('gpd erase list shop'))
-    .action(command(list));
-  erase
-    .command('resume')
-    .description('finish incomplete erasures; may rewrite the database file')
-    .addHelpText('after', example('gpd erase resume'))
-    .action(command(resumeAll));
-  erase
-    .command('scrub')
-    .description(
-      'rewrite the files of PostgreSQL to remove the bytes of erased rows; locks each table meanwhile',
-    )
-    .argument('[kid]', 'only this tenant', checkKid)
-    .addHelpText('after', example('gpd erase scrub'))
-    .action(command(scrub));
+  addCommand(erase, 'status', status, {
+    about: 'show a receipt',
+    example: 'gpd erase status era_01KAY0',
+  }).argument('<receipt>', 'id of the receipt');
+  addCommand(erase, 'list [kid]', list, {
+    about: 'list receipts, newest first',
+    example: 'gpd erase list shop',
+  });
+  addCommand(erase, 'resume', resumeAll, {
+    about: 'finish incomplete erasures; may rewrite the database file',
+    example: 'gpd erase resume',
+  });
+  addCommand(erase, 'scrub', scrub, {
+    about: 'rewrite the files of PostgreSQL to remove the bytes of erased rows; locks each table meanwhile',
+    example: 'gpd erase scrub',
+  }).argument(...ONE_KID);
 }
 
 export type TargetOptions = Flags<'visitor' | 'request' | 'principal'>;
@@ -121,10 +115,7 @@ function printReceipt(receipt: ErasureReceipt): void {
     `receipt  ${receipt.receiptId}`,
     `${erasedNothing(receipt.scopes) ? 'asked ' : 'erased'}   ${receipt.erasedAt}`,
     '',
-    ...alignColumns([
-      ['SCOPE', 'ACTION', 'COUNT', 'WHY'],
-      ...receipt.scopes.map(({ scope, action, count, basis }) => [scope, action, String(count), basis ?? '']),
-    ]),
+    ...tableLines(receipt.scopes, { SCOPE: 'scope', ACTION: 'action', COUNT: 'count', WHY: 'basis' }),
     ...(receipt.incomplete
       ? [
           '',
@@ -155,12 +146,7 @@ async function requireData(
 const isAllHeld = (planned: ScopeCounts): boolean =>
   heldRows(scopeResults(planned)) > 0 && !erasesAny(planned);
 
-async function printPlan(
-  database: Database,
-  kid: string,
-  target: ErasureTarget,
-  planned: ScopeCounts,
-): Promise<void> {
+async function printPlan(database: Database, kid: string, target: ErasureTarget, planned: ScopeCounts) {
   const { count, dueAt } = await openContests(database, kid, target);
   const heldDevices = await holdsOn(database.read, kid, target.durables);
   const heldCount = heldRows(scopeResults(planned));
@@ -231,7 +217,7 @@ async function list({ resolveKid, operator, services }: CommandContext, kidArgum
   await operator(kid);
   const { eraser } = (await services()).rights;
   const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
-  printTable(receipts, receipts, 'no receipts; `gpd erase` makes the first', {
+  printTable(receipts, 'no receipts; `gpd erase` makes the first', {
     RECEIPT: 'receiptId',
     ERASED: 'erasedAt',
     BY: 'requestedBy',
@@ -261,7 +247,10 @@ async function scrub(context: CommandContext, kid?: string): Promise<void> {
   );
 }
 
-/** True if `gpd erase resume` can finish it; one that waits only for `gpd erase scrub` has no other pending scope. */
+/**
+ * True if `gpd erase resume` can finish it; one that waits only for `gpd erase scrub` has no other pending
+ * scope.
+ */
 const needsResume = ({ scopes }: ErasureReceipt): boolean =>
   scopes.some(({ scope, action }) => action === 'failed' || (action === 'pending' && scope !== 'storage'));
 

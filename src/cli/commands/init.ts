@@ -3,8 +3,14 @@ import type { Config } from '../../config.ts';
 import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { finishSetup } from '../../ops/setup-service.ts';
 import { AlreadyInitialised, initialiseStore } from '../../tenants/installation-files.ts';
-import { type CommandContext, command, example, startCommand } from '../command-service.ts';
-import { checkKid, collect } from '../input-service.ts';
+import {
+  type CommandContext,
+  checkKid,
+  collect,
+  command,
+  example,
+  startCommand,
+} from '../command-service.ts';
 import { print, say } from '../io-service.ts';
 import { checkOrigins, type NewTenantFlags, warningsOf } from './tenants.ts';
 
@@ -31,10 +37,7 @@ async function createInstallation(config: Config, tenant: TenantRequest) {
   }
 }
 
-async function initialise(
-  { config }: CommandContext,
-  options: NewTenantFlags & { readonly tenant: string },
-): Promise<void> {
+async function initialise({ config }: CommandContext, options: NewTenantFlags & { readonly tenant: string }) {
   const { controller, contact } = options;
   const kid = checkKid(options.tenant);
   const origins = checkOrigins(options.origin);
@@ -50,7 +53,10 @@ async function initialise(
   ]);
 }
 
-/** The first start of a container (GPD_INIT_TENANT). It never touches existing data: a removed tenant stays removed. */
+/**
+ * The first start of a container (GPD_INIT_TENANT). It never touches existing data: a removed tenant stays
+ * removed.
+ */
 export async function initialiseOnce(config: Config): Promise<void> {
   if (config.init_tenant === null) return;
   const tenant = { kid: config.init_tenant, origins: config.init_origin };

@@ -25,73 +25,72 @@ import {
   rotateSealKey,
   saveTenantSecret,
 } from '../../tenants/secrets-store.ts';
-import { type CommandContext, command, example, noSuchTenant } from '../command-service.ts';
 import {
+  addCommand,
+  type CommandContext,
   checkInteger,
-  checkKid,
+  DRY_RUN,
+  type Flags,
+  noSuchTenant,
+  ONE_KID,
+  parseDuration,
+  readGivenFile,
+  YES,
+} from '../command-service.ts';
+import {
+  CommandFailed,
   confirm,
   confirmOnTerminal,
   type DestructiveFlags,
-  type Flags,
-  KID_HELP,
-  ONLY_KID_HELP,
-  parseDuration,
-  readGivenFile,
-} from '../input-service.ts';
-import { CommandFailed, type ExitName, io, misused, print, printTable, say } from '../io-service.ts';
+  type ExitName,
+  io,
+  misused,
+  print,
+  printTable,
+  say,
+} from '../io-service.ts';
 
 export function define(keys: Command): void {
-  keys
-    .command('generate')
-    .description('stage a generation for the next rotation to publish')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .addHelpText('after', example('gpd keys generate shop'))
-    .action(command(generate));
-  keys
-    .command('rotate')
-    .description('publish the staged generation, or a new one, and retire the old')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
+  addCommand(keys, 'generate [kid]', generate, {
+    about: 'stage a generation for the next rotation to publish',
+    example: 'gpd keys generate shop',
+  });
+  addCommand(keys, 'rotate [kid]', rotate, {
+    about: 'publish the staged generation, or a new one, and retire the old',
+    example: 'gpd keys rotate shop --grace 48h',
+  })
     .option('--grace <duration>', 'how long the old one can still decrypt', '7d')
     .option('--force', 'destroy the oldest generation if three are already live')
     .option('--yes', 'do not ask, with --force')
-    .option('--dry-run', 'show what would change; change nothing')
-    .addHelpText('after', example('gpd keys rotate shop --grace 48h'))
-    .action(command(rotate));
-  keys
-    .command('list')
-    .description('list generations and their states')
-    .argument('[kid]', 'only this tenant', checkKid)
-    .addHelpText('after', example('gpd keys list shop'))
-    .action(command(list));
-  keys
-    .command('destroy')
-    .description('overwrite a private key; bundles sealed to it can no longer be decrypted')
-    .argument('<kid>', KID_HELP, checkKid)
+    .option(...DRY_RUN);
+  addCommand(keys, 'list', list, {
+    about: 'list generations and their states',
+    example: 'gpd keys list shop',
+  }).argument(...ONE_KID);
+  addCommand(keys, 'destroy <kid>', destroy, {
+    about: 'overwrite a private key; bundles sealed to it can no longer be decrypted',
+    example: 'gpd keys destroy shop 1 --dry-run',
+  })
     .argument('<generation>', 'its number')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show what would change; change nothing')
-    .addHelpText('after', example('gpd keys destroy shop 1 --dry-run'))
-    .action(command(destroy));
-  keys
-    .command('symmetric')
-    .description('create the legacy shared key; print it once')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
+    .option(...YES)
+    .option(...DRY_RUN);
+  addCommand(keys, 'symmetric [kid]', createSymmetric, {
+    about: 'create the legacy shared key; print it once',
+    example: 'gpd keys symmetric shop --import shared.key',
+  })
     .option('--import <file>', 'import the key from this file (- for standard input)')
     .option('--yes', 'do not ask before replacing a key')
-    .option('--dry-run', 'show whether it would replace a key; change nothing')
-    .addHelpText('after', example('gpd keys symmetric shop --import shared.key'))
-    .action(command(createSymmetric));
-  keys
-    .command('rewrap')
-    .description('change the master key')
+    .option('--dry-run', 'show whether it would replace a key; change nothing');
+  addCommand(keys, 'rewrap', rewrapAll, {
+    about: 'change the master key',
+    example: 'gpd keys rewrap --dry-run',
+  })
     .option(
       '--new-key-file <file>',
       'read the new key from this file (needed if the key is outside the data directory)',
     )
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show what would change; change nothing')
-    .addHelpText('after', example('gpd keys rewrap --dry-run'))
-    .action(command(rewrapAll));
+    .option(...YES)
+    .option(...DRY_RUN);
 }
 
 const REFUSALS: Readonly<Record<KeyRefusal, readonly [ExitName, string]>> = {
@@ -172,13 +171,18 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   const kids = all.filter((name) => kid === undefined || name === kid);
   if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
   const keys = (await Promise.all(kids.map((name) => listSealKeys(database.read, name)))).flat();
-  printTable(keys.map(describe), keys, 'no keys', {
-    KID: 'kid',
-    GEN: 'generation',
-    STATE: 'state',
-    CREATED: ({ createdAt }) => isoTime(createdAt).slice(0, 10),
-    'OPENS UNTIL': ({ retiresAt }) => iso(retiresAt) ?? '',
-  });
+  printTable(
+    keys,
+    'no keys',
+    {
+      KID: 'kid',
+      GEN: 'generation',
+      STATE: 'state',
+      CREATED: ({ createdAt }) => isoTime(createdAt).slice(0, 10),
+      'OPENS UNTIL': ({ retiresAt }) => iso(retiresAt) ?? '',
+    },
+    keys.map(describe),
+  );
 }
 
 async function destroy(
@@ -188,11 +192,7 @@ async function destroy(
   options: DestructiveFlags,
 ): Promise<void> {
   const range = [1, Number.MAX_SAFE_INTEGER] as const;
-  const generation = checkInteger(
-    generationText,
-    range,
-    `generation ${generationText}: must be a whole number from 1`,
-  );
+  const generation = checkInteger('generation', generationText, range, 'a whole number from 1');
   const { database } = await open();
   const keys = await listSealKeys(database.read, kid);
   if (keys.length === 0) throw noSuchTenant(kid);
@@ -218,7 +218,10 @@ async function destroy(
   printKey(destroyed);
 }
 
-/** Never from an argument, which every user of the machine can see. @returns null where the input is not base64 */
+/**
+ * Never from an argument, which every user of the machine can see.
+ * @returns null where the input is not base64
+ */
 async function readSharedKey(file: string): Promise<Buffer | null> {
   const content = file === '-' ? await text(io().stdin) : readGivenFile(file)?.toString('latin1');
   return tryOr(() => decodeBase64((content ?? '').trim()), null);

@@ -4,31 +4,29 @@ import { readRecoveryKey } from '../../keys/recovery-key.ts';
 import { chunksOf } from '../../lib/collections.ts';
 import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import type { Flags } from '../input-service.ts';
+import { addCommand, type CommandContext, type Flags } from '../command-service.ts';
 import { failed, io, misused, print, say } from '../io-service.ts';
 import { expectNoFile } from '../new-files.ts';
 
 export function define(masterKey: Command): void {
-  masterKey
-    .command('escrow')
-    .description('print the recovery key: the master key in groups that you can type')
-    .addHelpText('after', example('gpd master-key escrow | lp'))
-    .action(command(escrow));
-  masterKey
-    .command('confirm')
-    .description('check the recovery key that you type from paper')
-    .addHelpText('after', example('gpd master-key confirm'))
-    .action(command(confirmPaper));
-  masterKey
-    .command('recover')
-    .description('write the master key file from a recovery key on standard input')
-    .option('--out <file>', 'where to write (default: where gpd looks for the master key)')
-    .addHelpText('after', example('gpd master-key recover --out /etc/gpd/master.key'))
-    .action(command(recover));
+  addCommand(masterKey, 'escrow', escrow, {
+    about: 'print the recovery key: the master key in groups that you can type',
+    example: 'gpd master-key escrow | lp',
+  });
+  addCommand(masterKey, 'confirm', confirmPaper, {
+    about: 'check the recovery key that you type from paper',
+    example: 'gpd master-key confirm',
+  });
+  addCommand(masterKey, 'recover', recover, {
+    about: 'write the master key file from a recovery key on standard input',
+    example: 'gpd master-key recover --out /etc/gpd/master.key',
+  }).option('--out <file>', 'where to write (default: where gpd looks for the master key)');
 }
 
-/** The recovery key is read from standard input, never from an argument, which every user of the machine can see. */
+/**
+ * The recovery key is read from standard input, never from an argument, which every user of the machine can
+ * see.
+ */
 
 const GROUPS_A_LINE = 5;
 /** Bytes. The groups of a recovery key with some text around them take a few hundred. */

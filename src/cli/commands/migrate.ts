@@ -17,10 +17,7 @@ export function define(migrate: Command): void {
     .action(command(migrateSchema));
 }
 
-async function migrateSchema(
-  { config }: CommandContext,
-  options: { readonly dryRun?: boolean },
-): Promise<void> {
+async function migrateSchema({ config }: CommandContext, options: { readonly dryRun?: boolean }) {
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
   const dryRun = options.dryRun === true;
   const apply = async (database: Database) => {

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import type { Flags } from '../input-service.ts';
+import { type CommandContext, command, example, type Flags } from '../command-service.ts';
 import { misused, print } from '../io-service.ts';
 import { createBar } from '../progress-service.ts';
 import { restoreInto } from './restore.ts';
@@ -32,10 +31,7 @@ async function fromBackup(config: Config, to: string, backup: string): Promise<v
   await restoreInto({ ...config, database_url: to }, backup, { yes: true });
 }
 
-async function moveData(
-  { config }: CommandContext,
-  options: Flags<'from'> & { readonly to: string },
-): Promise<void> {
+async function moveData({ config }: CommandContext, options: Flags<'from'> & { readonly to: string }) {
   if (options.from !== undefined) return fromBackup(config, options.to, options.from);
   const to = targetOf(config, options.to);
   const { move } = await import('../../ops/move-service.ts');

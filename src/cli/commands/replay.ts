@@ -1,10 +1,15 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { tryOr } from '../../lib/errors.ts';
-import { parseUrl } from '../../lib/text.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import { checkInteger, type Flags } from '../input-service.ts';
-import { alignColumns, EXIT, io, misused, notFound, print, say } from '../io-service.ts';
+import {
+  type CommandContext,
+  checkInteger,
+  checkServer,
+  command,
+  example,
+  type Flags,
+} from '../command-service.ts';
+import { EXIT, io, misused, notFound, print, say, tableLines } from '../io-service.ts';
 import { createBar } from '../progress-service.ts';
 import { type ReplayLine, readLines } from '../replay/line-files.ts';
 import { offlineRunner, type ReplayAnswer, type Runner, remoteRunner } from '../replay/runners-service.ts';
@@ -64,7 +69,10 @@ function sizeOf(file: string): number | null {
   return size;
 }
 
-/** Replays the lines in order, `concurrency` at a time. With more than one, either of two duplicates may be the replay. */
+/**
+ * Replays the lines in order, `concurrency` at a time. With more than one, either of two duplicates may be
+ * the replay.
+ */
 async function replayFile(file: string, run: Runner, concurrency: number): Promise<Tally> {
   const tally: Tally = { total: 0, byReason: {}, byClass: {}, changed: {}, mismatches: 0, examples: [] };
   const totalBytes = sizeOf(file);
@@ -88,16 +96,14 @@ function report(tally: Tally, withPolicy: boolean): void {
   const { total, byReason, byClass, changed, mismatches, examples } = tally;
   const summary = { total, byReason, byClass, mismatches, ...(withPolicy ? { changed } : {}) };
   print(summary, () => {
-    const rows = (counts: Record<string, number>): string[][] =>
-      Object.entries(counts)
-        .sort((a, b) => b[1] - a[1])
-        .map(([name, n]) => [name, n.toLocaleString('en')]);
+    const table = (heading: string, counts: Record<string, number>): string[] => {
+      const rows = Object.entries(counts).sort((a, b) => b[1] - a[1]);
+      return [...tableLines(rows, { [heading]: 0, BUNDLES: ([, n]) => n.toLocaleString('en') }), ''];
+    };
     return [
-      ...alignColumns([['REASON', 'BUNDLES'], ...rows(byReason)]),
-      '',
-      ...alignColumns([['CLASS', 'BUNDLES'], ...rows(byClass)]),
-      '',
-      ...(withPolicy ? [...alignColumns([['VERDICT WOULD CHANGE', 'BUNDLES'], ...rows(changed)]), ''] : []),
+      ...table('REASON', byReason),
+      ...table('CLASS', byClass),
+      ...(withPolicy ? table('VERDICT WOULD CHANGE', changed) : []),
       `${total.toLocaleString('en')} bundles, ${mismatches} other than expected`,
     ];
   });
@@ -110,16 +116,11 @@ async function replayBundles(
   file: string,
   options: Flags<'url' | 'policy'> & { readonly concurrency: string },
 ): Promise<void> {
-  const { url, concurrency: concurrencyText } = options;
-  const concurrency = checkInteger(
-    concurrencyText,
-    [1, 256],
-    `--concurrency ${concurrencyText}: must be from 1 to 256`,
-  );
+  const { url } = options;
+  const concurrency = checkInteger('--concurrency', options.concurrency, [1, 256], 'from 1 to 256');
   if (url !== undefined && options.policy !== undefined) throw misused('--policy works offline: omit --url');
   const policy = options.policy === undefined ? null : readPolicyFile(options.policy);
-  if (url !== undefined && parseUrl(url) === null)
-    throw misused(`--url ${url}: must be the address of a server`);
+  checkServer(url);
   const tally =
     url === undefined
       ? await replayFile(file, await offlineRunner(await services(), policy), 1)

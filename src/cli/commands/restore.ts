@@ -2,9 +2,16 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, sqliteFile } from '../../config.ts';
-import { accountName, type CommandContext, command, example, startCommand } from '../command-service.ts';
-import { confirm, type DestructiveFlags, type Flags } from '../input-service.ts';
-import { notFound, print, say } from '../io-service.ts';
+import {
+  accountName,
+  type CommandContext,
+  command,
+  example,
+  type Flags,
+  startCommand,
+  YES,
+} from '../command-service.ts';
+import { confirm, type DestructiveFlags, notFound, print, say } from '../io-service.ts';
 import { runWithCleanup } from '../progress-service.ts';
 
 export function define(restore: Command): void {
@@ -14,7 +21,7 @@ export function define(restore: Command): void {
       '--key-file <file>',
       "the backup's master key, if this data directory has none or a different one",
     )
-    .option('--yes', 'do not ask')
+    .option(...YES)
     .option('--dry-run', 'verify the backup and change nothing')
     .addHelpText('after', example('gpd restore /var/backups/gpd-monday.backup --dry-run'))
     .action(command(restoreFrom));

@@ -1,36 +1,27 @@
 import type { Command } from 'commander';
-import { stateMacs } from '../../consent/state-mac-service.ts';
+import { stateMacs } from '../../consent/state-mac-store.ts';
 import { confirmTime, latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
-import { runRetention } from '../../ops/retention-service.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import type { DestructiveFlags } from '../input-service.ts';
-import { alignColumns, failed, print, say } from '../io-service.ts';
+import { runRetention } from '../../ops/housekeeping-service.ts';
+import { addCommand, type CommandContext } from '../command-service.ts';
+import { type DestructiveFlags, failed, print, say, tableLines } from '../io-service.ts';
 
 export function define(retention: Command): void {
-  retention
-    .command('run')
-    .description('delete what is older than each tenant keeps (the server does it every hour)')
+  addCommand(retention, 'run', run, {
+    about: 'delete what is older than each tenant keeps (the server does it every hour)',
+    example: 'gpd retention run --dry-run',
+  })
     .option('--dry-run', 'show how much would be deleted; change nothing')
-    .option('--yes', "trust the clock even if it is ahead of the last server's")
-    .addHelpText('after', example('gpd retention run --dry-run'))
-    .action(command(run));
+    .option('--yes', "trust the clock even if it is ahead of the last server's");
 }
 
-const COUNTED = [
-  'decisions',
-  'contests',
-  'links',
-  'sightings',
-  'credentials',
-  'visitorIndex',
-  'audit',
-] as const;
-
-/** Uses the time that a server's jobs use, which a clock far ahead cannot move by much, unless --yes confirms the clock. */
+/**
+ * Uses the time that a server's jobs use, which a clock far ahead cannot move by much, unless --yes confirms
+ * the clock.
+ */
 async function timeOfRun(database: Database, isRight: boolean): Promise<number> {
   const wall = Date.now();
   const now = isRight ? wall : latestJobTime(wall, await readNewestTime(database));
@@ -55,10 +46,16 @@ async function run({ open }: CommandContext, options: DestructiveFlags): Promise
     (kid) => macs.get(kid)?.stateMac,
   );
   print(results, () => [
-    ...alignColumns([
-      ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'PASSKEYS', 'INDEX', 'AUDIT'],
-      ...results.map((row) => [row.kid, ...COUNTED.map((name) => `${row[name]}`)]),
-    ]),
+    ...tableLines(results, {
+      TENANT: 'kid',
+      DECISIONS: 'decisions',
+      CONTESTS: 'contests',
+      LINKS: 'links',
+      SIGHTINGS: 'sightings',
+      PASSKEYS: 'credentials',
+      INDEX: 'visitorIndex',
+      AUDIT: 'audit',
+    }),
     ...(options.dryRun === true ? ['Nothing was changed.'] : []),
   ]);
   const [first] = failures;

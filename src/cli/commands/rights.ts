@@ -5,24 +5,18 @@ import { policyOf } from '../../ingest/verdict/classify.ts';
 import { csvRecord } from '../../lib/text.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
 import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';
-import { type CommandContext, command, example, requireTenant } from '../command-service.ts';
-import { checkKid, ONLY_KID_HELP } from '../input-service.ts';
+import { addCommand, type CommandContext } from '../command-service.ts';
 import { io, print, printTable } from '../io-service.ts';
 
 export function define(rights: Command): void {
-  rights
-    .command('notice')
-    .description('print the notices to people, filled in from the settings of the tenant')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .addHelpText('after', example('gpd rights notice shop > notice.md'))
-    .action(command(notice));
-  rights
-    .command('register')
-    .description('list every contest, erasure and export with its due date, newest first')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .option('--csv', 'print CSV')
-    .addHelpText('after', example('gpd rights register shop --csv > register.csv'))
-    .action(command(register));
+  addCommand(rights, 'notice [kid]', notice, {
+    about: 'print the notices to people, filled in from the settings of the tenant',
+    example: 'gpd rights notice shop > notice.md',
+  });
+  addCommand(rights, 'register [kid]', register, {
+    about: 'list every contest, erasure and export with its due date, newest first',
+    example: 'gpd rights register shop --csv > register.csv',
+  }).option('--csv', 'print CSV');
 }
 
 const TEXTS = new URL('../../../views/notice.en.json', import.meta.url);
@@ -39,13 +33,11 @@ async function notice(
 }
 
 async function register(
-  { open, resolveKid }: CommandContext,
+  { stored }: CommandContext,
   kidArgument: string | undefined,
   options: { readonly csv?: boolean },
 ): Promise<void> {
-  const kid = await resolveKid(kidArgument);
-  const { database } = await open();
-  const tenant = await requireTenant(database, kid);
+  const { database, tenant } = await stored(kidArgument);
   const all: RegisteredRequest[] = [];
   for await (const page of wholeRegister(database, tenant)) all.push(...page);
   if (options.csv === true) {
@@ -53,7 +45,7 @@ async function register(
     io().stdout.write([csvRecord(REGISTER_COLUMNS), ...rows].join(''));
     return;
   }
-  printTable(all, all, 'no requests', {
+  printTable(all, 'no requests', {
     KIND: 'kind',
     NUMBER: 'number',
     RECEIVED: ({ receivedAt }) => receivedAt.slice(0, 10),

@@ -8,13 +8,19 @@ import { parseUrl } from '../../lib/text.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
 import { listSealKeys, readTenantSecret } from '../../tenants/secrets-store.ts';
-import { type CommandContext, command, example, noSuchTenant } from '../command-service.ts';
-import { checkKid, type Flags, ONLY_KID_HELP } from '../input-service.ts';
+import {
+  type CommandContext,
+  command,
+  example,
+  type Flags,
+  noSuchTenant,
+  ONLY_KID,
+} from '../command-service.ts';
 import { io, misused, notFound, printLine } from '../io-service.ts';
 
 export function define(seal: Command): void {
   seal
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
+    .argument(...ONLY_KID)
     .option('--url <url>', 'get the public key from this server instead of the database')
     .option('--symmetric', 'use the legacy form, under the shared key')
     .addHelpText('after', example('gpd seal shop < plaintext.json'))
@@ -23,7 +29,10 @@ export function define(seal: Command): void {
 
 const NONCE_BYTES = 16;
 
-/** Adds a missing nonce and clientTs. Everything else is sealed unchecked, so that tests can send invalid bundles. */
+/**
+ * Adds a missing nonce and clientTs. Everything else is sealed unchecked, so that tests can send invalid
+ * bundles.
+ */
 function completePlaintext(input: string): Buffer {
   const value = tryOr(() => JSON.parse(input) as unknown, undefined);
   if (value === undefined) throw misused('standard input is not JSON');

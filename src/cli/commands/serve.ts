@@ -4,9 +4,8 @@ import { ConfigError, readServiceManager } from '../../config.ts';
 import { createLogger, describeFault } from '../../ops/log-service.ts';
 import type { AppOptions } from '../../ops/running.ts';
 import { createSupervisor } from '../../ops/systemd/supervisor-service.ts';
-import { type CommandContext, command, configFor, example } from '../command-service.ts';
+import { type CommandContext, command, configFor, example, type Flags } from '../command-service.ts';
 import { commandFailureOf, endWithError, isDamaged } from '../failure-service.ts';
-import type { Flags } from '../input-service.ts';
 import { io, print, printLine, say, wantsJson } from '../io-service.ts';
 
 export function define(serve: Command): void {
@@ -19,7 +18,9 @@ export function define(serve: Command): void {
 }
 
 const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
-/** Contract section 10: the process ends within 15 s, whatever hangs. What was answered is committed by then. */
+/**
+ * Contract section 10: the process ends within 15 s, whatever hangs. What was answered is committed by then.
+ */
 const STOP_WITHIN_MS = 14_000;
 /** Under `npm run demo`, both npm and the terminal send a signal for one Ctrl-C. */
 const DUPLICATE_SIGNAL_MS = 500;
@@ -80,7 +81,8 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
       onFatal: failStop(log),
       ...setupResult,
     });
-    // Closing a terminal sends SIGHUP and ends the server; without a terminal, SIGHUP asks to read the files again.
+    // Closing a terminal sends SIGHUP and ends the server; without a terminal, SIGHUP asks to read the files
+    // again.
     const atTerminal = io().stdin.isTTY === true;
     const signalled = untilSignal(atTerminal ? ['SIGTERM', 'SIGINT', 'SIGHUP'] : undefined);
     if (!atTerminal)

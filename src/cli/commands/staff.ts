@@ -13,9 +13,17 @@ import {
 } from '../../console/staff-store.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { createUlid } from '../../lib/crypto.ts';
-import { type CommandContext, command, example, requireTenant } from '../command-service.ts';
-import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags } from '../input-service.ts';
-import { conflict, misused, notFound, print, printTable, say } from '../io-service.ts';
+import { addCommand, type CommandContext, checkKid, checkOneOf, YES } from '../command-service.ts';
+import {
+  confirmOnTerminal,
+  conflict,
+  type DestructiveFlags,
+  misused,
+  notFound,
+  print,
+  printTable,
+  say,
+} from '../io-service.ts';
 
 /** `gpd staff`: people who sign in to the console with a passkey, where no identity provider is set. */
 
@@ -24,27 +32,24 @@ const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} '._-]{0,58}[\p{L}\p{N}.])?$/u;
 const ROLES = STAFF_ROLES.join(', ');
 
 export function define(staff: Command): void {
-  staff
-    .command('invite')
-    .description('invite somebody; print a link that works once, for 24 hours')
+  addCommand(staff, 'invite', invite, {
+    about: 'invite somebody; print a link that works once, for 24 hours',
+    example: "gpd staff invite 'Rosa M.' --role reviewer --tenant shop",
+  })
     .argument('<name>', 'as colleagues see it; no e-mail address')
     .requiredOption('--role <role>', ROLES)
-    .option('--tenant <kid>', 'the tenant that they act for, if there are several', checkKid)
-    .addHelpText('after', example("gpd staff invite 'Rosa M.' --role reviewer --tenant shop"))
-    .action(command(invite));
-  staff
-    .command('list')
-    .description('list the staff, and who has not joined yet')
-    .addHelpText('after', example('gpd staff list'))
-    .action(command(list));
-  staff
-    .command('remove')
-    .description('remove somebody; their passkey and sessions end')
+    .option('--tenant <kid>', 'the tenant that they act for, if there are several', checkKid);
+  addCommand(staff, 'list', list, {
+    about: 'list the staff, and who has not joined yet',
+    example: 'gpd staff list',
+  });
+  addCommand(staff, 'remove', remove, {
+    about: 'remove somebody; their passkey and sessions end',
+    example: "gpd staff remove 'Rosa M.'",
+  })
     .argument('<name>', 'the name that they were invited by')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show who it is; change nothing')
-    .addHelpText('after', example("gpd staff remove 'Rosa M.'"))
-    .action(command(remove));
+    .option(...YES)
+    .option('--dry-run', 'show who it is; change nothing');
 }
 
 /** A link to an address of digits leads to a page that can make no passkey. @throws {ConfigError} */
@@ -53,16 +58,14 @@ function requireName(origin: string): void {
 }
 
 async function invite(
-  { open, config, by, resolveKid }: CommandContext,
+  { stored, config, by }: CommandContext,
   name: string,
   { role: roleText, tenant }: { readonly role: string; readonly tenant?: string },
 ): Promise<void> {
   if (!NAME.test(name)) throw misused("a name is 1 to 60 letters, digits, blanks and . _ - '");
   if (config.base_url !== null) requireName(config.base_url);
-  const role = checkOneOf(STAFF_ROLES, roleText, `--role ${roleText}: must be one of ${ROLES}`);
-  const { database } = await open();
-  const kid = await resolveKid(tenant, 'option --tenant');
-  await requireTenant(database, kid);
+  const role = checkOneOf('--role', roleText, STAFF_ROLES);
+  const { database, kid } = await stored(tenant, 'option --tenant');
   const act = await by(kid);
   const { secret, ...invitation } = createInvitation(randomBytes, act.at);
   const member: StaffMember = {
@@ -101,7 +104,7 @@ const describe = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMe
 async function list({ open }: CommandContext): Promise<void> {
   const { database } = await open();
   const members = (await listStaff(database)).map(describe);
-  printTable(members, members, 'no staff; `gpd staff invite` adds somebody', {
+  printTable(members, 'no staff; `gpd staff invite` adds somebody', {
     NAME: 'name',
     KID: 'kid',
     ROLE: 'role',

@@ -51,10 +51,7 @@ export function checkUrl(url: string | undefined): string | undefined {
   throw misused(`--url ${url}: must be an http or https address`);
 }
 
-async function showStatus(
-  { config, open }: CommandContext,
-  options: { readonly url?: string },
-): Promise<void> {
+async function showStatus({ config, open }: CommandContext, options: { readonly url?: string }) {
   const url = checkUrl(options.url);
   const { readStatus } = await import('../../ops/status-service.ts');
   const store = await open();

@@ -9,12 +9,14 @@ import { appendRemoval, erasureLogAccess } from '../../rights/erase/erasure-log-
 import { tablesWhere } from '../../rights/person-map.ts';
 import { countProtected, removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, noSuchTenant } from '../command-service.ts';
-import { confirm, type DestructiveFlags, type Flags } from '../input-service.ts';
-import { alignColumns, EXIT, failed, io, print, say } from '../io-service.ts';
+import { type CommandContext, type Flags, noSuchTenant } from '../command-service.ts';
+import { alignColumns, confirm, type DestructiveFlags, EXIT, failed, io, print, say } from '../io-service.ts';
 import { expectNoFile } from '../new-files.ts';
 
-/** Tables whose rows --export writes, one NDJSON file per table. Keys, and counters that mean nothing elsewhere, are left out. */
+/**
+ * Tables whose rows --export writes, one NDJSON file per table. Keys, and counters that mean nothing
+ * elsewhere, are left out.
+ */
 const EXPORTED = tablesWhere(({ exported }) => exported.includes('tenant'));
 
 async function* ndjsonLines(
@@ -28,7 +30,10 @@ async function* rowsBefore(rows: AsyncIterable<object>, size: number): AsyncGene
   for await (const row of rows) if (Number((row as { seq: unknown }).seq) < size) yield row;
 }
 
-/** Signs a checkpoint over all entries: with its public key it proves the exported log after the signing key is destroyed. */
+/**
+ * Signs a checkpoint over all entries: with its public key it proves the exported log after the signing key
+ * is destroyed.
+ */
 async function signLog(log: LogService, kid: string) {
   const [checkpoint, vkey] = [await log.lastCheckpoint(kid), await log.vkey(kid)];
   if (checkpoint && vkey)

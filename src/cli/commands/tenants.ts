@@ -17,61 +17,53 @@ import {
   tenantSettingsSchema,
 } from '../../tenants/settings.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
-import { checkKid, checkValue, collect, type Flags, KID_HELP, ONLY_KID_HELP } from '../input-service.ts';
+import {
+  addCommand,
+  type CommandContext,
+  checkValue,
+  collect,
+  type Flags,
+  noSuchTenant,
+  YES,
+} from '../command-service.ts';
 import { alignColumns, conflict, failed, misused, print, printTable, say } from '../io-service.ts';
 import { changePolicy } from './policy.ts';
 import { removeTenant } from './tenant-remove.ts';
 
 export function define(tenants: Command): void {
-  tenants
-    .command('add')
-    .description('add a tenant with one published seal key')
-    .argument('<kid>', KID_HELP, checkKid)
+  addCommand(tenants, 'add <kid>', add, {
+    about: 'add a tenant with one published seal key',
+    example: 'gpd tenants add shop --origin https://shop.example',
+  })
     .option('--origin <url>', 'an origin of its pages; repeat it for more', collect, [])
     .option('--controller <text>', 'who is responsible for the data: name and address')
-    .option('--contact <text>', 'how people reach them, an e-mail address for instance')
-    .addHelpText('after', example('gpd tenants add shop --origin https://shop.example'))
-    .action(command(add));
-  tenants
-    .command('list')
-    .description('list the tenants')
-    .addHelpText('after', example('gpd tenants list'))
-    .action(command(list));
-  tenants
-    .command('show')
-    .description('show the settings of a tenant, and what it has')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
-    .addHelpText('after', example('gpd tenants show shop'))
-    .action(command(show));
-  tenants
-    .command('set')
-    .description('change settings')
-    .argument('<kid>', KID_HELP, checkKid)
-    .argument('<key=value...>', TENANT_SETTING_NAMES.join(', '))
-    .addHelpText(
-      'after',
-      example('gpd tenants set shop retention.days=30 notice.contact=privacy@shop.example'),
-    )
-    .action(command(setSettings));
-  tenants
-    .command('policy')
-    .description('show the rule weights of a tenant, or change them, live or in shadow')
-    .argument('[kid]', ONLY_KID_HELP, checkKid)
+    .option('--contact <text>', 'how people reach them, an e-mail address for instance');
+  addCommand(tenants, 'list', list, {
+    about: 'list the tenants',
+    example: 'gpd tenants list',
+  });
+  addCommand(tenants, 'show [kid]', show, {
+    about: 'show the settings of a tenant, and what it has',
+    example: 'gpd tenants show shop',
+  });
+  addCommand(tenants, 'set <kid>', setSettings, {
+    about: 'change settings',
+    example: 'gpd tenants set shop retention.days=30 notice.contact=privacy@shop.example',
+  }).argument('<key=value...>', TENANT_SETTING_NAMES.join(', '));
+  addCommand(tenants, 'policy [kid]', changePolicy, {
+    about: 'show the rule weights of a tenant, or change them, live or in shadow',
+    example: 'gpd tenants policy shop --shadow --set policy.json',
+  })
     .option('--set <file>', 'use the policy in this JSON file')
     .option('--clear', 'return to the default')
-    .option('--shadow', 'change the shadow policy: its verdicts are counted, never answered')
-    .addHelpText('after', example('gpd tenants policy shop --shadow --set policy.json'))
-    .action(command(changePolicy));
-  tenants
-    .command('remove')
-    .description('remove a tenant and erase its data, after an export if wanted')
-    .argument('<kid>', KID_HELP, checkKid)
+    .option('--shadow', 'change the shadow policy: its verdicts are counted, never answered');
+  addCommand(tenants, 'remove <kid>', removeTenant, {
+    about: 'remove a tenant and erase its data, after an export if wanted',
+    example: 'gpd tenants remove shop --export ./shop-data',
+  })
     .option('--export <dir>', 'write its rows as NDJSON first')
     .option('--dry-run', 'show what would be deleted; change nothing')
-    .option('--yes', 'do not ask')
-    .addHelpText('after', example('gpd tenants remove shop --export ./shop-data'))
-    .action(command(removeTenant));
+    .option(...YES);
 }
 
 /** @param field begins the error: the option or the setting, up to its value */
@@ -85,7 +77,10 @@ export function checkOrigins(origins: readonly string[], field = '--origin '): s
 
 export type NewTenantFlags = Flags<'controller' | 'contact'> & { readonly origin: string[] };
 
-/** Settings that are easy now and hard later: a log keeps its name, and people read whom to ask from their first visit on. */
+/**
+ * Settings that are easy now and hard later: a log keeps its name, and people read whom to ask from their
+ * first visit on.
+ */
 export function warningsOf(config: Config, { kid, origins, controller, contact }: TenantRequest): string[] {
   const log = `${new URL(baseUrl(config)).host}/ledger/${kid}`;
   return [
@@ -130,7 +125,7 @@ async function list({ open }: CommandContext): Promise<void> {
     createdAt: isoTime(createdAt),
     settings,
   }));
-  printTable(rows, rows, 'no tenants; `gpd tenants add` adds one', {
+  printTable(rows, 'no tenants; `gpd tenants add` adds one', {
     KID: 'kid',
     SINCE: ({ createdAt }) => createdAt.slice(0, 10),
     ORIGINS: ({ settings }) => settings.origins.join(' ') || '(none)',
@@ -140,10 +135,9 @@ async function list({ open }: CommandContext): Promise<void> {
     throw failed(`the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`);
 }
 
-async function show({ open, resolveKid }: CommandContext, kidArgument?: string): Promise<void> {
-  const { database } = await open();
-  const kid = await resolveKid(kidArgument);
-  const { createdAt, settings } = await requireTenant(database, kid);
+async function show({ stored }: CommandContext, kidArgument?: string): Promise<void> {
+  const { database, kid, tenant } = await stored(kidArgument);
+  const { createdAt, settings } = tenant;
   const keys = await listSealKeys(database.read, kid);
   const apiKeys = await createApiKeyStore(database).list(kid);
   const shown = {
@@ -202,16 +196,11 @@ function checkedSettings(values: Readonly<Record<string, unknown>>): TenantSetti
   throw misused(`${String(name)}=${invalidText}: ${issue.message}`);
 }
 
-async function setSettings(
-  { open, by }: CommandContext,
-  kid: string,
-  assignments: readonly string[],
-): Promise<void> {
-  const store = await open();
-  await requireTenant(store.database, kid);
+async function setSettings({ stored, by }: CommandContext, kid: string, assignments: readonly string[]) {
+  const { database } = await stored(kid);
   const values = Object.fromEntries(assignments.map(parseAssignment));
   if (values['origins'] !== undefined) checkOrigins(checkedSettings(values).origins, 'origins=');
-  const settings = await createTenantStore(store.database).saveSettings(
+  const settings = await createTenantStore(database).saveSettings(
     kid,
     (before) => checkedSettings({ ...before, ...values }),
     await by(kid),

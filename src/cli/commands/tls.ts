@@ -4,26 +4,23 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { createFolder } from '../../db/own-files.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import { collect, type Flags } from '../input-service.ts';
+import { addCommand, type CommandContext, collect, type Flags } from '../command-service.ts';
 import { misused, print } from '../io-service.ts';
 import { expectNoFile } from '../new-files.ts';
 
 export function define(tls: Command): void {
-  tls
-    .command('init')
-    .description('create a private CA and a certificate signed by it')
+  addCommand(tls, 'init', init, {
+    about: 'create a private CA and a certificate signed by it',
+    example: 'gpd tls init --host gpd.shop.example --host 10.0.0.5',
+  })
     .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
-    .option('--out <dir>', 'where to write (default: tls in the data directory)')
-    .addHelpText('after', example('gpd tls init --host gpd.shop.example --host 10.0.0.5'))
-    .action(command(init));
-  tls
-    .command('csr')
-    .description('create a private key and a signing request for a CA of your choice')
+    .option('--out <dir>', 'where to write (default: tls in the data directory)');
+  addCommand(tls, 'csr', csr, {
+    about: 'create a private key and a signing request for a CA of your choice',
+    example: 'gpd tls csr --host gpd.shop.example --out ./tls',
+  })
     .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
-    .option('--out <dir>', 'where to write (default: tls in the data directory)')
-    .addHelpText('after', example('gpd tls csr --host gpd.shop.example --out ./tls'))
-    .action(command(csr));
+    .option('--out <dir>', 'where to write (default: tls in the data directory)');
 }
 
 type TlsOptions = Flags<'out'> & { readonly host: string[] };

@@ -13,23 +13,34 @@ import {
   removeWebhook,
 } from '../../notify/webhooks-store.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
-import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command-service.ts';
 import {
-  checkKid,
+  addCommand,
+  type CommandContext,
+  checkInteger,
   checkOneOf,
   collect,
+  type Flags,
+  noSuchTenant,
+  ONE_KID,
+  requireTenant,
+  YES,
+} from '../command-service.ts';
+import {
+  type CommandFailed,
   confirm,
   type DestructiveFlags,
-  type Flags,
-  KID_HELP,
-} from '../input-service.ts';
-import { type CommandFailed, misused, notFound, print, printTable, say } from '../io-service.ts';
+  misused,
+  notFound,
+  print,
+  printTable,
+  say,
+} from '../io-service.ts';
 
 export function define(webhooks: Command): void {
-  webhooks
-    .command('add')
-    .description('add a target; the secret that verifies its deliveries is printed once')
-    .argument('<kid>', KID_HELP, checkKid)
+  addCommand(webhooks, 'add <kid>', add, {
+    about: 'add a target; the secret that verifies its deliveries is printed once',
+    example: 'gpd webhooks add shop https://hooks.shop.example/gpd --event contest.filed',
+  })
     .argument('<url>', 'address that the events are sent to')
     .option(
       '--event <name>',
@@ -37,43 +48,31 @@ export function define(webhooks: Command): void {
       collect,
       [],
     )
-    .option('--allow-private', 'allow a target with a private address')
-    .addHelpText(
-      'after',
-      example('gpd webhooks add shop https://hooks.shop.example/gpd --event contest.filed'),
-    )
-    .action(command(add));
-  webhooks
-    .command('list')
-    .description('list the targets and their waiting events')
-    .argument('[kid]', 'only this tenant', checkKid)
-    .addHelpText('after', example('gpd webhooks list shop'))
-    .action(command(list));
-  webhooks
-    .command('replay')
-    .description('send events again')
-    .argument('<kid>', KID_HELP, checkKid)
+    .option('--allow-private', 'allow a target with a private address');
+  addCommand(webhooks, 'list', list, {
+    about: 'list the targets and their waiting events',
+    example: 'gpd webhooks list shop',
+  }).argument(...ONE_KID);
+  addCommand(webhooks, 'replay <kid>', replay, {
+    about: 'send events again',
+    example: 'gpd webhooks replay shop wh_01KAY0 --from 120',
+  })
     .argument('<id>', 'the webhook that `gpd webhooks list` shows, or mail for the mails to people')
-    .requiredOption('--from <seq>', 'start with this event')
-    .addHelpText('after', example('gpd webhooks replay shop wh_01KAY0 --from 120'))
-    .action(command(replay));
-  webhooks
-    .command('remove')
-    .description('remove a target')
-    .argument('<kid>', KID_HELP, checkKid)
+    .requiredOption('--from <seq>', 'start with this event');
+  addCommand(webhooks, 'remove <kid>', remove, {
+    about: 'remove a target',
+    example: 'gpd webhooks remove shop wh_01KAY0',
+  })
     .argument('<id>', 'the webhook that `gpd webhooks list` shows')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show what would no longer be sent; change nothing')
-    .addHelpText('after', example('gpd webhooks remove shop wh_01KAY0'))
-    .action(command(remove));
+    .option(...YES)
+    .option('--dry-run', 'show what would no longer be sent; change nothing');
 }
 
 const SECRET_BYTES = 32;
 
 function checkEvents(names: readonly string[]): readonly WebhookEvent[] {
   if (names.length === 0) return WEBHOOK_EVENTS;
-  const all = WEBHOOK_EVENTS.join(', ');
-  return names.map((name) => checkOneOf(WEBHOOK_EVENTS, name, `--event ${name}: must be one of ${all}`));
+  return names.map((name) => checkOneOf('--event', name, WEBHOOK_EVENTS));
 }
 
 function checkTarget(text: string, allowPrivate: boolean): string {
@@ -125,7 +124,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
     const [outbox, lastFailure] = [counts.get(id) ?? {}, failures.get(id) ?? null];
     return { id, kid: webhookKid, url, events, createdAt: isoTime(createdAt), outbox, lastFailure };
   });
-  printTable(rows, rows, 'no webhooks; `gpd webhooks add` adds one', {
+  printTable(rows, 'no webhooks; `gpd webhooks add` adds one', {
     ID: 'id',
     KID: 'kid',
     URL: 'url',
@@ -136,15 +135,8 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   });
 }
 
-async function replay(
-  { open }: CommandContext,
-  kid: string,
-  id: string,
-  options: { readonly from: string },
-): Promise<void> {
-  const from = Number(options.from);
-  if (!Number.isSafeInteger(from) || from < 0)
-    throw misused(`--from ${options.from}: must be the seq of an event`);
+async function replay({ open }: CommandContext, kid: string, id: string, options: { readonly from: string }) {
+  const from = checkInteger('--from', options.from, [0, Number.MAX_SAFE_INTEGER], 'the seq of an event');
   const { database } = await open();
   const exists = id === MAIL_LANE || (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
   if (!exists) throw noSuchWebhook(id);
@@ -152,12 +144,7 @@ async function replay(
   print({ id, events }, () => [`${events} events will be sent again`]);
 }
 
-async function remove(
-  { by, open }: CommandContext,
-  kid: string,
-  id: string,
-  options: DestructiveFlags,
-): Promise<void> {
+async function remove({ by, open }: CommandContext, kid: string, id: string, options: DestructiveFlags) {
   await confirm(options, `Removing ${id}: its waiting events will not be sent`);
   const { database } = await open();
   if (options.dryRun === true) {

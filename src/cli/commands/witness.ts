@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
 import { lastCosigned, readPolicy } from '../../log/cosign-service.ts';
 import { readHead } from '../../log/entries-store.ts';
-import { type CommandContext, command, example } from '../command-service.ts';
-import { alignColumns, print } from '../io-service.ts';
+import { addCommand, type CommandContext } from '../command-service.ts';
+import { print, tableLines } from '../io-service.ts';
 
 export function define(witness: Command): void {
-  witness
-    .command('status')
-    .description('show how far each witness of GPD_WITNESSES has cosigned each log')
-    .addHelpText('after', example('gpd witness status'))
-    .action(command(status));
+  addCommand(witness, 'status', status, {
+    about: 'show how far each witness of GPD_WITNESSES has cosigned each log',
+    example: 'gpd witness status',
+  });
 }
 
 /** Compares the size of each log with the size that each witness has cosigned. */
@@ -27,19 +26,14 @@ async function status({ config, services, open }: CommandContext): Promise<void>
   );
   print({ policy: min, logs }, () => {
     if (witnesses.length === 0) return ['GPD_WITNESSES is not set: nobody cosigns these logs'];
-    const rows = logs.flatMap(({ tenant, size, witnesses: cosigners }) =>
-      cosigners.map((one) => [
-        tenant,
-        String(size),
-        one.name,
-        one.size === null ? 'nothing yet' : String(one.size),
-        one.cosignedAt ?? '',
-      ]),
-    );
-    return [
-      `witnessed  by ${min} of ${witnesses.length}`,
-      '',
-      ...alignColumns([['TENANT', 'ENTRIES', 'WITNESS', 'COSIGNED', 'AT'], ...rows]),
-    ];
+    const rows = logs.flatMap(({ witnesses: cosigners, ...log }) => cosigners.map((one) => ({ log, one })));
+    const table = tableLines(rows, {
+      TENANT: ({ log }) => log.tenant,
+      ENTRIES: ({ log }) => log.size,
+      WITNESS: ({ one }) => one.name,
+      COSIGNED: ({ one }) => one.size ?? 'nothing yet',
+      AT: ({ one }) => one.cosignedAt ?? '',
+    });
+    return [`witnessed  by ${min} of ${witnesses.length}`, '', ...table];
   });
 }

@@ -5,8 +5,8 @@ import { visitorClassSchema } from '../../schema/responses.ts';
 import { io, misused } from '../io-service.ts';
 
 /**
- * Reads the input of `gpd replay` and `gpd consent import` from a file or standard input. A line is a bundle, or a bundle with headers and an
- * expectation.
+ * Reads the input of `gpd replay` and `gpd consent import` from a file or standard input. A line is a bundle,
+ * or a bundle with headers and an expectation.
  */
 
 const NEWLINE = 0x0a;
@@ -18,8 +18,9 @@ function textOf(bytes: Buffer): string {
 }
 
 /**
- * Splits NDJSON at LF or CRLF; `bytes` counts the input up to the end of the line. It reads the next chunk only after all
- * lines of the last one were taken: queued lines would survive V8's scavenges and let the heap grow.
+ * Splits NDJSON at LF or CRLF; `bytes` counts the input up to the end of the line. It reads the next chunk
+ * only after all lines of the last one were taken: queued lines would survive V8's scavenges and let the heap
+ * grow.
  * @throws {CommandFailed} `usage` for a line of more than `maxBytes`, before the rest of it is read
  */
 export async function* splitLines(
@@ -68,7 +69,8 @@ function isWrapped(value: unknown): boolean {
 export type ReplayLine = ReturnType<typeof parseLine>;
 
 /**
- * Header names are lower-case, as in `node:http`. The body is JSON text that only the ingest judges: it may be no bundle.
+ * Header names are lower-case, as in `node:http`. The body is JSON text that only the ingest judges: it may
+ * be no bundle.
  * @throws {CommandFailed} `usage`
  */
 function parseLine(text: string, number: number) {

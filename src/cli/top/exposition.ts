@@ -1,4 +1,7 @@
-/** Reads the part of Prometheus' text format that gpd writes, for `gpd top` (https://prometheus.io/docs/instrumenting/exposition_formats/). */
+/**
+ * Reads the part of Prometheus' text format that gpd writes, for `gpd top`
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/).
+ */
 
 export interface Sample {
   readonly name: string;

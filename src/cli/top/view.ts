@@ -1,7 +1,10 @@
 import type { Stock, Traffic } from '../../ops/metrics/stock-store.ts';
 import { quantile, type Sample, sumByLabel, totalOf } from './exposition.ts';
 
-/** Computes and formats the numbers of `gpd top`: rates between two readings of the metrics, or counts from the database. */
+/**
+ * Computes and formats the numbers of `gpd top`: rates between two readings of the metrics, or counts from
+ * the database.
+ */
 
 export interface Reading {
   readonly at: number;

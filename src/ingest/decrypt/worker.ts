@@ -1,62 +1,39 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { createOpener, createSymmetricOpener } from '../../seal/open.ts';
-import { type Openers, readEnvelope, unseal } from '../open.ts';
-import { type FromWorker, type KeyMaterial, type Note, pack, type ToWorker, unpack } from './messages.ts';
+import type { SealKeyChanges } from '../../tenants/directory.ts';
+import type { SealKeys } from '../../tenants/tenant.ts';
+import { type Openers, readEnvelope, type Unsealed, unseal } from '../open.ts';
 
 /** The thread that opens bundles: it holds keys and nothing else. */
 
-interface Ring extends Openers {
-  /** Key generation that decrypted the last bundle. */
-  readonly lastOpenedBy: () => number | null;
-}
+export type ToWorker = { readonly keys: SealKeyChanges } | { readonly bodies: readonly Uint8Array[] };
+/**
+ * An answer for each body, in their order; null: it is no SealedBundle. The first message is empty: the
+ * thread is ready.
+ */
+export type FromWorker = readonly (Unsealed | null)[];
 
-function createRing({ generations, symmetric }: KeyMaterial): Ring {
-  let lastOpenedBy: number | null = null;
-  return {
-    openers: generations.map(({ generation, privateKey }) => {
-      const open = createOpener(privateKey);
-      return (bundle) => {
-        const plaintext = open(bundle);
-        if (plaintext) lastOpenedBy = generation;
-        return plaintext;
-      };
-    }),
-    symmetricOpener: symmetric && createSymmetricOpener(symmetric),
-    lastOpenedBy: () => lastOpenedBy,
-  };
-}
+const createOpeners = ({ generations, symmetric }: SealKeys): Openers => ({
+  openers: generations.map(({ generation, privateKey }) => ({ generation, open: createOpener(privateKey) })),
+  symmetricOpener: symmetric && createSymmetricOpener(symmetric),
+});
 
 function serve(port: MessagePort): void {
-  const rings = new Map<string, Ring>();
-  const tell = (message: FromWorker, transfer: ArrayBuffer[] = []): void =>
-    port.postMessage(message, transfer);
-
-  function openAll(bodies: readonly Buffer[]): FromWorker {
-    const plaintexts: Uint8Array[] = [];
-    const notes = bodies.map((body): Note | null => {
-      const bundle = readEnvelope(body);
-      if (!bundle) return null;
-      const ring = rings.get(bundle.kid);
-      const { kid, symmetric, plaintext } = unseal(bundle, ring);
-      if (plaintext) plaintexts.push(plaintext);
-      const generation = plaintext && !symmetric ? (ring?.lastOpenedBy() ?? null) : null;
-      return { kid, symmetric, generation, opened: plaintext !== null };
-    });
-    return { kind: 'opened', notes, plaintexts: pack(plaintexts) };
-  }
+  const tenants = new Map<string, Openers>();
+  const tell = (answers: FromWorker): void => port.postMessage(answers);
 
   port.on('message', (message: ToWorker) => {
-    if (message.kind === 'open') {
-      const answer = openAll(unpack(message.bodies));
-      tell(answer, answer.kind === 'opened' ? [answer.plaintexts.bytes.buffer] : []);
+    if ('bodies' in message) {
+      const bundles = message.bodies.map(readEnvelope);
+      tell(bundles.map((bundle) => bundle && unseal(bundle, tenants.get(bundle.kid))));
       return;
     }
-    for (const [kid, keys] of message.changes) {
-      if (keys) rings.set(kid, createRing(keys));
-      else rings.delete(kid);
+    for (const [kid, keys] of message.keys) {
+      if (keys) tenants.set(kid, createOpeners(keys));
+      else tenants.delete(kid);
     }
   });
-  tell({ kind: 'ready' });
+  tell([]);
 }
 
 if (parentPort) serve(parentPort);

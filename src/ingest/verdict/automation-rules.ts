@@ -9,9 +9,12 @@ import {
   workerWithoutBrands,
 } from './rule.ts';
 
-/** A: only a program does this. With them what a driver does to a browser that shows no other mark (signals.md section 2b). */
+/**
+ * Rules of kind A: only a program does this. Also the traces of a driver in a browser without other marks
+ * (signals.md section 2b).
+ */
 
-/** Names that only drivers leave. `phantom`, `emit` and `spawn` are not among them: wallets and pages use those. */
+/** Names that only drivers define. `phantom`, `emit` and `spawn` are left out: wallets and pages use them. */
 const AUTOMATION_GLOBAL =
   /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|domAutomation|_?callPhantom$|__nightmare)/;
 
@@ -54,7 +57,7 @@ function saysWebDriver({ signals }: Facts): boolean {
 
 const inBlink = onlyWhere(({ agent }) => agent.engine === 'blink');
 
-/** A clock that itself counts whole milliseconds says nothing. */
+/** A clock that counts whole milliseconds proves nothing. */
 const FINE_CLOCK_MS = 1;
 
 /** X11 stamps events by whole milliseconds, Windows by its fine clock; on Wayland Chromium stamps its own. */
@@ -65,7 +68,10 @@ function windowsOnGrid({ signals, agent }: Facts): boolean {
 
 const DESKTOPS = new Set(['windows', 'macos', 'linux']);
 
-/** Drivers turn a screen and forget its orientation, or the other way round. Windows of phones are not always their screen. */
+/**
+ * Drivers turn a screen without its orientation, or the other way round. A phone's window may be smaller than
+ * its screen.
+ */
 function orientationContradicts(facts: Facts): boolean {
   const { agent, signals } = facts;
   const { width, height, orientation, turns } = signals.screen ?? {};
@@ -75,7 +81,10 @@ function orientationContradicts(facts: Facts): boolean {
   return height > width ? orientation === 'landscape-primary' : orientation === 'portrait-primary';
 }
 
-/** Pointer Events section 4.1: 0.5 for a button that cannot tell. The agent leaves out presses that no device made. */
+/**
+ * Pointer Events section 4.1: hardware without pressure reports 0.5. The agent leaves out presses without a
+ * device.
+ */
 const isForceless = ({ signals }: Facts): boolean => signals.input?.forceless === true;
 
 const setsPermissions = ({ signals: { tells } }: Facts): boolean =>
@@ -98,13 +107,13 @@ export const AUTOMATION_RULES: readonly Rule[] = [
   }),
   rule('A7', 'A', 0.6, (facts) => workerWithoutBrands(facts) && isStaged(facts), { fact: 'worker-brands' }),
   rule('A6', 'A', 0.6, ({ signals }) => signals.frame?.srcdocPreattached === true, {
-    // Script-blocking extensions do this, and patch natives while they are at it.
+    // Script-blocking extensions do this too, and patch natives as well.
     demote: (otherRules) => (otherRules.length === 1 && hasFired(otherRules, 'T8') ? 'T' : null),
   }),
   rule('A8', 'A', 0.8, inBlink(isForceless)),
   rule('A9', 'A', 0.8, inBlink(setsPermissions)),
   rule('T14', 'T', 0.3, inBlink(windowsOnGrid), { withDebugger: 'usual', ofAnotherName: true }),
-  // Firefox with resistFingerprinting always says landscape, and iPads with a Mac's name turn.
+  // Firefox with resistFingerprinting always reports landscape, and iPads that call themselves a Mac do turn.
   rule('T15', 'T', 0.3, inBlink(orientationContradicts), { fact: 'screen-size', withDebugger: 'usual' }),
   rule('M12', 'M', 0.15, inBlink(isActivated)),
 ];

@@ -8,22 +8,25 @@ import { MEDIUM_RULES, WEAK_RULES } from './medium-rules.ts';
 import type { Rule, RuleKind } from './rule.ts';
 import { TAMPER_RULES } from './tamper-rules.ts';
 
-/** One scorer over the rules as data: which count, the class and the score that they give, and what would have changed the class. */
+/**
+ * Scores the rules, which are data: which of them count, their class and score, and what would have changed
+ * the class.
+ */
 
 export type RuleClass = Exclude<VisitorClass, 'declared_agent'>;
 
 export interface FiredRule {
   readonly id: string;
   readonly weight: number;
-  /** The kind that it counted as, which may be another than the rule's own. */
+  /** The kind that the rule counted as, which may differ from its own. */
   readonly kind: RuleKind;
 }
 
 /** The changes that would have changed the class; shown to the person concerned and to the reviewer. */
 export interface Counterfactual {
-  /** Rules each of which alone made the difference, with the class there would have been without it. */
+  /** Rules that made the difference alone, each with the class that the decision would have without it. */
   readonly decisive: readonly { readonly id: string; readonly class: RuleClass }[];
-  /** When no single rule made the difference: the class without any of them. */
+  /** If no single rule made the difference, the class without all of them. */
   readonly withoutAll: RuleClass | null;
 }
 
@@ -31,8 +34,8 @@ export interface Counterfactual {
 export type KindCounts = Readonly<Record<RuleKind, number>>;
 
 /**
- * Any A is automation; T with M, or two M, is automation; T alone, one M ("a single weak tell") or an incomplete bundle
- * is unknown; else human. W rows only move the score (signals.md section 2).
+ * Any A is automation; T with M, or two M, is automation; T alone, one M ("a single weak tell") or an
+ * incomplete bundle is unknown; else human. W rows only move the score (signals.md section 2).
  */
 export function combine(count: KindCounts, incomplete: boolean): RuleClass {
   if (count.A > 0) return 'undeclared_automation';
@@ -40,7 +43,7 @@ export function combine(count: KindCounts, incomplete: boolean): RuleClass {
   return count.T > 0 || count.M > 0 || incomplete ? 'unknown' : 'human';
 }
 
-/** Weak rows together weigh at most so much. */
+/** The maximum weight of all weak rules together. */
 export const WEAK_CAP = 0.1;
 
 const KINDS: readonly RuleKind[] = ['A', 'T', 'M', 'W'];
@@ -59,8 +62,8 @@ function evaluateRule(rule: Rule, strong: readonly Rule[]): FiredRule {
 }
 
 /**
- * The kind and weight of each rule that fired. The heaviest of those that state one fact counts, or the first of equals; the
- * others are on record with no weight.
+ * The kind and weight of each rule that fired. Of the rules that state the same fact, the heaviest counts, or
+ * the first of equals; the others are recorded without weight.
  */
 export function countFired(fired: readonly Rule[]): FiredRule[] {
   const strong = fired.filter(({ kind }) => kind !== 'W');
@@ -99,8 +102,8 @@ function findCounterfactual<R extends { readonly id: string; readonly kind: stri
 }
 
 /**
- * Found while the verdict is made, by the rules that make it, and recorded with it: later rules explain nothing of it.
- * Null where no strong rule fired.
+ * Computed by the rules that made the verdict and stored with it, because later rules cannot explain it. Null
+ * if no strong rule fired.
  * @param incomplete whether the bundle alone already forbade `human`
  */
 function counterfactualOf(fired: readonly Rule[], incomplete: boolean): Counterfactual | null {
@@ -108,7 +111,7 @@ function counterfactualOf(fired: readonly Rule[], incomplete: boolean): Counterf
   return findCounterfactual(fired, (rules) => combine(countKinds(countFired(rules)), incomplete));
 }
 
-/** The part of a stored verdict that says how its class came about. */
+/** The part of a stored verdict that explains its class. */
 interface Explained {
   readonly rules: readonly FiredRule[];
   readonly incomplete: boolean;
@@ -120,7 +123,7 @@ export function classByRules({ rules, incomplete }: Pick<Explained, 'rules' | 'i
   return combine(countKinds(rules), incomplete);
 }
 
-/** Verdicts from before this was recorded are explained by the kinds that their rules counted as. */
+/** Verdicts that were stored without it are explained by the kinds that their rules counted as. */
 export function explain(verdict: Explained): Counterfactual {
   const { rules, incomplete, counterfactual } = verdict;
   return (
@@ -157,7 +160,7 @@ export function classify(facts: Facts, table: readonly Rule[]) {
 
 // The table of rules, and each tenant's weights.
 
-/** In every verdict; it changes whenever a rule, a weight or the combination does. */
+/** Part of every verdict; it changes with every change of a rule, a weight or the combination. */
 export const POLICY_VERSION = '2026-11-28.1';
 
 /** The whole table of rules; `docs/classification.md` explains it. */
@@ -170,7 +173,10 @@ export function ruleText(id: string): string {
   return BY_ID.get(id)?.text ?? `Rule ${id} of an earlier policy.`;
 }
 
-/** Leaves out rules that state a fact which another one counted: a person sees it once. They are on record with no weight. */
+/**
+ * Leaves out rules whose fact another rule counted, so that a person reads it once. They are recorded without
+ * weight.
+ */
 export function toldOnce<R extends { readonly id: string; readonly weight: number }>(
   rules: readonly R[],
 ): R[] {
@@ -192,7 +198,10 @@ export function unknownRules(policy: TenantPolicy): string[] {
   return [...Object.keys(policy.weights), ...policy.off].filter((id) => !BY_ID.has(id));
 }
 
-/** The table as a tenant weighs it. The version carries a hash, so that a verdict says by which weights it came about. */
+/**
+ * Applies a tenant's weights to the table. The version contains their hash, so that each verdict names its
+ * weights.
+ */
 export function applyPolicy(policy: TenantPolicy): RulePolicy {
   const { weights, off } = policy;
   if (Object.keys(weights).length === 0 && off.length === 0) return DEFAULT_POLICY;
@@ -208,7 +217,7 @@ export function applyPolicy(policy: TenantPolicy): RulePolicy {
 
 const applied = new WeakMap<TenantPolicy, RulePolicy>();
 
-/** The table as this tenant weighs it, made once for each change; null: as it is. */
+/** The table with a tenant's weights, computed once per change; null for the unchanged table. */
 export function policyOf(tenantPolicy: TenantPolicy | null): RulePolicy {
   if (tenantPolicy === null) return DEFAULT_POLICY;
   const policy = applied.get(tenantPolicy) ?? applyPolicy(tenantPolicy);

@@ -1,7 +1,10 @@
 import { type NetworkFacts, type RequestTier, readNetwork } from '../../http/request.ts';
 import { type ReadSignals, type Signals, saysAnything } from '../../schema/signals.ts';
 
-/** The facts that rules and identity are computed from: what the browser says of itself, and what the network shows. */
+/**
+ * The facts that rules and identity are computed from: the browser's report about itself, and the network's
+ * view of it.
+ */
 
 /* Facts of a user-agent string: never a version finer than the major. */
 
@@ -12,7 +15,7 @@ export type Browser = 'chrome' | 'firefox' | 'safari' | 'other';
 export interface AgentFacts {
   readonly engine: Engine;
   readonly browser: Browser;
-  /** Major version of `browser`; 0 when it is not said. */
+  /** Major version of `browser`; 0 if it is unknown. */
   readonly major: number;
   readonly os: OsFamily;
   readonly mobile: boolean;
@@ -37,7 +40,7 @@ function major(text: string, product: RegExp): number {
   return Number(product.exec(text)?.[1] ?? 0);
 }
 
-/** Every browser on iOS is WebKit, whatever it is called. */
+/** Every browser on iOS uses WebKit, under any name. */
 export function readAgent(userAgent: string | null | undefined): AgentFacts {
   const text = userAgent ?? '';
   const os = osFamily(text);
@@ -53,8 +56,8 @@ export function readAgent(userAgent: string | null | undefined): AgentFacts {
 }
 
 /**
- * Privacy defenses (signals.md section 3): recognised only by at least three concordant marks with the right engine,
- * otherwise "I am Tor" would be a bypass. A defense never exempts an A rule.
+ * Privacy defenses (signals.md section 3): recognised only by at least three concordant marks with the right
+ * engine, otherwise "I am Tor" would be a bypass. A defense never exempts an A rule.
  */
 export type Defense = 'firefox-rfp' | 'brave';
 
@@ -112,7 +115,7 @@ export function recogniseDefenses(signals: Signals, agent: AgentFacts): readonly
 export interface Facts {
   readonly signals: Signals;
   readonly network: NetworkFacts;
-  /** Read from `navigator.userAgent`, or from the header when the bundle does not say. */
+  /** Read from `navigator.userAgent`, or from the header if the bundle lacks it. */
   readonly agent: AgentFacts;
   /** Privacy defenses that were recognised; they exempt only the rules that name them. */
   readonly defenses: readonly Defense[];
@@ -120,13 +123,13 @@ export interface Facts {
   readonly incomplete: boolean;
 }
 
-/** Never `human` by omission: without these there is nothing that a rule could have looked at. */
+/** A bundle must not become `human` by omission: without these groups the rules have nothing to check. */
 function isIncomplete({ page, screen, media, graphics }: Signals, malformed: boolean): boolean {
   const sized = screen?.width != null && screen.height != null;
   return malformed || page?.userAgent == null || !sized || !saysAnything(media) || !saysAnything(graphics);
 }
 
-/** Network tier and signals side by side, with the privacy defenses that explain them. */
+/** Combines the network tier and the signals with the privacy defenses that explain them. */
 export function readFacts({ signals, malformed }: ReadSignals, tier: RequestTier): Facts {
   const network = readNetwork(tier);
   const agent = readAgent(signals.page?.userAgent ?? network.userAgent);

@@ -6,7 +6,10 @@ import { type Signals, saysAnything } from '../../schema/signals.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { Facts } from './facts.ts';
 
-/** Identifies a device: the stable signals, the ids computed from them, and when such an id may belong to several people. */
+/**
+ * Identifies a device: the stable signals, the ids computed from them, and when such an id may belong to
+ * several people.
+ */
 
 export interface Identity {
   /** The part of the durableId after `kid|`; it never leaves the server. */
@@ -29,14 +32,14 @@ export interface KeyedSignals {
   readonly joint: string;
 }
 
-/** The facts that are known of a device when a visit looks it up; only `spread` counts this visit. */
+/** The facts known about a device when a visit looks it up; only `spread` includes this visit. */
 export interface KnownDevice {
   readonly seen: boolean;
   /** A reviewer found that this device is no automation. */
   readonly neverAutomation: boolean;
   /** This network of the device was counted today. */
   readonly marked: boolean;
-  /** Spread of its id over networks, this sighting included. */
+  /** Spread of the id over networks, including this sighting. */
   readonly spread: {
     /** Client networks of this id today. */
     readonly networksToday: number;
@@ -48,8 +51,8 @@ export interface KnownDevice {
 }
 
 /*
- * The stable signals (signals.md section 4): what survives a restart, a private window, a resize, a zoom and a minor
- * update. Versions, languages, time zone, viewport, plugins and addresses stay out.
+ * The stable signals (signals.md section 4) survive a restart, a private window, a resize, a zoom and a minor
+ * update. Versions, languages, time zone, viewport, plugins and addresses are left out.
  */
 
 /** The facts that identity looks at. */
@@ -68,10 +71,10 @@ function chipOf(renderer: string): string {
   return metal ?? vulkan ?? angle;
 }
 
-/** Renderer without driver, Direct3D and OpenGL suffixes; null when it says nothing about the machine. */
+/** The renderer without driver, Direct3D and OpenGL suffixes; null if it does not describe the machine. */
 export function normaliseGpu(renderer: string | null | undefined): string | null {
   if (renderer == null || renderer.trim() === '' || SOFTWARE_GPU.test(renderer)) return null;
-  // Many spaces in a row would cost the patterns the square of their number.
+  // The patterns would take quadratic time on many spaces in a row.
   return chipOf(renderer.replace(/\s+/g, ' '))
     .replace(/,?\s*(?:\b(?:Direct3D|D3D|OpenGL|Vulkan|vs_|ps_)|Unspecified Version\b).*$/i, '')
     .replace(/\(0x[0-9a-f]+\)|, or similar|\/PCIe|\/SSE2/gi, '')
@@ -88,8 +91,9 @@ function softwareGraphicsOnly({ signals }: DeviceFacts): boolean {
 const isNewSafari = ({ agent }: DeviceFacts): boolean => agent.browser === 'safari' && agent.major >= 17;
 
 /**
- * Gecko divides the screen by the zoom as well, and rounds: 1366 by 768 pixels are reported as 911 by 512 at 150 %. Back to
- * the screen's own pixels, to the nearest number that rounding cannot move: an even one up to 200 %, of four up to 400 %.
+ * Gecko divides the screen size by the zoom and rounds: it reports 1366 by 768 pixels as 911 by 512 at 150 %.
+ * This computes the screen's pixels, as the nearest number that the rounding cannot change: a multiple of two
+ * up to 200 %, of four up to 400 %.
  */
 function ownPixels(reported: number, dpr: number): number {
   const grid = dpr <= 1 ? 1 : 2 ** Math.ceil(Math.log2(dpr));
@@ -128,7 +132,7 @@ function audio(facts: DeviceFacts): number | null {
   return usable ? (signals.graphics?.audioSum ?? null) : null;
 }
 
-/** The inputs of the stable hash by name; null is a value too: it says that the browser does not tell. */
+/** The inputs of the stable hash by name; null is a value too: the browser does not report it. */
 export function stableInputs(facts: DeviceFacts): Record<string, Json> {
   const { signals, agent } = facts;
   const { page, media, engine, screen } = signals;
@@ -159,7 +163,9 @@ export function stableInputs(facts: DeviceFacts): Record<string, Json> {
 const FROM_SCREEN_AND_GRAPHICS = new Set(['gpu', 'screen', 'colorDepth', 'audio', 'canvas']);
 const MORE_INPUTS = 2;
 
-/** The identity floor: without screen, graphics and two more inputs all empty bundles would be one visitor. */
+/**
+ * The identity floor: without screen, graphics and two more inputs, all empty bundles would be one visitor.
+ */
 function aboveFloor(signals: Signals, inputs: Readonly<Record<string, Json>>): boolean {
   const sized = signals.screen?.width != null && signals.screen.height != null;
   if (!sized || !saysAnything(signals.graphics)) return false;
@@ -176,7 +182,7 @@ export function currentEpoch(now: number, epochDays: number): number {
   return Math.floor(now / (epochDays * DAY));
 }
 
-/** The moment from which this visitorId is no longer handed out. */
+/** The time from which this visitorId is no longer given. */
 export function epochEnd(epoch: number, epochDays: number): number {
   return (epoch + 1) * epochDays * DAY;
 }
@@ -209,21 +215,24 @@ export function confidenceOf(identity: Identity | null, isSeen: boolean): number
   return isSeen ? 0.99 : 0.6;
 }
 
-/* When an id may belong to several people, so that nothing of weight should hang on it (contract 3.4). */
+/* When an id may belong to several people, so that nothing important should depend on it (contract 3.4). */
 
 /** The settings that decide it. */
 export type SharedIdLimits = Pick<Config, 'max_networks_per_day' | 'min_identity_bits' | 'collision_risk'>;
 
-/** Below so many pairs a tenant's week says nothing about shares. */
+/** With fewer pairs, a tenant's week is too small for shares. */
 const MIN_PAIRS = 5000;
 
-/** The most telling stable signal alone, the canvas (Hiding in the Crowd, 2018): bits of several are correlated and never added. */
+/**
+ * The entropy of the canvas alone, the strongest stable signal (Hiding in the Crowd, 2018): several signals
+ * are correlated, so their bits are not added.
+ */
 const PRIOR_SHARE = 2 ** -8.6;
 /** The share of a day's returning devices that come from a second network: an assumption. */
 const MOVES = 0.1;
 /** One device leaves a pair a day from one network. */
 const OWN_PAIRS = 7;
-/** Others that a week of 5,000 pairs has not shown yet (Krichevsky and Trofimov). */
+/** Prior count for devices that a week of 5,000 pairs has not shown yet (Krichevsky and Trofimov). */
 const UNSEEN = 0.5;
 
 /** Families whose members look alike by nature. An iPad in desktop mode is a Macintosh with touch points. */
@@ -234,8 +243,9 @@ export function isCoarse(facts: DeviceFacts): boolean {
 }
 
 /**
- * The chance that a second network of one day is another device with the same values, and not the known one that moved
- * (docs/classification.md, Shared ids). 0 for the day's first: marks die with their day, so that nothing says it is new.
+ * The chance that a second network on one day is another device with the same values, not the known one that
+ * moved (docs/classification.md, Shared ids). It is 0 for the first network of a day: marks of earlier days
+ * are deleted, so it may not be new.
  */
 export function collisionChance({ seen, marked, spread }: Omit<KnownDevice, 'neverAutomation'>): number {
   const { networksToday, pairsOfWeek, tenantPairsOfWeek } = spread;
@@ -254,13 +264,16 @@ export function isShared(spread: KnownDevice['spread'], limits: SharedIdLimits):
   return tenantPairsOfWeek >= MIN_PAIRS && pairsOfWeek / tenantPairsOfWeek >= 2 ** -limits.min_identity_bits;
 }
 
-/** True past one of the three limits. The caller has looked at isCoarse. */
+/** True above one of the three limits. The caller has checked isCoarse. */
 export const mayBeShared = (device: KnownDevice, limits: SharedIdLimits): boolean =>
   isShared(device.spread, limits) || collisionChance(device) > limits.collision_risk;
 
 const VALUE_BYTES = 16;
 
-/** The stable signals of `transparency.retain = "summary"` (contract 3.5): counted under a keyed hash, never kept as values. */
+/**
+ * The stable signals of `transparency.retain = "summary"` (contract 3.5): counted under a keyed hash, never
+ * kept as values.
+ */
 export function keySignals(populationKey: Uint8Array, facts: DeviceFacts): KeyedSignals {
   const inputs = stableInputs(facts);
   const keyed = (text: string): string =>

@@ -11,7 +11,10 @@ import {
 } from './rule.ts';
 import { headerAgent, isOtherEngine, isWebView } from './tamper-rules.ts';
 
-/** M: odd, yet people have it too, so one alone is `unknown`. W: it only moves the score. */
+/**
+ * Rules of kind M are odd, but people have them too, so one alone is `unknown`. Rules of kind W only move the
+ * score.
+ */
 
 const WEBVIEW = /; wv\)|\bWebView\b/;
 const MULTI_MONITOR_PX = 32;
@@ -61,15 +64,18 @@ function languageDiffers({ signals, network, defenses }: Facts): boolean {
 const drawsInSoftware = ({ signals }: Facts): boolean =>
   /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? '');
 
-/** All others are what developers have, or count little with a debugger. */
+/** True if all other rules are usual for developers, or count little with a debugger. */
 const explainsDebugger = (otherRules: readonly Rule[]): boolean =>
   otherRules.every(({ withDebugger }) => withDebugger !== undefined) &&
   otherRules.some(({ withDebugger }) => withDebugger === 'usual');
 
-/** A browser under another name leaves one of these. A headless one empties its data (T10) and leaves none. */
+/** A browser under another name fires one of these. A headless one empties its data (T10) and fires none. */
 const NAMES_ANOTHER_SYSTEM = ['T2', 'T3', 'T4', 'T9'] as const;
 
-/** A remote desktop can be made smaller than its window, which is M1; together with a third rule M1 explains nothing. */
+/**
+ * A remote desktop can be made smaller than its window, which is M1; together with a third rule M1 explains
+ * nothing.
+ */
 function isShrunkDesktop(otherRules: readonly Rule[]): boolean {
   const rest = otherRules.filter(({ fact }) => fact !== 'no-pointer');
   return rest.length === 1 && hasFired(rest, 'M1');
@@ -99,13 +105,13 @@ export const MEDIUM_RULES: readonly Rule[] = [
     withNoPointer: true,
   }),
   rule('M11', 'M', 0.2, isStagedPhone, { fact: 'debugger' }),
-  // On an insecure origin the two differ honestly; the agent cannot seal there.
+  // On an insecure origin the two may differ honestly, but the agent cannot seal there.
   rule('M4', 'M', 0.15, (facts) => facts.signals.tells?.notificationMismatch === true && !isWebView(facts)),
   rule('M5', 'M', 0.15, noPointer, NO_POINTER),
   rule('M6', 'M', 0.1, noChromeObject),
   rule('M7', 'M', 0.1, ({ signals }) => /SwiftShader/i.test(signals.graphics?.renderer ?? ''), {
     fact: 'no-graphics-hardware',
-    // People on virtual machines have names of other systems, tools, proxies and remote desktops as others do.
+    // People on virtual machines use other names, developer tools, proxies and remote desktops too.
     demote: (otherRules) => (otherRules.length === 0 || hasFired(otherRules, 'T13') ? null : 'W'),
     withDebugger: 'harmless',
     withNoPointer: true,

@@ -14,18 +14,22 @@ export interface Rule {
   /** Plain words for the person concerned. */
   readonly text: string;
   readonly fires: (facts: Facts) => boolean;
-  /** Set where other rules state the same fact: the heaviest of those that fire counts (`countFired`). */
+  /** Set if other rules state the same fact: the heaviest of those that fire counts (`countFired`). */
   readonly fact?: Fact;
-  /** The kind it counts as together with the other strong rules that fired, where an honest browser explains the pattern. */
+  /**
+   * The kind that it counts as together with the other strong rules that fired, if an honest browser can have
+   * this pattern.
+   */
   readonly demote?: (others: readonly Rule[]) => RuleKind | null;
   /**
-   * `usual`: developers have it besides their tools (another name by "Network conditions" or an add-on, a remote desktop, a virtual
-   * machine, a second screen), so an attached debugger adds nothing to it. `harmless`: it counts little with a debugger.
+   * `usual`: developers have it besides their tools (another name by "Network conditions" or an add-on, a
+   * remote desktop, a virtual machine, a second screen), so an attached debugger adds nothing to it.
+   * `harmless`: it counts little with a debugger.
    */
   readonly withDebugger?: 'usual' | 'harmless';
-  /** A switch or an add-on that names another system leaves it. */
+  /** True if a setting or an add-on that gives the browser another name causes it. */
   readonly ofAnotherName?: true;
-  /** It states the same as a missing pointer, or is judged apart from it. */
+  /** True if it states the same as a missing pointer, or is judged separately. */
   readonly withNoPointer?: true;
 }
 
@@ -80,7 +84,7 @@ const TEXTS = {
   N1: 'The encrypted connection was opened by other software than the browser named.',
 } as const;
 
-/** The rule fires only where that holds too. */
+/** Makes a rule fire only if this condition holds too. */
 export const onlyWhere =
   (holds: Rule['fires']) =>
   (fires: Rule['fires']): Rule['fires'] =>
@@ -100,8 +104,8 @@ export const hasFired = (fired: readonly Rule[], id: keyof typeof TEXTS): boolea
   fired.some((firedRule) => firedRule.id === id);
 
 /*
- * Conditions that several rules ask about: what the sizes of window, page and screen say about who set them, a person's developer
- * tools or a driver.
+ * Conditions of several rules: the sizes of window, page and screen show whether a person's developer tools
+ * or a driver set them.
  */
 
 type Sizes = NonNullable<ReturnType<typeof sizesOf>>;
@@ -131,7 +135,7 @@ export function fillScreen(facts: Facts): boolean {
   return sizes !== null && windowFillsScreen(sizes) && pageFillsScreen(sizes);
 }
 
-/** Drivers set the page's size alone; the phone view of developer tools makes the window as large as its screen. */
+/** Drivers set only the page's size; the phone view of developer tools makes the window fill its screen. */
 export function isStaged(facts: Facts): boolean {
   if (facts.signals.media?.pointer !== 'coarse') return fillScreen(facts);
   const sizes = sizesOf(facts);
@@ -149,7 +153,10 @@ function showsPhone(facts: Facts): boolean {
 /** The phone view of Chromium's developer tools, in which a person sees a page as a phone would. */
 export const isPhoneView = (facts: Facts): boolean => showsPhone(facts) && workerWithoutBrands(facts);
 
-/** A phone on a desk has its own processor, and the phone view leaves the worker without brands; drivers do neither. */
+/**
+ * A phone on a desk has its own processor, and the phone view leaves the worker without brands; drivers do
+ * neither.
+ */
 export function isStagedPhone(facts: Facts): boolean {
   const { page, worker } = facts.signals;
   const isPhone = /^(?:Linux (?:arm|aarch)|iP)/.test(page?.platform ?? '');
@@ -160,8 +167,8 @@ export function isStagedPhone(facts: Facts): boolean {
 const FITTED_PX = 32;
 
 /**
- * A page fills the screen only in full screen, and then its window does too. The device toolbar of developer tools sets the screen to the
- * page and leaves the window as it was, much wider than the page.
+ * A page fills the screen only in full screen, and then its window does too. The device toolbar of developer
+ * tools sets the screen to the page and leaves the window as it was, much wider than the page.
  */
 export function windowOutgrowsScreen(facts: Facts): boolean {
   const sizes = sizesOf(facts);
@@ -172,16 +179,16 @@ export function windowOutgrowsScreen(facts: Facts): boolean {
 
 /** The names that their browsers send: televisions and set-top boxes, consoles, cars, kiosks, headsets. */
 const APPLIANCES = [
-  'TV|\\w*TV\\b|SmartHub|NetCast|VIDAA|BRAVIA|VIERA|Tizen|Web0S|CE-HTML|CrKey|AFT[A-Z]|Roku|STB|MAG\\d{3}|Set-?Top',
-  'PlayStation|Xbox|Nintendo',
-  'Tesla|QtCarBrowser|Automotive|MBUX',
-  '\\w*Kiosk|BrightSign|Signage',
-  'Oculus|Quest|Pico|Wolvic|HoloLens|VR\\b',
+  /\b(?:TV|\w*TV\b|SmartHub|NetCast|VIDAA|BRAVIA|VIERA|Tizen|Web0S|CE-HTML|CrKey|AFT[A-Z]|Roku|STB|MAG\d{3}|Set-?Top)/i,
+  /\b(?:PlayStation|Xbox|Nintendo)/i,
+  /\b(?:Tesla|QtCarBrowser|Automotive|MBUX)/i,
+  /\b(?:\w*Kiosk|BrightSign|Signage)/i,
+  /\b(?:Oculus|Quest|Pico|Wolvic|HoloLens|VR\b)/i,
 ];
-const APPLIANCE = new RegExp(`\\b(?:${APPLIANCES.join('|')})`, 'i');
 
 /** A device without a pointer whose browser seldom says which engine it has. */
-export const isAppliance = ({ signals }: Facts): boolean => APPLIANCE.test(signals.page?.userAgent ?? '');
+export const isAppliance = ({ signals }: Facts): boolean =>
+  APPLIANCES.some((names) => names.test(signals.page?.userAgent ?? ''));
 
 /** Android that asks for the desktop site says Linux, and keeps its touch screen and its processor. */
 export function isAndroidDesktopMode({ signals }: Facts): boolean {

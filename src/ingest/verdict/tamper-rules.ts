@@ -1,7 +1,10 @@
 import { type AgentFacts, type Facts, osFamily, readAgent } from './facts.ts';
 import { isAppliance, isPhoneView, onlyWhere, type Rule, rule, windowOutgrowsScreen } from './rule.ts';
 
-/** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
+/**
+ * Rules of kind T: the browser contradicts itself. Each exemption is a browser that does so honestly
+ * (signals.md section 2).
+ */
 
 const isKnownFamily = (family: string): boolean => family !== 'unknown';
 
@@ -13,7 +16,9 @@ function systemsDiffer(page: string | null | undefined, worker: string | null | 
   return isKnownFamily(a) && isKnownFamily(b) && a !== b && !appleTwins(a, b);
 }
 
-/** Like with like: Android is Linux to `platform` in both. The phone view changes the platform of the page alone. */
+/**
+ * `platform` is compared with `platform`: on Android both say Linux. The phone view changes only the page's.
+ */
 function workerOsDiffers(facts: Facts): boolean {
   const { page, worker } = facts.signals;
   if (systemsDiffer(page?.userAgent, worker?.userAgent)) return true;
@@ -83,7 +88,10 @@ const ERROR_TEXT = {
   webkit: /is not an object/,
 } as const;
 
-/** Every mark of another engine: a browser that was given Chromium's name, and not a Chromium in disguise. */
+/**
+ * True if every mark is of another engine: then it is another browser with Chromium's name, not a disguised
+ * Chromium.
+ */
 export function isOtherEngine({ signals }: Facts): boolean {
   const { engine, page } = signals;
   const text = engine?.errorMessage ?? '';
@@ -118,7 +126,10 @@ const IDENTITY_NATIVES = new Set([
 const identityPatched = ({ signals }: Facts): boolean =>
   (signals.tells?.patched ?? []).some((name) => IDENTITY_NATIVES.has(name));
 
-/** Without its first parentheses. No regular expression: many that never close would take the square of their number. */
+/**
+ * The user agent without its first parenthesised part. A regular expression would take quadratic time on
+ * unclosed parentheses.
+ */
 function withoutPlatform(userAgent: string): string {
   const open = userAgent.indexOf('(');
   const close = userAgent.indexOf(')', open);
@@ -133,7 +144,7 @@ function headerDiffers({ signals, network, defenses }: Facts): boolean {
   return !(defenses.includes('firefox-rfp') && withoutPlatform(page) === withoutPlatform(header));
 }
 
-/** At least so many of the four have to be there: one that is missing says nothing. */
+/** At least this many of the four must be present: a missing one proves nothing. */
 const HINTS_NEEDED = 3;
 
 /** Brave reduces these values and never empties them; desktop Linux leaves only platformVersion empty. */
@@ -153,16 +164,16 @@ function gpuContradicts({ signals, agent }: Facts): boolean {
   return agent.os === 'windows' && /Adreno|Mali/.test(renderer) && !/Direct3D11/.test(renderer);
 }
 
-/** Never the other way round: RFP reports five touch points on a desktop. */
+/** Only phones are checked: Firefox with resistFingerprinting reports five touch points on a desktop. */
 function phoneWithoutTouch({ signals, agent }: Facts): boolean {
   const phone = agent.mobile && (agent.os === 'android' || agent.os === 'ios');
   return phone && signals.page?.maxTouchPoints === 0;
 }
 
 /**
- * Parts a and b of JA4, TLS over TCP or QUIC. Part b is the list of ciphers, which outlives many versions. Browsers are from
- * FoxIO's published list and, like the libraries, as measured: Chromium 156, Firefox 153, WebKitGTK 2.50; Python 3.11,
- * Go 1.26, Node 20, Java 17, curl 7.88.
+ * Parts a and b of JA4, TLS over TCP or QUIC. Part b is the list of ciphers, which outlives many versions.
+ * Browsers are from FoxIO's published list and, like the libraries, as measured: Chromium 156, Firefox 153,
+ * WebKitGTK 2.50; Python 3.11, Go 1.26, Node 20, Java 17, curl 7.88.
  */
 const FAMILY_OF_JA4: readonly (readonly [RegExp, 'blink' | 'gecko' | 'webkit' | 'library'])[] = [
   [/^[tq]13[di]15\d\dh[123]_(?:8daaf6152771|16476d049b0b)$/, 'blink'],
@@ -173,7 +184,7 @@ const FAMILY_OF_JA4: readonly (readonly [RegExp, 'blink' | 'gecko' | 'webkit' | 
   [/^t13[di]\d{4}h2_e8f1e7e78f70$/, 'library'],
 ];
 
-/** The TLS handshake was begun by other software than the browser says it is. */
+/** True if other software than the claimed browser began the TLS handshake. */
 function tlsContradicts({ network, agent }: Facts): boolean {
   const ja4 = network.ja4?.split('_').slice(0, 2).join('_');
   if (ja4 === undefined || agent.engine === 'unknown') return false;
@@ -181,7 +192,7 @@ function tlsContradicts({ network, agent }: Facts): boolean {
   return family !== undefined && family !== agent.engine;
 }
 
-/** A browser family that the header claims, for the rules that judge headers alone. */
+/** The browser that the header claims, for the rules that judge only headers. */
 export function headerAgent({ network }: Facts): AgentFacts {
   return readAgent(network.userAgent);
 }
@@ -189,7 +200,10 @@ export function headerAgent({ network }: Facts): AgentFacts {
 /** In the phone view of developer tools a computer contradicts the phone it shows. */
 const outsidePhoneView = onlyWhere((facts) => !isPhoneView(facts));
 
-/** A switch or an add-on that names another system leaves it. Developers use those, so a debugger adds nothing. */
+/**
+ * A setting or an add-on that gives the browser another name causes these. Developers use those, so a
+ * debugger adds nothing.
+ */
 const ANOTHER_NAME = { withDebugger: 'usual', ofAnotherName: true } as const;
 
 export const TAMPER_RULES: readonly Rule[] = [

@@ -17,16 +17,16 @@ export interface Verdict {
   readonly declaredAgentId: string | null;
   readonly consentState: ConsentState;
   readonly rules: readonly FiredRule[];
-  /** Absent where no strong rule fired. */
+  /** Absent if no strong rule fired. */
   readonly counterfactual?: Counterfactual;
   readonly defenses: readonly string[];
   readonly overridden: boolean;
-  /** Automation of the operator's own. */
+  /** True for automation that the operator declared. */
   readonly monitor: boolean;
-  /** The bundle alone forbade `human`. */
+  /** True if the bundle itself ruled out `human`. */
   readonly incomplete: boolean;
   readonly policyVersion: string;
-  /** Absent where no key of the device was proven. */
+  /** Absent if the device proved no passkey. */
   readonly attested?: Attested;
   /** The consent that this verdict cast doubt on: its entry of the log. */
   readonly grantSeq?: number;
@@ -44,7 +44,10 @@ export interface DecideInput extends Pick<Verdict, AsGiven | 'monitor' | 'incomp
   readonly grantSeq?: number | undefined;
 }
 
-/** A defense, a reviewer's override or the operator's own list leaves at most this much suspicion (contract 3.4, signals.md section 2). */
+/**
+ * The maximum score with a privacy defense, a reviewer's override or on the operator's list (contract 3.4,
+ * signals.md section 2).
+ */
 const CALM_SCORE = 0.2;
 
 function finalClass(input: DecideInput): VisitorClass {
@@ -59,13 +62,16 @@ function finalScore(input: DecideInput, visitorClass: VisitorClass): number {
   return overridden || input.monitor || defended ? Math.min(score, CALM_SCORE) : score;
 }
 
-/** The giver of a consent, as the verdict of the bundle tells it. Only a signature or a rule of kind A proves a machine: people have T and M too. */
+/**
+ * Reads from a verdict who gave a consent. Only a signature or a rule of kind A proves a machine; people have
+ * T and M too.
+ */
 export function readGiver({ class: by, rules }: Pick<Verdict, 'class' | 'rules'>): VisitorClass {
   const isProven = by !== 'undeclared_automation' || rules.some(({ kind }) => kind === 'A');
   return isProven ? by : 'unknown';
 }
 
-/** Folds identity, classification and a reviewer's override into the verdict that is ledgered. */
+/** Combines identity, classification and a reviewer's override into the verdict that is stored. */
 export function decide(input: DecideInput): Verdict {
   const { classification, identity, known } = input;
   const visitorClass = finalClass(input);
@@ -105,10 +111,13 @@ export function decide(input: DecideInput): Verdict {
   };
 }
 
-/** A person and a declared agent stay what they are, whatever a review finds. */
+/** True if an overturned decision changes this class; people and declared agents keep theirs. */
 export const isReconciled = (name: string): boolean => name === 'undeclared_automation' || name === 'unknown';
 
-/** An overturned decision calls nobody a bot any more, like each later verdict under the override (contract 3.4). */
+/**
+ * Applies an overturned review: the decision no longer says automation, like later verdicts under the
+ * override (contract 3.4).
+ */
 export function reconcile(verdict: Verdict): Verdict {
   if (!isReconciled(verdict.class)) return verdict;
   return {

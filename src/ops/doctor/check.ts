@@ -17,7 +17,10 @@ export interface Check {
 /** @returns false or '' for a good tenant; a text describes the fault */
 type IsBad = (tenant: TenantRows) => boolean | string | Promise<boolean | string>;
 
-/** Yields the complaint with the names of all bad tenants. A tenant whose rows cannot be read does not hide the others. */
+/**
+ * Yields the complaint with the names of all bad tenants. A tenant whose rows cannot be read does not hide
+ * the others.
+ */
 export async function* ofTenants({ tenants }: DoctorContext, complaint: Finding, isBad: IsBad) {
   const { readable } = await tenants();
   if (readable.length === 0) throw new Skipped('there are no tenants');

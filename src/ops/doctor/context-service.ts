@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Config, ConfigError, parseDescriptor, readSecretFile } from '../../config.ts';
-import { stateMacs } from '../../consent/state-mac-service.ts';
+import { stateMacs } from '../../consent/state-mac-store.ts';
 import { listPolicies, type TermsOf } from '../../consent/terms-store.ts';
 import { latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/engine.ts';
@@ -27,7 +27,9 @@ import { readServerState } from '../server-state-service.ts';
 import { Skipped } from './finding.ts';
 import { databaseVersion, missingTables, readPooling } from './inspect-store.ts';
 
-/** Reads the facts that several checks need: each once, when the first check asks for it. It writes nothing. */
+/**
+ * Reads the facts that several checks need: each once, when the first check asks for it. It writes nothing.
+ */
 
 export type DoctorContext = ReturnType<typeof createContext>;
 
@@ -117,7 +119,7 @@ async function inspectDatabase(config: Config, database: Database) {
   }
 }
 
-/** Reads the rows of all tenants that several checks need. A damaged tenant is named and does not hide the others. */
+/** Reads the rows of all tenants that several checks need. A damaged tenant does not hide the others. */
 async function readTenants(database: Database) {
   const store = createTenantStore(database);
   const readTenant = async (kid: string) => {
@@ -221,7 +223,7 @@ export function createContext(
     if ('failure' in found) throw new Skipped('the database cannot be read');
     return found;
   });
-  /** The database, if its tables can be read. Through a pooler that splits transactions there is no snapshot of a log. */
+  // The database, if its tables can be read. A pooler that splits transactions has no snapshot of a log.
   const data = once(async () => {
     const { database, missing, unknown, pooling } = await reachable();
     if (missing.length > 0 || unknown.length > 0) throw new Skipped('the schema is not that of this gpd');

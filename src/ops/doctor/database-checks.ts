@@ -161,7 +161,7 @@ async function* checkFailing({ data, now }: DoctorContext): Findings {
   if ((await readMetaNumber(database, LAST_SWEEP)) === null) throw new Skipped(NO_SERVER);
 }
 
-/** The asked node's own sweep counts too: it may fail at its clock or its data directory while other nodes succeed. */
+/** The node's own sweep counts too: it may fail at its clock or data directory while other nodes succeed. */
 async function* checkSweep(context: DoctorContext): Findings {
   const { data, now, server, config } = context;
   const [database, jobNow] = [await data(), await context.jobTime()];

@@ -18,7 +18,10 @@ export const CHECKS: readonly Check[] = [
 
 const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
 
-/** A check that throws does not hide the others. Its message is left out, because it may quote a URL with a password. */
+/**
+ * A check that throws does not hide the others. Its message is left out, because it may quote a URL with a
+ * password.
+ */
 function findingOf(error: unknown): Finding {
   if (error instanceof Skipped) return { status: 'skipped', detail: error.message };
   // One damaged file is one finding: database.reachable or database.integrity has it.

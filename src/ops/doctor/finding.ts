@@ -33,7 +33,10 @@ export function listSome(names: readonly string[]): string {
 export const about = (names: readonly string[], { detail, ...complaint }: Finding): readonly Finding[] =>
   names.length === 0 ? [] : [{ ...complaint, detail: `${detail}: ${listSome(names)}` }];
 
-/** @returns the remedy with the first tenant in place of `KID`, so that it can be copied, and the others behind it */
+/**
+ * @returns the remedy with the first tenant in place of `KID`, so that it can be copied, and the others
+ * behind it
+ */
 export function perTenant(remedy: string, [kid = '', ...otherKids]: readonly string[]): string {
   const rest = otherKids.length === 0 ? '' : ` Then the same for ${listSome(otherKids)}.`;
   return remedy.replaceAll('KID', kid) + rest;

@@ -58,7 +58,10 @@ function* checkNode({ now, nodeVersion }: DoctorContext): Findings {
 
 const NTP = 'Set the clock by NTP (timedatectl set-ntp true), on every node.';
 
-/** Compares this clock with the identity provider's and the database's; docs/adr/0026 says how a server treats a wrong clock. */
+/**
+ * Compares this clock with the identity provider's and the database's; docs/adr/0026 says how a server treats
+ * a wrong clock.
+ */
 async function* checkClock({ now, config, provider, data }: DoctorContext): Findings {
   const skew = Math.abs((await provider())?.skewMs ?? 0);
   const createFinding = skew > config.max_clock_skew * SECOND ? fail : warn;

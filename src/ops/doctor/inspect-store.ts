@@ -30,7 +30,7 @@ const PAGE = 10_000;
 
 const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
 
-/** Parameters that decide whether PostgreSQL keeps acknowledged writes, and which parts of a statement it logs. */
+/** Parameters that decide whether PostgreSQL keeps acknowledged writes, and what it logs of a statement. */
 const PARAMETERS = [
   'fsync',
   'full_page_writes',
@@ -68,38 +68,24 @@ export async function isEncrypted(database: Database): Promise<boolean | null> {
   return row?.local === true ? null : (row?.ssl ?? null);
 }
 
-interface RawConnection {
-  readonly processID: number;
-  query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
-}
-
-interface RawClient {
-  acquireConnection(): Promise<RawConnection>;
-  releaseConnection(connection: RawConnection): Promise<void>;
-}
-
 const keepsTransactions = (database: Database): Promise<boolean> =>
   database.transaction((tx) => tx.raw('SELECT 1').then(() => true)).catch(() => false);
 
 /** Finds out whether a pooler is between this process and PostgreSQL. @returns null on SQLite */
 export async function readPooling(database: Database) {
-  if (database.kind === 'sqlite') return null;
-  const client = database.read.client as RawClient;
-  const connection = await client.acquireConnection();
-  try {
-    const [pid] = (await connection.query('SELECT pg_backend_pid() AS pid')).rows;
-    const [limit] = (await connection.query('SHOW statement_timeout')).rows;
-    return {
-      /** A pooler invents the process id that it reports at the start, so the backend has another one. */
-      pooled: pid?.['pid'] !== connection.processID,
-      /** False: the pooler sends the statements of one transaction to different backends. */
-      transactions: await keepsTransactions(database),
-      /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit. */
-      readLimit: String(limit?.['statement_timeout']),
-    };
-  } finally {
-    await client.releaseConnection(connection);
-  }
+  const backend = await database.backend();
+  if (backend === null) return null;
+  const [limit] = rowsOf<{ statement_timeout: string }>(await database.read.raw('SHOW statement_timeout'));
+  return {
+    /** A pooler invents the process id that it reports at the start, so the backend has another one. */
+    pooled: backend.pid !== backend.reported,
+    /** False: the pooler sends the statements of one transaction to different backends. */
+    transactions: await keepsTransactions(database),
+    /**
+     * The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit.
+     */
+    readLimit: String(limit?.statement_timeout),
+  };
 }
 
 export async function overdueContests(database: Database, now: number): Promise<number> {
@@ -112,7 +98,7 @@ export async function overdueContests(database: Database, now: number): Promise<
 export async function incompleteErasures(database: Database, now: number): Promise<number> {
   const unfinished = database
     .read('erasures')
-    .whereIn('step', UNFINISHED)
+    .whereIn('state', UNFINISHED)
     .where('erased_at', '<', now - 5 * MINUTE);
   return countOf(unfinished);
 }
@@ -124,7 +110,7 @@ async function timeIn(rows: Knex.QueryBuilder, column: string): Promise<number |
 
 /** @returns when the oldest erasure was that waits for `gpd erase scrub`, or null */
 export const unscrubbedSince = ({ read }: Database): Promise<number | null> =>
-  timeIn(read('erasures').where({ step: 'scrub' }).orderBy('erased_at'), 'erased_at');
+  timeIn(read('erasures').where({ state: 'done', files_clean_at: null }).orderBy('erased_at'), 'erased_at');
 
 /** @returns the number of expired nonces, at most a page */
 export async function expiredNonces({ read }: Database, before: number): Promise<number> {
@@ -145,8 +131,8 @@ export async function lastBackupAt(database: Database): Promise<number | null> {
 }
 
 /**
- * Reads head and last entry of a log from one snapshot, and counts its entries; only the last page is really counted.
- * `gpd consent verify` reads the whole log.
+ * Reads head and last entry of a log from one snapshot, and counts its entries; only the last page is really
+ * counted. `gpd consent verify` reads the whole log.
  */
 export const readLog = (database: Pick<Database, 'snapshot'>, kid: string) =>
   database.snapshot(async (read) => {

@@ -21,7 +21,7 @@ import type { DoctorContext } from './context-service.ts';
 import { about, type Findings, fail, pass, Skipped, span, warn } from './finding.ts';
 import { oldestWaiting } from './inspect-store.ts';
 
-/** Checks of the addresses and proxies of this server, of the running server, and of the services that it calls. */
+/** Checks of this server with its addresses and proxies, and of the services that it calls. */
 
 const publicUrl = (config: Config): URL => new URL(baseUrl(config));
 

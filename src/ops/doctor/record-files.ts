@@ -6,8 +6,9 @@ import { tryOr } from '../../lib/errors.ts';
 import type { Report } from './doctor-service.ts';
 
 /**
- * The result of the last `gpd doctor --record`, for the metrics of this node's server. It is a file because half of the checks are about
- * this machine, and because the database may be what fails. It has no MAC: a writer of the data directory can change it.
+ * The result of the last `gpd doctor --record`, for the metrics of this node's server. It is a file because
+ * half of the checks are about this machine, and because the database may be what fails. It has no MAC: a
+ * writer of the data directory can change it.
  */
 
 const count = z.number().int().nonnegative();

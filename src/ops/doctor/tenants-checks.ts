@@ -9,12 +9,12 @@ import { leafHash } from '../../ledger/merkle.ts';
 import { createNoteSigner } from '../../ledger/note.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';
-import { baseOf, NotSigned } from '../../log/checkpoint-service.ts';
+import { NotSigned, readSigned } from '../../log/checkpoint-service.ts';
+import { COSIGN_JOB } from '../../log/cosign-service.ts';
 import { checkNewEntries, type LogHead } from '../../log/entries-store.ts';
 import { readVisits } from '../../rights/tally-store.ts';
 import { readTenantSecret } from '../../tenants/secrets-store.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { COSIGN_JOB } from '../housekeeping-service.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context-service.ts';
@@ -193,8 +193,9 @@ async function checkpointProblem({ keys, data }: DoctorContext, kid: string, hea
   if (wrapped === null) return 'the key of the log is missing';
   try {
     const seed = unlocked.master.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET));
-    const base = await baseOf({ database, book: unlocked.book }, kid, createNoteSigner(head.origin, seed));
-    return base && base.head.size > 0 && !base.head.checkpoint ? 'there is no checkpoint' : '';
+    const signer = createNoteSigner(head.origin, seed);
+    const signed = await readSigned({ database, book: unlocked.book }, kid, signer);
+    return signed && !signed.inDatabase ? 'there is no checkpoint' : '';
   } catch (error) {
     if (error instanceof NotSigned) return error.detail;
     throw error;

@@ -11,7 +11,9 @@ import { readDoctorRecord } from '../doctor/record-files.ts';
 import { WRITE_FAULTS } from '../write-faults.ts';
 import type { Stock } from './stock-store.ts';
 
-/** The metrics that requests update. Labels come from closed sets: routes, statuses, reasons, classes, groups. */
+/**
+ * The metrics that requests update. Labels come from closed sets: routes, statuses, reasons, classes, groups.
+ */
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -35,7 +37,7 @@ function familiesOf(registers: Registry[]) {
     const metric = new Gauge({ name, help, labelNames: [label], registers });
     return childOf((value) => metric.labels(value));
   };
-  /** Sets a counter to 0 for each known value of its label, so that no series is missing before its first event. */
+  /** Sets a counter to 0 for each known label value, so that no series is missing before its first event. */
   const countBy = (name: string, help: string, label: string, values: readonly string[]) => {
     const count = counter(name, help, label);
     for (const value of values) count(value).inc(0);
@@ -110,17 +112,20 @@ const KEEP_MS = 10 * SECOND;
 const LIMIT_MS = 5 * SECOND;
 
 /** Gauges of the database, read when somebody scrapes the metrics and at most every ten seconds. */
-export interface StockDeps {
+interface StockSource {
   readonly read: () => Promise<Stock>;
   readonly onFault: (error: unknown) => void;
-  /** Milliseconds that no clock change touches. */
+  /** Milliseconds that no clock change affects. */
   readonly monotonic?: () => number;
   readonly limitMs?: number;
 }
 
-/** @returns a reader that gives null while the database cannot be read, reports each failure, and never reads twice at a time */
-function createReader(deps: StockDeps): () => Promise<Stock | null> {
-  const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = deps;
+/**
+ * @returns a reader that gives null while the database cannot be read, reports each failure, and never reads
+ * twice at a time
+ */
+function createReader(source: StockSource): () => Promise<Stock | null> {
+  const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = source;
   let stock: Promise<Stock | null> | null = null;
   let readAt = 0;
   let isReading = false;
@@ -183,8 +188,8 @@ const GAUGES: readonly (readonly [name: string, help: string, value: GaugeValue]
   ['gpd_oldest_seal_key_timestamp_seconds', SEAL_KEY, ({ oldestSealKeyAt }) => inSeconds(oldestSealKeyAt)],
 ];
 
-export function registerStock(registry: Registry, deps: StockDeps): void {
-  const readStock = createReader(deps);
+export function registerStock(registry: Registry, source: StockSource): void {
+  const readStock = createReader(source);
   for (const [name, help, value] of GAUGES) {
     new Gauge({
       name,

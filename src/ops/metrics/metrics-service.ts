@@ -5,8 +5,8 @@ import { type Config, ConfigError, databaseLocation } from '../../config.ts';
 import type { Database } from '../../db/engine.ts';
 import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
 import { STATE_INVALID } from '../../db/meta-store.ts';
-import { errorReply } from '../../http/reply.ts';
-import type { HotReply } from '../../http/request.ts';
+import { errorReply, methodNotAllowed, type Reply } from '../../http/reply.ts';
+import { send } from '../../http/server.ts';
 import type { IngestAnswer } from '../../ingest/ingest.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
@@ -103,15 +103,20 @@ export async function startMetrics(
   };
 }
 
+const METHODS = ['GET', 'HEAD'];
+
 /** Serves GET /metrics on a separate listener, which browsers cannot reach. */
 function createMetricsServer(registry: Registry, onFault: (error: unknown) => void): Server {
   const headers = { 'content-type': registry.contentType, 'cache-control': 'no-store' };
-  const answer = async ({ url = '/', method = '' }: IncomingMessage): Promise<HotReply> => {
+  const answer = async ({ url = '/', method = '' }: IncomingMessage): Promise<Reply> => {
     if (url.split('?', 1)[0] !== '/metrics') return errorReply('not-found');
-    if (!['GET', 'HEAD'].includes(method)) return errorReply('method-not-allowed', { allow: 'GET, HEAD' });
+    if (!METHODS.includes(method)) {
+      const { code, headers: allow } = methodNotAllowed(METHODS);
+      return errorReply(code, allow);
+    }
     return { status: 200, headers, body: await registry.metrics() };
   };
-  const replyWithFault = (error: unknown): HotReply => {
+  const replyWithFault = (error: unknown): Reply => {
     onFault(error);
     return errorReply('internal');
   };
@@ -120,9 +125,6 @@ function createMetricsServer(registry: Registry, onFault: (error: unknown) => vo
     (request, response) =>
       void answer(request)
         .catch(replyWithFault)
-        .then(({ status, headers: replyHeaders, body }) => {
-          response.writeHead(status, { ...replyHeaders, 'content-length': Buffer.byteLength(body) });
-          response.end(request.method === 'HEAD' ? '' : body);
-        }),
+        .then((reply) => send(response, reply)),
   );
 }

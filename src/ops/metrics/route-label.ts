@@ -1,4 +1,7 @@
-/** Labels a path for metrics with its route in the table of routes, or `other`; the label never has text of the request. */
+/**
+ * Labels a path for metrics with its route in the table of routes, or `other`; the label never has text of
+ * the request.
+ */
 
 const OTHER = 'other';
 

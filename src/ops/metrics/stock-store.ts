@@ -7,7 +7,10 @@ import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { talliedUntil } from '../../rights/tally-store.ts';
 import { incompleteErasures, lastBackupAt, overdueContests } from '../doctor/inspect-store.ts';
 
-/** Counts tenants, entries, deliveries and decisions for metrics, `gpd status` and `gpd top`: cheap enough for every few seconds. */
+/**
+ * Counts tenants, entries, deliveries and decisions for metrics, `gpd status` and `gpd top`: cheap enough for
+ * every few seconds.
+ */
 
 export type Stock = Awaited<ReturnType<typeof readStock>>;
 export type Traffic = Awaited<ReturnType<typeof readTraffic>>;
@@ -16,7 +19,7 @@ const SQL = `SELECT (SELECT count(*) FROM tenants) AS tenants,
   (SELECT coalesce(sum(size), 0) FROM ledger_heads) AS entries,
   (SELECT count(*) FROM webhook_outbox WHERE state = 'waiting') AS waiting,
   (SELECT count(*) FROM webhook_outbox WHERE state = 'failed') AS failed,
-  (SELECT max(checkpoint_at) FROM ledger_heads WHERE checkpoint IS NOT NULL) AS checkpoint,
+  (SELECT max((SELECT c.at FROM checkpoints c WHERE c.kid = h.kid ORDER BY c.size DESC LIMIT 1)) FROM ledger_heads h) AS checkpoint,
   (SELECT min(coalesce(published_at, created_at)) FROM seal_keys WHERE state = 'published') AS seal_key`;
 
 type Row = Readonly<Record<'tenants' | 'entries' | 'waiting' | 'failed', number | string>> &
@@ -52,7 +55,10 @@ export async function readStock(database: Database, location: string, now: numbe
   };
 }
 
-/** Rows that the hourly tallies do not have yet are counted one by one; a tally counts as if made in the middle of its hour. */
+/**
+ * Rows that the hourly tallies do not have yet are counted one by one; a tally counts as if made in the
+ * middle of its hour.
+ */
 const TRAFFIC = `SELECT class, SUM(n) AS total, SUM(CASE WHEN at > ? THEN fresh ELSE 0 END) AS minute,
     SUM(CASE WHEN at > ? THEN n ELSE 0 END) AS hour, SUM(CASE WHEN at > ? THEN n ELSE 0 END) AS day
   FROM (SELECT class, decided_at AS at, 1 AS n, 1 AS fresh FROM decisions WHERE kid = ? AND decided_at > ?

@@ -5,14 +5,18 @@ import { SECOND } from '../../lib/clock.ts';
 import type { RunningApp } from '../running.ts';
 import { takeSockets } from './socket-files.ts';
 
-/** Ignores signals to the process group (Ctrl-C), to send the last message, and closes descriptors 3 and 4, the unit's sockets. */
+/**
+ * Ignores signals to the process group (Ctrl-C), to send the last message, and closes descriptors 3 and 4,
+ * the unit's sockets.
+ */
 const LOOP = `trap '' TERM INT HUP; exec 3>&- 4>&-; while IFS= read -r line; do systemd-notify "$line" || exit 1; done`;
 const CLOSE_MS = 2000;
 const SYSTEM_PATH = '/usr/bin:/bin';
 
 /**
- * Sends messages to the service manager (sd_notify(3)). Node has no datagram sockets of AF_UNIX, and forking a large process
- * for each message would block the event loop. So one shell is started early and passes each line to systemd-notify.
+ * Sends messages to the service manager (sd_notify(3)). Node has no datagram sockets of AF_UNIX, and forking
+ * a large process for each message would block the event loop. So one shell is started early and passes each
+ * line to systemd-notify.
  * @param onFault called once if messages cannot be sent; the service manager then ends the start
  */
 function startNotifier(socket: string, onFault: (reason: string) => void) {

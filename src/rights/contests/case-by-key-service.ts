@@ -6,22 +6,35 @@ import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
-import { reachOfRequests } from '../subject.ts';
+import type { Installation } from '../../tenants/directory.ts';
+import { type RightsParts, reachOfRequests } from '../subject.ts';
 import type { Contest } from './contest.ts';
 import { dueDates, reasonsOf } from './record.ts';
-import type { ContestDeps, createContestService } from './service.ts';
+import type { ContestService } from './service.ts';
 import { findContest } from './store.ts';
 
 /** A contest by its case key, without an account. */
 
-export interface CaseDeps extends Omit<ContestDeps, 'clock'> {
-  readonly serverSecret: Uint8Array;
-  readonly contests: Pick<ReturnType<typeof createContestService>, 'file' | 'answer'>;
+/** The acts of a person who has the key of a case, or gets one. */
+export interface CaseService {
+  /**
+   * Files a contest of the visit. A second one of the request answers the first, without a key.
+   * @throws {Refusal} `unauthenticated`, `no-such-decision`, `too-many-cases`
+   */
+  file(visit: Visited, filing: CaseFiling): Promise<CaseFiled>;
+  /** Shows the case. @throws {Refusal} `no-such-case` */
+  view(caseKey: string): Promise<CaseView>;
+  /** Answers the reviewer's question. @throws {Refusal} `no-such-case`, `case-closed` */
+  answer(caseKey: string, text: string): Promise<CaseView>;
+}
+
+interface Parts extends Omit<RightsParts, 'clock'>, Pick<Installation, 'serverSecret'> {
+  readonly contests: Pick<ContestService, 'file' | 'answer'>;
   /** Hashes a network under a key of the day. */
   readonly markNetwork: (network: string) => string;
 }
 
-export type CaseService = ReturnType<typeof createCaseService>;
+type CaseView = Awaited<ReturnType<typeof caseResponse>>;
 
 async function caseResponse(database: Database, contest: Contest) {
   const { contestId, status, statement, question, answer, outcome } = contest;
@@ -49,7 +62,7 @@ async function caseResponse(database: Database, contest: Contest) {
 }
 
 /** Every key costs one look-up, whatever is wrong with it. @throws {Refusal} `no-such-case` */
-async function openCase({ database, serverSecret, contestTexts, tenantOf }: CaseDeps, caseKey: string) {
+async function openCase({ database, serverSecret, contestTexts, tenantOf }: Parts, caseKey: string) {
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await findContest(database.read, contestTexts, { caseHash });
   // A writer of the database may have moved a hash to another row.
@@ -57,20 +70,15 @@ async function openCase({ database, serverSecret, contestTexts, tenantOf }: Case
   return contest;
 }
 
-/** The decision that is contested, and the network that its person files from. */
+/** The contested decision, and the network from which the person files. */
 type Visited = Readonly<Record<'kid' | 'requestId' | 'network', string>>;
 
-/**
- * A second contest of the request answers the first, without a key.
- * @param filer whose browser files it, and from where
- * @throws {Refusal} `no-such-decision`, `too-many-cases`
- */
 async function file(
-  deps: CaseDeps,
+  parts: Parts,
   { kid, requestId, network }: Visited,
   { statement, email }: CaseFiling,
 ): Promise<CaseFiled> {
-  const { tenantOf, contests, serverSecret, random, markNetwork } = deps;
+  const { tenantOf, contests, serverSecret, random, markNetwork } = parts;
   const tenant = tenantOf(kid);
   if (!tenant) throw new Refusal('unauthenticated');
   const caseKey = createCaseKey(random);
@@ -86,21 +94,16 @@ async function file(
   return contest.caseHash === caseHash ? { ...filedCase, caseKey } : filedCase;
 }
 
-/** @throws {Refusal} `no-such-case` */
-const view = async (deps: CaseDeps, caseKey: string) =>
-  caseResponse(deps.database, await openCase(deps, caseKey));
-
-/** @throws {Refusal} `no-such-case`, `case-closed` */
-async function answer(deps: CaseDeps, caseKey: string, text: string) {
-  const { kid, filedBy, contestId } = await openCase(deps, caseKey);
+async function answer(parts: Parts, caseKey: string, text: string) {
+  const { kid, filedBy, contestId } = await openCase(parts, caseKey);
   const replier = { kid, ref: filedBy, refusalIfMissing: 'no-such-case' } as const;
-  return caseResponse(deps.database, await deps.contests.answer(replier, contestId, text));
+  return caseResponse(parts.database, await parts.contests.answer(replier, contestId, text));
 }
 
-export const createCaseService = (deps: CaseDeps) => ({
-  file: (visit: Visited, filing: CaseFiling) => file(deps, visit, filing),
-  view: (caseKey: string) => view(deps, caseKey),
-  answer: (caseKey: string, text: string) => answer(deps, caseKey, text),
+export const createCaseService = (parts: Parts): CaseService => ({
+  file: (visit, filing) => file(parts, visit, filing),
+  view: async (caseKey) => caseResponse(parts.database, await openCase(parts, caseKey)),
+  answer: (caseKey, text) => answer(parts, caseKey, text),
 });
 
 const KEY_BYTES = 16;
@@ -118,7 +121,10 @@ export function createCaseKey(random: Random): string {
 const canonicalKey = (text: string): string =>
   text.replace(/[-\s]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1');
 
-/** Hashes a case key as rows store it: anyone who has the key reads the case and answers (contract-2 section 15). Every text has a hash, so that a misspelt key costs the same look-up as a wrong one. */
+/**
+ * Hashes a case key as rows store it: anyone who has the key reads the case and answers (contract-2 section
+ * 15). Every text has a hash, so that a misspelt key costs the same look-up as a wrong one.
+ */
 export function hashCaseKey(serverSecret: Uint8Array, text: string): string {
   return hmacSha256Text(serverSecret, `gpd/case-key/v1|${canonicalKey(text)}`);
 }

@@ -18,9 +18,12 @@ const ORDER = [
   'answer',
   /** The person's e-mail address. */
   'email',
-  /** Keyed hash of the case key; null: filed with an account. Encrypted too, so that no hash of another case opens this one. */
+  /**
+   * Keyed hash of the case key; null: filed with an account. Encrypted too, so that no hash of another case
+   * opens this one.
+   */
   'caseHash',
-  /** Questions answered before the last one was asked. */
+  /** Earlier questions with their answers. */
   'earlier',
   /** Why an answer takes longer. */
   'extensionReason',
@@ -36,10 +39,13 @@ export const NO_TEXTS: Texts = { ...NOTHING, earlier: [] };
 
 export type ContestTexts = ReturnType<typeof contestTextsOf>;
 
-/** Under the key that also wraps the keys of principals and the messages that wait. */
+/** Uses the key that also wraps the keys of principals and the waiting messages. */
 export function contestTextsOf(tenantOf: (kid: string) => Pick<Tenant, 'wrapper'> | undefined) {
   return {
-    /** Null when nobody wrote anything. @throws {Error} for a tenant whose key is not known: nothing is written in the clear */
+    /**
+     * Null when nobody wrote anything.
+     * @throws {Error} for a tenant whose key is not known: nothing is written in the clear
+     */
     encrypt(kid: string, contestId: string, texts: Texts): string | null {
       if (ORDER.every((name) => name === 'earlier' || texts[name] === null)) return null;
       const tenant = tenantOf(kid);
@@ -47,7 +53,10 @@ export function contestTextsOf(tenantOf: (kid: string) => Pick<Tenant, 'wrapper'
       const text = JSON.stringify(ORDER.map((name) => texts[name]));
       return tenant.wrapper.wrap(Buffer.from(text), contestContext(kid, contestId));
     },
-    /** None for a tenant whose key is not known. @throws {WrongMasterKey} when it was encrypted with another key */
+    /**
+     * @returns no texts for a tenant whose key is unknown @throws {WrongMasterKey} when it was encrypted with
+     * another key
+     */
     decrypt(kid: string, contestId: string, ciphertext: string): Texts {
       const tenant = tenantOf(kid);
       if (!tenant) return NO_TEXTS;
@@ -61,7 +70,8 @@ export function contestTextsOf(tenantOf: (kid: string) => Pick<Tenant, 'wrapper'
 /**
  * Contest of an automated decision (GDPR article 22(3), contract 6.2 and 6.3):
  *   filed → open ⇄ claimed → resolved (upheld | overturned)
- * Every change is a function from a record to the next; the store writes it only while the version is the one read.
+ * Every change is a function from a record to the next; the store writes it only while the version is the one
+ * read.
  */
 
 export type ResolverRole = 'reviewer' | 'dpo' | 'operator';
@@ -108,21 +118,27 @@ export interface Contest extends Omit<Texts, 'proposedReason'> {
   /** The resolver's name in the console; null: resolved elsewhere. */
   readonly resolvedLabel: string | null;
   readonly claim: Claim | null;
-  /** `review.fourEyes`: what one reviewer found and another has to confirm; it is kept with the ruling of the other. */
+  /**
+   * With `review.fourEyes`, the ruling that one reviewer proposed and another has to confirm; it is kept with
+   * the other's ruling.
+   */
   readonly proposal: Proposal | null;
   readonly askedAt: number | null;
   readonly answeredAt: number | null;
-  /** The network it was filed from, hashed under a key of that day; null: not counted, or no longer. */
+  /**
+   * The network from which it was filed, hashed under a key of that day; null if it was not counted, or the
+   * key has expired.
+   */
   readonly caseNetwork: string | null;
 }
 
-/** When, and under which law. */
+/** The time, and the law that sets the due date. */
 export interface At {
   readonly now: number;
   readonly profile: RightsProfile;
 }
 
-/** A claim that is not renewed frees the case for others. */
+/** A claim that is not renewed in this time frees the case for others. */
 const CLAIM_MS = HOUR;
 
 type FiledFields = Pick<
@@ -186,7 +202,10 @@ function refuseUnclaimable(contest: Contest, by: string, now: number): void {
   refuseClaimed(contest, by, now);
 }
 
-/** Takes the case for an hour, or renews it. @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another` */
+/**
+ * Takes the case for an hour, or renews it.
+ * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`
+ */
 export function claimContest(contest: Contest, holder: Omit<Claim, 'until'>, now: number): Contest {
   refuseUnclaimable(contest, holder.by, now);
   return withChange(contest, { claim: { ...holder, until: now + CLAIM_MS } });
@@ -198,7 +217,7 @@ export function releaseContest(contest: Contest, by: string, now: number): Conte
   return contest.claim === null ? contest : withChange(contest, { claim: null });
 }
 
-/** Asks the subject for more; the due date stays. @throws {Refusal} */
+/** Asks the subject a question; the due date stays. @throws {Refusal} */
 export function askSubject(contest: Contest, by: string, question: string, now: number): Contest {
   refuseUnclaimable(contest, by, now);
   const { question: lastQuestion, answer, earlier } = contest;
@@ -214,7 +233,8 @@ export function askSubject(contest: Contest, by: string, question: string, now: 
 }
 
 /**
- * More time, once, before the date has passed: by then the person has to be told (GDPR article 12(3)).
+ * Extends the period, once and before the due date, by which the person must be informed (GDPR article
+ * 12(3)).
  * @throws {Refusal}
  */
 export function extendContest(contest: Contest, by: string, extension: Extension, context: At): Contest {
@@ -257,8 +277,8 @@ export interface Resolution extends Omit<Ruling, 'contestId'> {
 }
 
 /**
- * A repeated outcome changes nothing. With four eyes the first ruling is a proposal: an equal ruling of another person resolves the
- * contest, a different one replaces the proposal.
+ * A repeated outcome changes nothing. With four eyes the first ruling is a proposal: an equal ruling of
+ * another person resolves the contest, a different one replaces the proposal.
  * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
  */
 export function resolveContest(contest: Contest, ruling: Resolution, now: number): Contest {
@@ -288,8 +308,8 @@ export function resolveContest(contest: Contest, ruling: Resolution, now: number
 }
 
 /**
- * One calendar month on, in UTC: the same day and time of the next month, or its last day (Regulation 1182/71, article
- * 3(2)(c); GDPR article 12(3)).
+ * One calendar month on, in UTC: the same day and time of the next month, or its last day (Regulation
+ * 1182/71, article 3(2)(c); GDPR article 12(3)).
  * @param at epoch milliseconds
  */
 function oneMonthAfter(at: number): number {
@@ -303,7 +323,10 @@ function oneMonthAfter(at: number): number {
 
 const afterDays = (days: number) => (at: number) => at + days * DAY;
 
-/** `extendDays`: days by which an answer may be extended, once; 0: never. `dueAt` takes and returns epoch milliseconds. */
+/**
+ * `extendDays`: days by which an answer may be extended, once; 0: never. `dueAt` takes and returns epoch
+ * milliseconds.
+ */
 type Periods = Readonly<{ dueAt: (at: number) => number; extendDays: number }>;
 
 export const PERIODS: Readonly<Record<RightsProfile, Periods>> = {
@@ -315,14 +338,14 @@ export const PERIODS: Readonly<Record<RightsProfile, Periods>> = {
   dpdp: { dueAt: afterDays(90), extendDays: 0 },
 };
 
-/** Nothing is due later than that after it was filed: a month and 61 days. */
+/** The longest time from filing to the due date: a month and 61 days. */
 export const LONGEST_MS = 92 * DAY;
-/** From here on a due date is soon. */
+/** A due date is soon from this many days before it. */
 export const SOON_DAYS = 7;
 
 /**
- * @returns the time until a due date, or since it passed, in whole units: rounded down, so that nobody is promised time that is
- * missing. 0 hours: less than one
+ * @returns the time until a due date, or since it passed, in whole units, rounded down so that nobody is
+ * promised too much time. 0 hours is less than one
  */
 export function untilDue(dueAt: number, now: number) {
   const isLate = dueAt < now;

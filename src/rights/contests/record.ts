@@ -2,7 +2,7 @@ import { iso, isoTime } from '../../lib/clock.ts';
 import type { ContestResponse } from '../../schema/rights.ts';
 import type { Contest } from './contest.ts';
 
-/** The first date, and the one that counts instead. */
+/** The original due date, and the extended one that replaces it. */
 export const dueDates = ({ dueAt, extendedFrom, extensionReason }: Contest) => ({
   dueAt: isoTime(extendedFrom ?? dueAt),
   extendedTo: extendedFrom === null ? null : isoTime(dueAt),
@@ -36,13 +36,16 @@ export const ownContest = (contest: Contest) => ({
   answer: contest.answer,
 });
 
-/** @returns the reasons of everyone who decided, the first reviewer first; a proposal of another outcome decided nothing */
+/**
+ * @returns the reasons of everyone who decided, the first reviewer first; a proposal of another outcome
+ * decided nothing
+ */
 export function reasonsOf({ status, outcome, reason, proposal }: Contest): string[] {
   if (status === 'open') return [];
   return [proposal?.outcome === outcome ? proposal.reason : null, reason].filter((text) => text !== null);
 }
 
-/** All that a person wrote and was asked, for an access request. */
+/** All texts of the person and questions to them, for an access request. */
 export const heldContest = (contest: Contest) => ({
   ...ownContest(contest),
   earlier: contest.earlier,
@@ -50,18 +53,20 @@ export const heldContest = (contest: Contest) => ({
   reasons: reasonsOf(contest),
 });
 
-/** The review queue: mine, then what nobody holds, then what others hold; each by due date. */
+/**
+ * The groups of the review queue: one's own cases, unclaimed ones, then those of others; each by due date.
+ */
 export const QUEUE_GROUPS = ['mine', 'free', 'held'] as const;
 export type QueueGroup = (typeof QUEUE_GROUPS)[number];
 
 export interface QueueFilter {
   readonly class?: string | undefined;
-  /** Filed before this moment. */
+  /** Only contests filed before this time. */
   readonly filedBefore?: number | undefined;
   readonly dueBefore?: number | undefined;
 }
 
-/** Keyset: what comes after this row. */
+/** The next page begins after this row. */
 export interface QueueCursor {
   readonly group: QueueGroup;
   readonly at: number;

@@ -3,8 +3,8 @@ import { clearDoubt } from '../../consent/doubts-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { decisionKey } from '../../ingest/decisions-store.ts';
 import type { Actor } from '../../lib/act.ts';
-import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
-import { createUlid, type Random } from '../../lib/crypto.ts';
+import { DAY, SECOND } from '../../lib/clock.ts';
+import { createUlid } from '../../lib/crypto.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import { inTurn, withHead } from '../../log/head-queue-store.ts';
 import { notify } from '../../notify/notify-service.ts';
@@ -12,13 +12,12 @@ import type { Extension, Ruling } from '../../schema/rights.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { countRuling } from '../outcomes-store.ts';
-import { type Reach, reaches } from '../subject.ts';
+import { type Reach, type RightsParts, reaches } from '../subject.ts';
 import {
   answerQuestion,
   askSubject,
   type CaseParts,
   type Contest,
-  type ContestTexts,
   claimContest,
   extendContest,
   fileContest,
@@ -38,6 +37,51 @@ import {
 
 /** Contests in the database. */
 
+/**
+ * All that can be done with a contest. Each act locks the record, and takes its audit row and its notices
+ * with it. A refusal of all acts of staff: `no-such-contest`, `cross-tenant-denied`. A removed tenant is
+ * {@link TenantGone}.
+ */
+export interface ContestService {
+  /**
+   * Files a contest of a decision that the subject reaches; a second one of the same decision is the first.
+   * @throws {Refusal} `no-such-decision`, `not-your-decision`, `too-many-cases`
+   */
+  file(reach: Reach, filing: Filing, filedBy: string): Promise<Contest>;
+  /**
+   * Takes the case for an hour, or renews that.
+   * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`
+   */
+  claim(reviewer: Reviewer, contestId: string, label: string): Promise<Contest>;
+  /**
+   * Gives the case back.
+   * @throws {Refusal} `already-resolved`, `claimed-by-another`
+   */
+  release(reviewer: Reviewer, contestId: string): Promise<Contest>;
+  /**
+   * Asks the person a question; the due date stays.
+   * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`
+   */
+  ask(reviewer: Reviewer, contestId: string, question: string): Promise<Contest>;
+  /**
+   * The person who filed it answers the question.
+   * @throws {Refusal} `refusalIfMissing`, `not-your-decision`, `case-closed`
+   */
+  answer(replier: Replier, contestId: string, answer: string): Promise<Contest>;
+  /**
+   * Moves the due date, once, by as many days as the law of the tenant allows.
+   * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`,
+   * `invalid-request`
+   */
+  extend(reviewer: Reviewer, contestId: string, extension: Extension): Promise<Contest>;
+  /**
+   * Rules; with four eyes the first ruling is a proposal. An overturned outcome writes the override in the
+   * same transaction: later verdicts honour it.
+   * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
+   */
+  resolve(reviewer: Reviewer, ruling: Ruling): Promise<Contest>;
+}
+
 /** Staff at work on a tenant's contests. */
 export interface Reviewer extends Actor {
   readonly kid: string;
@@ -49,13 +93,12 @@ export interface Reviewer extends Actor {
 /** The person who answers a reviewer's question. */
 export interface Replier {
   readonly kid: string;
-  /** Keyed reference, the one that filed the contest. */
+  /** The keyed reference that filed the contest. */
   readonly ref: string;
   readonly refusalIfMissing: NonNullable<Step['refusalIfMissing']>;
 }
 
-/** @throws {Refusal} also where the law of the tenant allows fewer days, or the date was extended before */
-function extend(deps: ContestDeps, reviewer: Reviewer, contestId: string, extension: Extension) {
+function extend(deps: RightsParts, reviewer: Reviewer, contestId: string, extension: Extension) {
   const profile = tenantFor(deps, reviewer.kid).settings['rights.profile'];
   return changeContest(deps, reviewer.kid, contestId, {
     change: (contest, now) => extendContest(contest, reviewer.ref, extension, { now, profile }),
@@ -67,7 +110,10 @@ type Filing = Pick<Contest, 'requestId' | 'statement'> & CaseParts;
 
 const MAX_CASES = 3;
 
-/** Three open cases a day and client network (contract-2 section 15). @throws {Refusal} `too-many-cases` */
+/**
+ * Allows three open cases per day and client network (contract-2 section 15).
+ * @throws {Refusal} `too-many-cases`
+ */
 async function refuseTooManyCases(tx: Tx, kid: string, caseNetwork: string, now: number): Promise<void> {
   const today = Math.floor(now / DAY) * DAY;
   if ((await countCases(tx, kid, caseNetwork, today)) < MAX_CASES) return;
@@ -75,8 +121,7 @@ async function refuseTooManyCases(tx: Tx, kid: string, caseNetwork: string, now:
   throw new Refusal('too-many-cases', { headers: { 'retry-after': String(seconds) } });
 }
 
-/** @throws {Refusal} `no-such-decision`, `not-your-decision` */
-async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
+async function file(deps: RightsParts, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
   const { contestTexts } = deps;
   const { kid } = reach;
   const now = deps.clock();
@@ -99,8 +144,7 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
   });
 }
 
-/** An overturned outcome writes the override in the same transaction: later verdicts honour it. */
-function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise<Contest> {
+function resolve(deps: RightsParts, reviewer: Reviewer, ruling: Ruling): Promise<Contest> {
   const { contestId, outcome, reason, version } = ruling;
   const fourEyes = deps.tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
   const { role, ref: by, label = null } = reviewer;
@@ -122,62 +166,40 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
   });
 }
 
-export function createContestService(deps: ContestDeps) {
-  return {
-    file: (reach: Reach, filing: Filing, filedBy: string) => file(deps, reach, filing, filedBy),
-
-    extend: (reviewer: Reviewer, contestId: string, extension: Extension) =>
-      extend(deps, reviewer, contestId, extension),
-
-    resolve: (reviewer: Reviewer, ruling: Ruling) => resolve(deps, reviewer, ruling),
-
-    claim: (reviewer: Reviewer, contestId: string, label: string): Promise<Contest> =>
-      changeContest(deps, reviewer.kid, contestId, {
-        change: (contest, now) => claimContest(contest, { by: reviewer.ref, label }, now),
-        after: recordAs(deps, reviewer, 'contest.claimed'),
-      }),
-
-    release: (reviewer: Reviewer, contestId: string): Promise<Contest> =>
-      changeContest(deps, reviewer.kid, contestId, {
-        change: (contest, now) => releaseContest(contest, reviewer.ref, now),
-        after: recordAs(deps, reviewer, 'contest.released'),
-      }),
-
-    ask: (reviewer: Reviewer, contestId: string, question: string): Promise<Contest> =>
-      changeContest(deps, reviewer.kid, contestId, {
-        change: (contest, now) => askSubject(contest, reviewer.ref, question, now),
-        after: recordAs(deps, reviewer, 'contest.asked'),
-      }),
-
-    /**
-     * The person who filed it answers the question.
-     * @throws {Refusal} `refusalIfMissing`, `not-your-decision`, `case-closed`
-     */
-    answer: ({ kid, ref, refusalIfMissing }: Replier, contestId: string, answer: string): Promise<Contest> =>
-      changeContest(deps, kid, contestId, {
-        refusalIfMissing,
-        change(contest, now) {
-          if (contest.filedBy !== ref) throw new Refusal('not-your-decision');
-          return answerQuestion(contest, answer, now);
-        },
-        after: recordAs(deps, { role: 'subject', ref }, 'contest.answered'),
-      }),
-  };
-}
-
-/** A change of a contest: it locks the record, and takes its audit row and its notices with it. */
-
-export interface ContestDeps {
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => Tenant | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly contestTexts: ContestTexts;
-}
+export const createContestService = (deps: RightsParts): ContestService => ({
+  file: (reach, filing, filedBy) => file(deps, reach, filing, filedBy),
+  claim: (reviewer, contestId, label) =>
+    changeContest(deps, reviewer.kid, contestId, {
+      change: (contest, now) => claimContest(contest, { by: reviewer.ref, label }, now),
+      after: recordAs(deps, reviewer, 'contest.claimed'),
+    }),
+  release: (reviewer, contestId) =>
+    changeContest(deps, reviewer.kid, contestId, {
+      change: (contest, now) => releaseContest(contest, reviewer.ref, now),
+      after: recordAs(deps, reviewer, 'contest.released'),
+    }),
+  ask: (reviewer, contestId, question) =>
+    changeContest(deps, reviewer.kid, contestId, {
+      change: (contest, now) => askSubject(contest, reviewer.ref, question, now),
+      after: recordAs(deps, reviewer, 'contest.asked'),
+    }),
+  answer: ({ kid, ref, refusalIfMissing }, contestId, answer) =>
+    changeContest(deps, kid, contestId, {
+      refusalIfMissing,
+      change(contest, now) {
+        if (contest.filedBy !== ref) throw new Refusal('not-your-decision');
+        return answerQuestion(contest, answer, now);
+      },
+      after: recordAs(deps, { role: 'subject', ref }, 'contest.answered'),
+    }),
+  extend: (reviewer, contestId, extension) => extend(deps, reviewer, contestId, extension),
+  resolve: (reviewer, ruling) => resolve(deps, reviewer, ruling),
+});
 
 export type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
-export function tenantFor({ tenantOf }: ContestDeps, kid: string): Tenant {
+/** @throws {TenantGone} */
+export function tenantFor({ tenantOf }: Pick<RightsParts, 'tenantOf'>, kid: string): Tenant {
   const tenant = tenantOf(kid);
   if (!tenant) throw new TenantGone();
   return tenant;
@@ -192,7 +214,7 @@ export interface Changed {
 
 /** An audit row, and a notice where an event has the name of the action. */
 const recordAs =
-  (deps: ContestDeps, actor: Actor, action: AuditAction, extraDetail: AuditEvent['detail'] = {}) =>
+  (deps: RightsParts, actor: Actor, action: AuditAction, extraDetail: AuditEvent['detail'] = {}) =>
   async (changed: Changed): Promise<void> => {
     const { tx, contest, now } = changed;
     const { kid, contestId, status, proposal } = contest;
@@ -205,7 +227,7 @@ const recordAs =
   };
 
 export function notifyOf(
-  deps: ContestDeps,
+  deps: RightsParts,
   { tx, contest, now }: Changed,
   event: WebhookEvent,
 ): Promise<void> {
@@ -220,14 +242,14 @@ export interface Step {
   /** The refusal for a contest of another tenant; undefined: the refusals for staff. */
   readonly refusalIfMissing?: 'no-such-contest' | 'no-such-case';
   readonly change: (contest: Contest, now: number) => Contest;
-  /** It writes to the log, whose head is locked before any contest, as an erasure does. */
+  /** True if the change writes to the log, whose head must be locked before any contest, as erasures do. */
   readonly locksHead?: boolean;
   readonly after: (changed: Changed) => Promise<void>;
 }
 
 /** Locks the contest, changes it and writes it. A change without effect writes nothing. */
 async function changeContest(
-  { database, contestTexts, clock }: ContestDeps,
+  { database, contestTexts, clock }: RightsParts,
   kid: string,
   contestId: string,
   step: Step,

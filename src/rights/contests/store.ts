@@ -35,14 +35,14 @@ function textsOf({ kid, contest_id: contestId, sealed }: ContestRow, contestText
   return sealed === null ? NO_TEXTS : contestTexts.decrypt(kid, contestId, sealed);
 }
 
-/** A row as an export of the tenant holds it: its key is deleted with the tenant. */
+/** Decrypts a row for an export of the tenant, whose key is deleted with it. */
 export function decryptRow(row: ContestRow, contestTexts: ContestTexts): object {
   const { sealed: _, case_hash: _hash, case_network: _network, ...rest } = row;
   const { proposedReason, caseHash: _encrypted, ...texts } = textsOf(row, contestTexts);
   return { ...rest, ...texts, proposed_reason: proposedReason };
 }
 
-/** @param contestTexts null: what was written is left closed, and is null */
+/** @param contestTexts null to leave the texts encrypted; they are null then */
 function rowToContest(row: ContestRow, contestTexts: ContestTexts | null): Contest {
   const { proposedReason, ...texts } = contestTexts === null ? NO_TEXTS : textsOf(row, contestTexts);
   const { resolved_role: role, resolved_by: ref, sealed: _, ...claimedRow } = row;
@@ -99,7 +99,10 @@ async function readOne(query: Knex.QueryBuilder, contestTexts: ContestTexts): Pr
   return row ? rowToContest(row, contestTexts) : null;
 }
 
-/** The contest of a decision, or the one with this id or this keyed hash of its case key: both are unique over all tenants. */
+/**
+ * Finds the contest of a decision, or the one with this id or this keyed hash of its case key; both are
+ * unique across tenants.
+ */
 type ContestKey =
   | Pick<Contest, 'kid' | 'requestId'>
   | Pick<Contest, 'contestId'>
@@ -114,7 +117,9 @@ export async function isContested(database: Database, kid: string, requestId: st
   return (await cellOf(contests, 'contest_id')) !== undefined;
 }
 
-/** Open contests that an erasure of these devices and requests would delete, and when the first is due. */
+/**
+ * Counts open contests that an erasure of these devices and requests would delete, with the first due date.
+ */
 export async function openContests(
   { read }: Database,
   kid: string,
@@ -152,13 +157,13 @@ export async function insertContest(tx: Knex.Transaction, contestTexts: ContestT
   return inserted.length === 1;
 }
 
-/** The contest has to be locked. */
+/** The caller has locked the contest. */
 export async function updateContest(tx: Knex.Transaction, contestTexts: ContestTexts, contest: Contest) {
   const { kid, contestId } = contest;
   await tx('contests').where({ kid, contest_id: contestId }).update(contestToRow(contest, contestTexts));
 }
 
-/** The durable-keyed neverAutomation override; one that is there already stays. */
+/** Inserts the neverAutomation override of a device; an existing one stays. */
 export async function insertOverride(
   tx: Knex.Transaction,
   { kid, durable, requestId, at }: Record<'kid' | 'durable' | 'requestId', string> & { readonly at: number },
@@ -172,7 +177,7 @@ export async function insertOverride(
 export interface ContestFilter extends QueueFilter {
   readonly status?: 'open' | 'resolved' | undefined;
   readonly requestId?: string | undefined;
-  /** Keyset: what comes after this one in the order of due date and id. */
+  /** The page begins after this contest, in the order of due date and id. */
   readonly after?: { readonly dueAt: number; readonly contestId: string } | undefined;
 }
 
@@ -209,7 +214,7 @@ export async function countCases(tx: Knex.Transaction, kid: string, caseNetwork:
   return countOf(tx('contests').where({ kid, case_network: caseNetwork, status: 'open' }));
 }
 
-/** SQLite and PostgreSQL both read a row comparison off the index. */
+/** SQLite and PostgreSQL both answer a row comparison from the index. */
 const AFTER_CURSOR = '(due_at, contest_id) > (?, ?)';
 
 /** The reviewer who looks at the queue, and the time: expired claims count as unclaimed. */
@@ -219,10 +224,10 @@ export interface Viewer {
   readonly now: number;
 }
 
-/** Claims last an hour and are made by hand: there are only as many as people can click. */
+/** A limit that is never reached: claims last an hour and are made by hand. */
 const MAX_CLAIMS = 1000;
 
-/** @param contestTexts null: what was written is left closed */
+/** @param contestTexts null to leave the texts encrypted */
 async function claimedContests(
   database: Database,
   contestTexts: ContestTexts | null,
@@ -249,7 +254,7 @@ async function freePage(
   query.where((rows) => {
     rows.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
   });
-  // The order is by due date: this ends the walk where older ones cannot come.
+  // The order is by due date, so this ends the walk where no older contest can follow.
   if (filter.filedBefore !== undefined) query.where('due_at', '<=', filter.filedBefore + LONGEST_MS);
   if (after !== null) query.whereRaw(AFTER_CURSOR, [after.at, after.contestId]);
   const free = await contestsIn(query.orderBy(['due_at', 'contest_id']).limit(limit), contestTexts);
@@ -322,7 +327,7 @@ export interface Workload {
   readonly label: string;
   readonly actor: string;
   readonly claimed: number;
-  /** The due date of the most urgent one. */
+  /** The due date of the most urgent case. */
   readonly nextDueAt: number;
 }
 
@@ -336,14 +341,14 @@ export async function readWorkload(
   for (const { claim, dueAt } of await claimedContests(database, null, { kid, now })) {
     if (claim === null) continue;
     const { by: actor, label } = claim;
-    // The first one of each is the most urgent: they come by due date.
+    // The first case of each reviewer is the most urgent, because the order is by due date.
     const { claimed = 0, nextDueAt = dueAt } = load.get(actor) ?? {};
     load.set(actor, { actor, label, claimed: claimed + 1, nextDueAt });
   }
   return [...load.values()].sort((a, b) => b.claimed - a.claimed);
 }
 
-/** Open contests by the days that are left, as many as there are in each bucket of `bounds`. */
+/** Counts open contests by the days left, one count per bucket of `bounds`. */
 export function openByDue(
   { read }: Database,
   kid: string,

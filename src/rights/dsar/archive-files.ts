@@ -13,8 +13,8 @@ import type { ArchiveSigner } from './signer-store.ts';
 import { openSpool, type Spool } from './spool-files.ts';
 
 /**
- * The staff export (contract 6.5): a ZIP that a person can read, a program can read, and anybody can check. The decisions
- * are read once and never held: what is written later waits in a spool.
+ * The staff export (contract 6.5): a ZIP that a person can read, a program can read, and anybody can check.
+ * The decisions are read once and never held: what is written later waits in a spool.
  */
 
 export interface ArchiveDeps {
@@ -154,7 +154,10 @@ export async function writeArchive(
   }
 }
 
-/** `manifest.json`: what is in the archive and the hash of each file, so that one signature covers all of them. */
+/**
+ * `manifest.json`: what is in the archive and the hash of each file, so that one signature covers all of
+ * them.
+ */
 function createManifest({ subject, generatedAt }: DsarHead, facts: object): Buffer {
   const { tenant, reference } = subject;
   const manifest = { format: 'gpd-dsar-archive/1', tenant, subject: reference, generatedAt, ...facts };

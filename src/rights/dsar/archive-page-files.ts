@@ -8,7 +8,10 @@ import { CSV_COLUMNS } from './decisions-csv.ts';
 import { classText } from './dsar.ts';
 import type { DsarDecision, DsarHead } from './service.ts';
 
-/** The two pages of the archive: no script, nothing loaded from anywhere, one style sheet that their own policy names. */
+/**
+ * The two pages of the archive: no script, nothing loaded from anywhere, one style sheet that their own
+ * policy names.
+ */
 
 /** Facts about the decisions, gathered while they pass. */
 export interface DecisionSummary {
@@ -69,8 +72,9 @@ type Meanings = Readonly<Record<string, string>>;
 type Codebook = Readonly<Record<'classes' | 'kinds' | 'defenses' | 'fields' | 'columns', Meanings>>;
 
 /**
- * Reads the meaning of every word and field of an export, written for the person; a translation is another file. Fields of
- * export.json are named by path, `[]` is “each of the list”. Columns of decisions.csv are listed where a decision has no such field.
+ * Reads the meaning of every word and field of an export, written for the person; a translation is another
+ * file. Fields of export.json are named by path, `[]` is “each of the list”. Columns of decisions.csv are
+ * listed where a decision has no such field.
  */
 export async function readCodebook(): Promise<Codebook> {
   return JSON.parse(await readFile(`${VIEWS}dsar/codebook.en.json`, 'utf8')) as Codebook;

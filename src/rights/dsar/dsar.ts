@@ -8,7 +8,7 @@ type NoticeSettings = Pick<TenantSettings, Named | 'retention.days'>;
 
 const UNSET = 'The operator of this site has not filled this in yet; ask the contact above.';
 
-/** The controller and its contact (GDPR articles 13(1)(a) and 15(1)): without them an export leads nowhere. */
+/** The controller and its contact (GDPR articles 13(1)(a) and 15(1)), whom a person needs to know. */
 const NAMING = ['notice.controller', 'notice.contact'] as const;
 
 const isEmpty = (text: string): boolean => text.trim() === '';
@@ -17,13 +17,16 @@ export function unnamedSettings(settings: Pick<NoticeSettings, (typeof NAMING)[n
   return NAMING.filter((name) => isEmpty(settings[name]));
 }
 
-/** A missing name is said to be missing: filler would send a person to nobody. */
+/** A missing name is shown as missing: a placeholder would send a person to nobody. */
 export const UNNAMED = {
   controller: 'This site has not named who is responsible.',
   contact: 'This site has not named a contact.',
 } as const;
 
-/** GDPR article 15(1) and (2); what only the controller knows comes from the tenant's settings. */
+/**
+ * Makes the notice of GDPR article 15(1) and (2). Facts that only the controller knows come from the tenant's
+ * settings.
+ */
 export function createNotice(
   settings: NoticeSettings,
   purposeTitles: readonly string[],

@@ -4,10 +4,10 @@ import forge from 'node-forge';
 import type { Random } from '../../lib/crypto.ts';
 
 /**
- * CMS EnvelopedData (RFC 5652 section 6) around a stream: AES-256-CBC under a fresh key, which is wrapped for one
- * recipient by RSAES-OAEP with SHA-256 (RFC 3560). forge's own would hold the whole content in memory and wrap the key by
- * PKCS #1 v1.5, so that only its ASN.1 is used. The length is not known before the end: the outer layers are BER with
- * indefinite lengths, as `openssl cms -stream` writes them.
+ * CMS EnvelopedData (RFC 5652 section 6) around a stream: AES-256-CBC under a fresh key, which is wrapped for
+ * one recipient by RSAES-OAEP with SHA-256 (RFC 3560). forge's own would hold the whole content in memory and
+ * wrap the key by PKCS #1 v1.5, so that only its ASN.1 is used. The length is not known before the end: the
+ * outer layers are BER with indefinite lengths, as `openssl cms -stream` writes them.
  */
 
 const { asn1 } = forge;
@@ -26,10 +26,10 @@ const MIN_RSA_BITS = 2048;
 const CHUNK = 64 * 1024;
 const END = Buffer.from([0, 0]);
 
-/** Whom an export is encrypted to. */
+/** The recipient to whom an export is encrypted. */
 export interface ExportRecipient {
   readonly key: KeyObject;
-  /** The certificate's own bytes: what openssl finds the recipient by. */
+  /** The bytes of the certificate, by which openssl finds the recipient. */
   readonly issuer: forge.asn1.Asn1;
   readonly serial: forge.asn1.Asn1;
   readonly fingerprint: string;
@@ -51,7 +51,7 @@ const version = () => asn1.create(Class.UNIVERSAL, Type.INTEGER, false, '\0');
 function namesOf(certificate: X509Certificate): Pick<ExportRecipient, 'issuer' | 'serial'> {
   const whole = asn1.fromDer(binary(certificate.raw));
   const fields = ((whole.value as forge.asn1.Asn1[])[0]?.value ?? []) as forge.asn1.Asn1[];
-  // [0] version is left out of certificates of version 1 (RFC 5280 section 4.1).
+  // Certificates of version 1 omit the field [0] version (RFC 5280 section 4.1).
   const at = fields[0]?.tagClass === Class.CONTEXT_SPECIFIC ? 1 : 0;
   const [serial, issuer] = [fields[at], fields[at + 2]];
   if (!serial || !issuer) throw new BadRecipient('it cannot be read as a certificate');
@@ -100,7 +100,7 @@ function wrapKey(recipient: ExportRecipient, key: Uint8Array): forge.asn1.Asn1 {
   );
 }
 
-/** Everything before the encrypted bytes; the five layers it opens are closed by as many end-of-contents. */
+/** The bytes before the ciphertext. The five layers that they open are closed by five end-of-contents. */
 function envelopeHead(recipient: ExportRecipient, key: Uint8Array, iv: Uint8Array): Buffer {
   const openLayer = (tag: number): Buffer => Buffer.from([tag, 0x80]);
   const recipients = asn1.create(Class.UNIVERSAL, Type.SET, true, [wrapKey(recipient, key)]);
@@ -124,7 +124,7 @@ export function createEnveloper(recipient: ExportRecipient, random: Random): Tra
   const cipher = createCipheriv('aes-256-cbc', key, iv);
   let pending = Buffer.alloc(0);
   let hasHead = false;
-  /** Whole chunks; at the end the rest too. */
+  /** Emits whole chunks, and the rest at the end. */
   const emit = (to: Transform, bytes: Uint8Array, isLast: boolean): void => {
     if (!hasHead) to.push(envelopeHead(recipient, key, iv));
     hasHead = true;

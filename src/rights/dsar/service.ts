@@ -14,8 +14,7 @@ import { listWebhooks } from '../../notify/webhooks-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
-import type { ContestDeps } from '../contests/service.ts';
-import type { Reach } from '../subject.ts';
+import type { Reach, RightsParts } from '../subject.ts';
 import { changeText, classText, createNotice, quotedClass } from './dsar.ts';
 import {
   countDecisions,
@@ -28,9 +27,9 @@ import {
   readOverride,
 } from './store.ts';
 
-/** Gathers what is held about a subject. It reads what an erasure would delete, and nothing else. */
+/** Gathers the data stored about a subject: exactly the rows that an erasure would delete. */
 
-export type DsarDeps = Omit<ContestDeps, 'random'>;
+type Parts = Omit<RightsParts, 'random'>;
 
 export type DsarDecision = ReturnType<typeof describeDecision>;
 export type Dsar = NonNullable<Awaited<ReturnType<typeof gatherDsar>>>;
@@ -60,7 +59,7 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/** Says which rules were decisive; where a review or an agent's signature decided, what the rules alone would have said. */
+/** Names the decisive rules, or the result of the rules alone if a review or an agent's signature decided. */
 function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
@@ -141,7 +140,7 @@ async function readConsent(database: Reader, { kid, principal, principalId }: Re
 }
 
 /** Data other than decisions; null when there are no decisions either. */
-async function readHeld(database: Reader, { contestTexts }: DsarDeps, reach: Reach) {
+async function readHeld(database: Reader, { contestTexts }: Parts, reach: Reach) {
   const { kid, durable, principal } = reach;
   const heldReach = { durable, linked: [...reach.linked] };
   const device = durable === null ? null : await readDevice(database, kid, durable);
@@ -174,7 +173,7 @@ export async function readNotice(database: Reader, { kid, settings, purposes }: 
 }
 
 /** Null when nothing at all is held. Its reads hold no connection that checks and visits need. */
-export async function gatherDsar(deps: DsarDeps, reach: Reach) {
+export async function gatherDsar(deps: Parts, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
   const database: Reader = { read: deps.database.longRead };
@@ -207,14 +206,14 @@ export async function gatherDsar(deps: DsarDeps, reach: Reach) {
 }
 
 /** Gathers for a person who looks. @throws {Refusal} `no-data` */
-export async function requireDsar(deps: DsarDeps, reach: Reach): Promise<Dsar> {
+export async function requireDsar(deps: Parts, reach: Reach): Promise<Dsar> {
   const dsar = await gatherDsar(deps, reach);
   if (!dsar) throw new Refusal('no-data');
   return dsar;
 }
 
 /** Exports for the person, and writes the audit row. @throws {Refusal} `no-data` */
-export async function exportDsar(deps: DsarDeps, reach: Reach, actor: Actor): Promise<Dsar> {
+export async function exportDsar(deps: Parts, reach: Reach, actor: Actor): Promise<Dsar> {
   const dsar = await requireDsar(deps, reach);
   await recordAudit(deps.database, {
     kid: reach.kid,
@@ -227,7 +226,7 @@ export async function exportDsar(deps: DsarDeps, reach: Reach, actor: Actor): Pr
   return dsar;
 }
 
-/** One JSON object, written while it is read. */
+/** Yields one JSON object while the data is read. */
 export async function* dsarJson(dsar: Dsar): AsyncGenerator<string> {
   const { subject, generatedAt, ...rest } = dsar.head;
   yield `{"subject":${JSON.stringify(subject)},"generatedAt":${JSON.stringify(generatedAt)},"decisions":[`;

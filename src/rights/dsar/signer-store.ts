@@ -6,24 +6,22 @@ import { writeMeta } from '../../db/meta-store.ts';
 import { cellOf } from '../../db/sql.ts';
 import { createKeyPair, newCertificate } from '../../http/certificates.ts';
 import { archiveSignerContext, type MasterKey } from '../../keys/master-key.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Installation } from '../../tenants/directory.ts';
 
-/** Signs exports, so that the recipient knows that one came from this installation and was not changed. */
+/** Signs exports, so that recipients can check that an export came from this installation unchanged. */
 export type ArchiveSigner = Awaited<ReturnType<typeof openArchiveSigner>>;
 
-export interface SignerDeps {
-  readonly database: Database;
+interface Parts extends Pick<Installation, 'database' | 'clock'> {
   readonly masterKey: MasterKey;
-  readonly clock: Clock;
   /** The name in the certificate, for a person who reads it. */
   readonly host: string;
-  /** An identity is about to be made, which takes seconds. */
+  /** Called before an identity is created, which takes seconds. */
   readonly onMake?: () => void;
 }
 
 const LIFE_DAYS = 3650;
 
-function createIdentity({ host, masterKey, onMake }: SignerDeps, now: number): StoredSigner {
+function createIdentity({ host, masterKey, onMake }: Parts, now: number): StoredSigner {
   onMake?.();
   const pair = createKeyPair();
   const certificate = newCertificate(pair.publicKey, `gpd exports, ${host}`.slice(0, 64), now, LIFE_DAYS);
@@ -62,14 +60,14 @@ function signDetached(content: Uint8Array, certificate: string, key: string, now
   return Buffer.from(forge.asn1.toDer(message.toAsn1()).getBytes(), 'binary');
 }
 
-/** The identity of this installation; it is created when the first export needs it, and again when it has expired. */
-export async function openArchiveSigner(deps: SignerDeps) {
-  const { database, masterKey, clock } = deps;
+/** The identity of this installation, created for the first export and again after it has expired. */
+export async function openArchiveSigner(parts: Parts) {
+  const { database, masterKey, clock } = parts;
   const storedSigner = await readArchiveSigner(database);
   const isValid = storedSigner !== null && !isExpired(storedSigner.certificate, clock());
   const { certificate, wrappedKey } = isValid
     ? storedSigner
-    : await saveArchiveSigner(database, createIdentity(deps, clock()), storedSigner?.certificate ?? null);
+    : await saveArchiveSigner(database, createIdentity(parts, clock()), storedSigner?.certificate ?? null);
   const key = masterKey.unwrap(wrappedKey, archiveSignerContext).toString();
   const { fingerprint256, validTo } = new X509Certificate(certificate);
   return {
@@ -92,7 +90,7 @@ export interface StoredSigner {
 
 const NAME = 'archive-signer';
 
-/** One row, so that nobody reads the key of one and the certificate of another. */
+/** Both are in one row, so that nobody reads the key of one signer and the certificate of another. */
 async function readSigner(rows: Knex.QueryBuilder): Promise<StoredSigner | null> {
   const value = await cellOf<string>(rows.where({ name: NAME }), 'value');
   return value === undefined ? null : (JSON.parse(value) as StoredSigner);
@@ -116,7 +114,7 @@ function saveArchiveSigner(database: Database, signer: StoredSigner, replaces: s
   });
 }
 
-/** @returns how many there were */
+/** @returns the number of rewrapped signers, 0 or 1 */
 export async function rewrapArchiveSigner(tx: Knex.Transaction, rewrap: (wrapped: string) => string) {
   const storedSigner = await readSigner(tx('meta').forUpdate());
   if (!storedSigner) return 0;

@@ -3,8 +3,8 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Room on disk for what is written now and read once later. The file has no name, and its bytes are encrypted under a key
- * that only this process has: whatever ends the process, nothing of a person is left behind.
+ * Room on disk for what is written now and read once later. The file has no name, and its bytes are encrypted
+ * under a key that only this process has: whatever ends the process, nothing of a person is left behind.
  */
 export type Spool = Awaited<ReturnType<typeof openSpool>>;
 

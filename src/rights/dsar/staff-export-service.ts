@@ -1,11 +1,9 @@
 import type { Writable } from 'node:stream';
 import { recordAudit } from '../../audit/audit-store.ts';
-import type { Database } from '../../db/engine.ts';
 import { policyOf } from '../../ingest/verdict/classify.ts';
 import type { Actor } from '../../lib/act.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
-import type { Tenant } from '../../tenants/tenant.ts';
+import type { Installation } from '../../tenants/directory.ts';
 import { VERSION } from '../../version.ts';
 import type { ErasureTarget } from '../erase/erasure-service.ts';
 import type { RightsApi } from '../service.ts';
@@ -14,16 +12,16 @@ import type { Dsar } from './service.ts';
 
 /** The audited path of staff to somebody's data (contract 6.5), for the command line and the console. */
 
-export interface ExportsNeeds {
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => Tenant | undefined;
-  readonly clock: Clock;
+export interface ExportsNeeds extends Pick<Installation, 'database' | 'tenantOf' | 'clock'> {
   readonly api: RightsApi;
-  /** The installation's own, made with the first export. */
+  /** The signer of the installation, created for the first export. */
   readonly signer: ArchiveDeps['signer'];
 }
 
-/** Archives that staff hand over; apart from the other services, because few processes ever write one. */
+/**
+ * Creates the archives that staff hand over. It is separate from the other services, because few processes
+ * ever write one.
+ */
 export function createExports({ database, tenantOf, api, signer, clock }: ExportsNeeds) {
   const policyOfTenant = (kid: string) => policyOf(tenantOf(kid)?.policy ?? null);
 
@@ -42,8 +40,9 @@ export function createExports({ database, tenantOf, api, signer, clock }: Export
 
   return {
     /**
-     * Finds the stored data of the named person: everything of the device behind a visitorId or a requestId, but only that request
-     * where the id needs attestation; the linked requests and the consent of a principal. Null when nothing is stored.
+     * Finds the stored data of the named person: everything of the device behind a visitorId or a requestId,
+     * but only that request where the id needs attestation; the linked requests and the consent of a
+     * principal. Null when nothing is stored.
      * @throws {Refusal} `cross-tenant-denied`
      */
     async find(kid: string, body: EraseTargetBody): Promise<Dsar | null> {

@@ -37,7 +37,7 @@ export async function readDevice({ read }: Reader, kid: string, durable: string)
     .where(device)
     .orderBy('epoch')
     .select({ visitorId: 'visitor_id', epoch: 'epoch' })) as { visitorId: string; epoch: number }[];
-  // Client networks a day, as counts; the salted marks behind today's count are counted too.
+  // Client networks per day, as counts, and the number of today's salted marks.
   const networks = (await read('network_days').where(device).orderBy('day').select('day', 'networks')) as {
     day: number;
     networks: number;
@@ -47,7 +47,7 @@ export async function readDevice({ read }: Reader, kid: string, durable: string)
   return { firstSeenAt: 0, lastSeenAt: 0, seen: 0, ...sighting, visitorIds, networks, passkey };
 }
 
-/** The override of the device, or the one that a linked request led to. */
+/** The override of the device, or one that a contest of a linked request caused. */
 export async function readOverride({ read }: Reader, kid: string, { durable, linked }: HeldReach) {
   const readFirst = (
     rows: Knex.QueryBuilder,
@@ -140,7 +140,7 @@ async function readDecisionPage(
   }));
 }
 
-/** The newest first, in pages, so that a long trail is never in memory whole. */
+/** Yields decisions, the newest first, in pages, so that a long trail is never in memory as a whole. */
 export async function* readDecisions(database: Reader, kid: string, reach: HeldReach) {
   const { durable, linked } = reach;
   if (durable !== null) {
@@ -169,7 +169,9 @@ export async function countDecisions(database: Reader, kid: string, reach: HeldR
   return total;
 }
 
-/** Reads the other visits of a device, the newest first, which a reviewer sees next to a contested decision. */
+/**
+ * Reads the other visits of a device, the newest first, which a reviewer sees next to a contested decision.
+ */
 export async function readDeviceTrail(database: Reader, kid: string, durable: string, limit: number) {
   const rows = (await database
     .read('decisions')
@@ -189,7 +191,7 @@ export function countTrail({ read }: Reader, kid: string, durable: string, cap: 
   return countUpTo(read, read('decisions').where({ kid, durable }), cap);
 }
 
-/** Contests of the same device, the newest first, without what was written. */
+/** Contests of the same device, the newest first, without their texts. */
 export function readDeviceContests({ read }: Reader, kid: string, durable: string, limit: number) {
   const contests = read('contests').where({ kid, durable });
   return contestsIn(contests.orderBy('contest_id', 'desc').limit(limit), null);

@@ -7,15 +7,17 @@ import { createGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, type DailyWindow, HOUR, isWithin } from '../../lib/clock.ts';
 import { TABLES } from '../person-map.ts';
-import { markComplete } from './erasure-service.ts';
+import { hasFailed, isIncomplete, markComplete, markFailed } from './erasure-service.ts';
 import { idsInUse } from './find-store.ts';
-import { erasuresAt, saveErasureStep } from './receipts-store.ts';
+import { incompleteErasures, type StoredErasure, saveProgress } from './receipts-store.ts';
+import { hasPages } from './rows-store.ts';
 import { scrubFiles } from './scrub-store.ts';
 
 /**
- * Makes sure that no erased byte is left in the files of the database: empties the write-ahead log and searches the file. If an id is
- * found, it rewrites the file, which blocks all writes: a large file at most once a day, in the operator's window. Then it searches
- * again: an id that is still there is in a live row, and the erasure has failed.
+ * Makes sure that no erased byte is left in the files of the database. gpd empties the write-ahead log and
+ * searches the file. If it finds an id, it rewrites the file, which blocks all writes: a large file at most
+ * once a day, in the operator's window. Then it searches again: an id that is still there is in a live row,
+ * and the erasure has failed (docs/rights.md, "What an erasure does").
  */
 
 export interface CleanDeps {
@@ -26,39 +28,46 @@ export interface CleanDeps {
   /** Smaller files are rewritten at once. */
   readonly largeFile?: number;
   readonly onFault: (error: unknown) => void;
-  /** True: the server no longer answers, so that the search takes no pauses. */
+  /** True once the server no longer answers: the search then takes no pauses. */
   readonly isStopping: () => boolean;
 }
 
-export interface SearchRequest {
+interface SearchScope {
+  /**
+   * The bytes that the erasure has just deleted. Undefined: those of an earlier attempt that did not end are
+   * sought.
+   */
+  readonly needles?: SoughtIds;
+  /** True: an operator waits for the search, and allows that a large file is rewritten. */
+  readonly rewriteNow?: boolean;
+}
+
+interface SearchRequest extends SearchScope {
   readonly receiptId: string;
   readonly kid: string;
-  /** Undefined: the needles of an earlier attempt that did not end. Null: unknown, and only rewriting is sure. */
-  readonly needles?: SoughtIds | null;
-  /** An operator waits for it. */
-  readonly rewriteNow?: boolean;
   /** An earlier search found an id in the rewritten file: only an operator has it rewritten again. */
-  readonly hasFailed?: boolean;
+  readonly hasFailed: boolean;
 }
 
 /** `waiting`: the file could not be searched or rewritten yet. `failed`: an id is in the rewritten file. */
-export type SearchResult = 'clean' | 'waiting' | 'failed';
+type SearchResult = 'clean' | 'waiting' | 'failed';
 
 type Search = Omit<SearchRequest, 'needles'> & Attempt;
 
 interface Attempt {
+  /** Null: nobody knows the bytes after a crash, and only rewriting the file is sure. */
   readonly needles: SoughtIds | null;
-  /** An id is in the file, which waits for its rewriting: until then it is not searched again. */
+  /** True: an id is in the file, which is not searched again until it is rewritten. */
   readonly isFound: boolean;
 }
 
-/** Rewritten in about half a second: no write is refused. */
+/** Bytes. A smaller file is rewritten in about half a second, and no write is refused. */
 const LARGE_FILE = 64 * 1024 * 1024;
-/** Less than a day, as the window opens at the same time each day. */
+/** The interval is less than a day, because the window opens at the same time each day. */
 const REWRITE_EVERY_MS = 23 * HOUR;
 const MAX_KEPT = 1000;
 
-/** A device that visited again is rightly in the file. */
+/** Leaves out ids of devices that visited again, which are rightly in the file. */
 async function withoutIdsInUse({ read }: Database, kid: string, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const idsUsed = await idsInUse(read, kid, { devices: ids, visitorIds: ids });
@@ -66,30 +75,29 @@ async function withoutIdsInUse({ read }: Database, kid: string, ids: readonly st
 }
 
 /** Finds the searches of which an id is in the file, and those whose ids are unknown. */
-async function findInFile(
-  { database, isStopping: hurries }: CleanDeps,
-  file: string,
-  searches: readonly Search[],
-) {
+async function findInFile({ database, isStopping }: CleanDeps, file: string, searches: readonly Search[]) {
   const [requestIds, otherIds] = [new Set<string>(), new Set<string>()];
   for (const { kid, needles } of searches.filter(({ isFound }) => !isFound)) {
     for (const id of needles?.requests ?? []) requestIds.add(id);
     for (const id of await withoutIdsInUse(database, kid, [...(needles?.others ?? [])])) otherIds.add(id);
   }
-  const foundIds = await idsInFile(file, { requests: requestIds, others: otherIds }, hurries);
+  const foundIds = await idsInFile(file, { requests: requestIds, others: otherIds }, isStopping);
   const found = new Set<Search>();
   for (const search of searches) {
     const { kid, needles } = search;
     const hits = [...(needles?.others ?? [])].filter((id) => foundIds.has(id));
     const isFound =
       search.isFound || needles === null || [...needles.requests].some((id) => foundIds.has(id));
-    // It may have visited while the file was searched.
+    // A device may have visited while the file was searched.
     if (isFound || (await withoutIdsInUse(database, kid, hits)).length > 0) found.add(search);
   }
   return found;
 }
 
-/** The searches that the rewritten file still answers. Unknown ids cannot be sought: gpd's own tables hold none of them. */
+/**
+ * Finds the searches of which an id is in the rewritten file. Unknown ids cannot be sought, and gpd's own
+ * tables hold none of them.
+ */
 async function findInRewritten(deps: CleanDeps, file: string, searches: readonly Search[]) {
   const again = searches.map((search) => ({ ...search, isFound: false }));
   const found = await findInFile(deps, file, again);
@@ -125,7 +133,7 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
   }
 }
 
-/** The needles of attempts that did not end, in memory alone. */
+/** Keeps the needles of attempts that did not end, in memory alone. */
 function createKeptAttempts() {
   const attempts = new Map<string, Attempt>();
   return {
@@ -136,6 +144,19 @@ function createKeptAttempts() {
     },
     drop: ({ receiptId }: Search) => attempts.delete(receiptId),
   };
+}
+
+async function saveResult(
+  { database, clock }: CleanDeps,
+  erasure: StoredErasure,
+  result: SearchResult,
+): Promise<StoredErasure> {
+  if (result === 'waiting' || (result === 'failed' && hasFailed(erasure.scopes))) return erasure;
+  if (result === 'failed') return saveProgress(database, erasure, { scopes: markFailed(erasure.scopes) });
+  // A server cleans the file of SQLite alone: those of PostgreSQL wait for `gpd erase scrub`.
+  const scopes = markComplete(erasure.scopes, database.kind === 'sqlite');
+  const filesCleanAt = isIncomplete(scopes) ? null : clock();
+  return saveProgress(database, erasure, { state: 'done', scopes, filesCleanAt });
 }
 
 export function createCleaner(deps: CleanDeps) {
@@ -155,7 +176,7 @@ export function createCleaner(deps: CleanDeps) {
     const results = (unclean: ReadonlySet<Search>, result: SearchResult): SearchResult[] =>
       searches.map((search) => (unclean.has(search) ? result : 'clean'));
     // A file that was rewritten in vain is not rewritten each minute.
-    const due = [...found].filter(({ hasFailed, rewriteNow }) => hasFailed !== true || rewriteNow === true);
+    const due = [...found].filter(({ hasFailed, rewriteNow }) => !hasFailed || rewriteNow === true);
     if (due.length === 0) return results(found, 'failed');
     const rewriteNow = due.some((one) => one.rewriteNow === true);
     if (!(await rewrite(deps, database.file, rewriteNow))) {
@@ -173,7 +194,7 @@ export function createCleaner(deps: CleanDeps) {
         const { needles = null, isFound = false } = attempts.get(one.receiptId) ?? {};
         return { ...one, needles: one.needles ?? needles, isFound };
       });
-      // Kept first, so that a search that throws keeps them for the next attempt.
+      // Needles are kept before the search, so that after one that throws the next attempt has them.
       for (const search of searches) attempts.keep(search);
       const results = await serialise(() => clean(searches));
       for (const [i, search] of searches.entries()) if (results[i] === 'clean') attempts.drop(search);
@@ -183,9 +204,17 @@ export function createCleaner(deps: CleanDeps) {
     maxWaiting: 10_000,
   });
   return {
-    /** One pass at a time; all erasures that wait meanwhile share the next. */
-    submit: (one: SearchRequest) => group.submit(one),
-    /** Waits for a running search, which would miss a page that moves. */
+    /**
+     * Searches for what an erasure deleted, and completes its receipt. One pass runs at a time; all erasures
+     * that wait meanwhile share the next.
+     */
+    async search(erasure: StoredErasure, scope: SearchScope): Promise<StoredErasure> {
+      const { receiptId, kid } = erasure;
+      if (await hasPages(database, receiptId)) return erasure;
+      const request = { ...scope, receiptId, kid, hasFailed: hasFailed(erasure.scopes) };
+      return saveResult(deps, erasure, await group.submit(request));
+    },
+    /** Gives free pages back after a running search, which would miss a page that moves. */
     releasePages: () => serialise(() => releaseFreePages(database)),
   };
 }
@@ -200,15 +229,14 @@ export async function scrub(
   owner: Database,
   { now, kid }: { readonly now: number; readonly kid: string | undefined },
 ): Promise<number> {
-  const { erasures } = await erasuresAt(database, ['scrub'], now);
+  const { erasures } = await incompleteErasures(database, ['done'], now);
   const waiting = erasures.filter((erasure) => kid === undefined || erasure.kid === kid);
   if (waiting.length === 0) return 0;
   await scrubFiles(owner);
   for (const erasure of waiting)
-    await saveErasureStep(database, erasure, {
-      step: 'done',
+    await saveProgress(database, erasure, {
       scopes: markComplete(erasure.scopes, true),
-      doneAt: now,
+      filesCleanAt: now,
     });
   return waiting.length;
 }

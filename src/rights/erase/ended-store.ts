@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { listAudit } from '../../audit/audit-store.ts';
+import { listAudit, writeAudit } from '../../audit/audit-store.ts';
 import { raiseForgotten } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { fileOf, isSameFile, type LogFile, readLines } from '../../db/line-log.ts';
@@ -26,9 +26,56 @@ import {
   type Tombstone,
   tombstoneOf,
 } from './erasure-log-service.ts';
-import { erasuresOf, knownReceipts, receiptsSince, type StoredErasure } from './receipts-store.ts';
+import { needsLine } from './erasure-service.ts';
+import { placeHold, releaseHold } from './hold-store.ts';
+import { erasuresOf, knownReceipts, receiptsSince } from './receipts-store.ts';
 
-/** Keys, holds and erasures that must stay ended after a restore: written as lines of erasures.log, and read from them again. */
+/**
+ * Keys, holds and erasures that must stay ended after a restore. Lines of erasures.log are written from the
+ * rows that say so, and applied to a database whose rows do not; an erasure is applied by its service
+ * (reapply-service.ts).
+ */
+
+/** The rows of a key, which a line ends: where they are, and what ends them. */
+interface KeyRows {
+  readonly table: string;
+  /** The column that names the row of a tenant; the line has a field of that name. */
+  readonly id: 'id' | 'generation';
+  /** The column with the time of the end; null in a row of a key that is valid. */
+  readonly endedAt: string;
+  /** The values of other columns of a row that has ended. */
+  readonly ended: Readonly<Record<string, string | null>>;
+  readonly undone: (id: string | number, kid: string) => string;
+}
+
+const KEYS: Readonly<Record<EndedKey['event'], KeyRows>> = {
+  'seal-key.destroyed': {
+    ...{ table: 'seal_keys', id: 'generation', endedAt: 'destroyed_at' },
+    ended: { state: 'destroyed', wrapped_private: null },
+    undone: (generation, kid) => `generation ${generation} of ${kid} is not destroyed`,
+  },
+  'apikey.revoked': {
+    ...{ table: 'api_keys', id: 'id', endedAt: 'revoked_at', ended: {} },
+    undone: (id) => `API key ${id} is not revoked`,
+  },
+  'staff.removed': {
+    ...{ table: 'staff', id: 'id', endedAt: 'removed_at' },
+    ended: { invite_hash: null, credential: null, public_key: null },
+    undone: (id) => `staff member ${id} is not removed`,
+  },
+};
+const KEY_EVENTS = Object.keys(KEYS) as EndedKey['event'][];
+
+async function keyLines({ read }: Database, kid: string, since: number): Promise<EndedKey[]> {
+  const lines: EndedKey[] = [];
+  for (const event of KEY_EVENTS) {
+    const { table, id, endedAt } = KEYS[event];
+    const rows = read(table).where({ kid }).where(endedAt, '>=', since);
+    for (const row of (await rows.select({ id, at: endedAt })) as { id: string | number; at: number }[])
+      lines.push({ v: 1, at: isoTime(Number(row.at)), tenant: kid, event, [id]: row.id } as EndedKey);
+  }
+  return lines;
+}
 
 const PAGE = 5000;
 
@@ -47,30 +94,7 @@ async function holdLines(database: Database, kid: string, from: number): Promise
   return lines;
 }
 
-async function keyLines({ read }: Database, kid: string, since: number): Promise<EndedKey[]> {
-  const keys = await read('seal_keys')
-    .where({ kid, state: 'destroyed' })
-    .where('destroyed_at', '>=', since)
-    .select<{ generation: number; at: number }[]>('generation', { at: 'destroyed_at' });
-  const revoked = await read('api_keys')
-    .where({ kid })
-    .where('revoked_at', '>=', since)
-    .select<{ id: string; at: number }[]>('id', { at: 'revoked_at' });
-  const removed = await read('staff')
-    .where({ kid })
-    .where('removed_at', '>=', since)
-    .select<{ id: string; at: number }[]>('id', { at: 'removed_at' });
-  const lineAt = (at: number) => ({ v: 1, at: isoTime(Number(at)), tenant: kid }) as const;
-  return [
-    ...keys.map(
-      ({ generation, at }): EndedKey => ({ ...lineAt(at), event: 'seal-key.destroyed', generation }),
-    ),
-    ...revoked.map(({ id, at }): EndedKey => ({ ...lineAt(at), event: 'apikey.revoked', id })),
-    ...removed.map(({ id, at }): EndedKey => ({ ...lineAt(at), event: 'staff.removed', id })),
-  ];
-}
-
-/** A line that could not be written is written by any server that runs within this time. */
+/** A line that could not be written is written by any server that runs within this time, in milliseconds. */
 const REPAIR_MS = 30 * DAY;
 
 /** The names of all that ended, and the lines of keys and holds. The name of an erasure is its receipt. */
@@ -84,10 +108,9 @@ async function readEnded(database: Database, since: number) {
   return { lines, receipts, names: new Set([...receipts, ...lines.map(nameOf)]) };
 }
 
-/** One that had nothing to erase was done at once, and has no line. */
-const hasLine = ({ step, doneAt }: StoredErasure): boolean => step !== 'done' || doneAt !== undefined;
-
-/** The names that the last sweep found or wrote, by path. A file that another took the place of is read again. */
+/**
+ * The names that the last sweep found or wrote, by path. A file that another took the place of is read again.
+ */
 const recorded = new Map<string, { readonly file: LogFile; readonly names: ReadonlySet<string> }>();
 
 async function recordMissingLines(logAccess: ErasureLogAccess, now: number): Promise<void> {
@@ -108,22 +131,22 @@ async function recordMissingLines(logAccess: ErasureLogAccess, now: number): Pro
     database,
     receipts.filter((receipt) => missing.has(receipt)),
   );
-  for (const line of [...lines, ...erasures.filter(hasLine).map(tombstoneOf)])
+  for (const line of [...lines, ...erasures.filter(needsLine).map(tombstoneOf)])
     if (missing.has(nameOf(line))) await appendErasureLine(logAccess, line);
   recorded.set(log.path, { file: fileOf(log), names });
 }
 
 /**
- * Compares what ended in the database with the file, and writes what is missing: after a change of a key or a hold, at the start, and in each
- * sweep, so that a line that could not be written is written later.
+ * Compares what ended in the database with the file, and writes what is missing: after a change of a key or a
+ * hold, at the start, and in each sweep, so that a line that could not be written is written later.
  */
 export function recordEnded(logAccess: ErasureLogAccess, now: number): Promise<void> {
   return serialise(`${erasureLog(logAccess).path} sweep`, () => recordMissingLines(logAccess, now));
 }
 
 /**
- * Ends all sessions and open invitations of staff, as a backup has some that ended, were used or were replaced later. It lacks the
- * nonces used since, so that older bundles become `stale`.
+ * Ends all sessions and open invitations of staff, as a backup has some that ended, were used or were
+ * replaced later. It lacks the nonces used since, so that older bundles become `stale`.
  */
 export async function endAllSessions(tx: Knex.Transaction, now: number): Promise<void> {
   const invitations = tx('staff').whereNotNull('invite_hash').where('invite_until', '>', now);
@@ -133,45 +156,63 @@ export async function endAllSessions(tx: Knex.Transaction, now: number): Promise
   await raiseForgotten(tx, now);
 }
 
-async function endKeyOfLine(tx: Knex.Transaction, line: EndedKey): Promise<boolean> {
-  const { tenant: kid } = line;
-  const at = Date.parse(line.at);
-  if (line.event === 'apikey.revoked') {
-    const row = tx('api_keys').where({ kid, id: line.id }).whereNull('revoked_at');
-    const revokedCount = await row.clone().update({ revoked_at: at });
-    await requireNone(tx, row, `API key ${line.id} is not revoked`);
-    return revokedCount > 0;
-  }
-  if (line.event === 'staff.removed') {
-    const row = tx('staff').where({ kid, id: line.id }).whereNull('removed_at');
-    const change = { invite_hash: null, credential: null, public_key: null, removed_at: at };
-    const removedCount = await row.clone().update(change);
-    await requireNone(tx, row, `staff member ${line.id} is not removed`);
-    return removedCount > 0;
-  }
-  const row = tx('seal_keys').where({ kid, generation: line.generation }).whereNot({ state: 'destroyed' });
-  const destroyedCount = await row
-    .clone()
-    .update({ state: 'destroyed', wrapped_private: null, destroyed_at: at });
-  await requireNone(tx, row, `generation ${line.generation} of ${kid} is not destroyed`);
-  return destroyedCount > 0;
+/**
+ * Does again what a line of a key or a hold tells.
+ * @param durables the devices that the line of a hold names
+ * @returns false if it had been done
+ */
+export const applyLine = (
+  tx: Knex.Transaction,
+  line: EndedKey | HoldLine,
+  durables: readonly string[] = [],
+): Promise<boolean> => (isHold(line) ? changeHold(tx, line, durables) : endKey(tx, line));
+
+async function endKey(tx: Knex.Transaction, line: EndedKey): Promise<boolean> {
+  const { table, id, endedAt, ended: endedColumns, undone } = KEYS[line.event];
+  const { tenant: kid, at } = line;
+  const value = 'id' in line ? line.id : line.generation;
+  const row = tx(table)
+    .where({ kid, [id]: value })
+    .whereNull(endedAt);
+  const changedCount = await row.clone().update({ ...endedColumns, [endedAt]: Date.parse(at) });
+  await requireNone(tx, row, undone(value, kid));
+  return changedCount > 0;
 }
 
+/** The words of a basis may name a person, and are not in a log that names nobody. */
+const basisOf = ({ at }: HoldLine): string =>
+  `A hold placed on ${at.slice(0, 10)}; a restore lost its basis.`;
+
+async function changeHold(tx: Knex.Transaction, line: HoldLine, durables: readonly string[]) {
+  const { tenant: kid, device: object, event: action } = line;
+  const at = Date.parse(line.at);
+  for (const durable of durables)
+    if (action === 'hold.released') await releaseHold(tx, { kid, durable });
+    else await placeHold(tx, { kid, durable, basis: basisOf(line), createdAt: at });
+  const detail = { found: durables.length > 0 };
+  await writeAudit(tx, { kid, at, actor: { role: 'system', ref: 'restore' }, action, object, detail });
+  return detail.found;
+}
+
+/** Ends these keys again, and says which of them had not ended. */
 export async function endKeysOfLines(tx: Knex.Transaction, lines: readonly EndedKey[]) {
   const changedKeys: EndedKey[] = [];
-  for (const line of lines) if (await endKeyOfLine(tx, line)) changedKeys.push(line);
+  for (const line of lines) if (await applyLine(tx, line)) changedKeys.push(line);
   for (const kid of new Set(changedKeys.map(({ tenant }) => tenant))) await bumpTenant(tx, kid);
   return {
     apiKeysRevoked: changedKeys.flatMap((line) => (line.event === 'apikey.revoked' ? [line.id] : [])),
     staffRemoved: changedKeys.flatMap((line) => (line.event === 'staff.removed' ? [line.id] : [])),
-    /** KID/GENERATION. */
+    /** Each is KID/GENERATION. */
     sealKeysDestroyed: changedKeys.flatMap((line) =>
       line.event === 'seal-key.destroyed' ? [`${line.tenant}/${line.generation}`] : [],
     ),
   };
 }
 
-/** True when the audit log lacks a change of a hold that it would still have: the database is older than the change. */
+/**
+ * True when the audit log lacks a change of a hold that it would still have: the database is older than the
+ * change.
+ */
 async function isHoldLost(database: Database, line: HoldLine, now: number): Promise<boolean> {
   const { tenant: kid, device: object, event: action } = line;
   const from = Date.parse(line.at);
@@ -182,15 +223,15 @@ async function isHoldLost(database: Database, line: HoldLine, now: number): Prom
 export type LineCollector = Awaited<ReturnType<typeof createLineCollector>>;
 
 /**
- * Collects what the database has to do again. A line from before the present tenant was made is about an earlier one with the same kid, and
- * is passed over.
+ * Collects what the database has to do again. A line from before the present tenant was made is about an
+ * earlier one with the same kid, and is passed over.
  */
 export async function createLineCollector(database: Database, now: number) {
   const createdTimes = await readCreationTimes(database);
   const leavingTenants = new Set(await listTenantsInRemoval(database));
   const lostLines = {
     removals: [] as Tombstone[],
-    /** The key is the receipt. */
+    /** Erasures by their receipt. */
     people: new Map<string, Tombstone>(),
     keys: [] as EndedKey[],
     holds: [] as HoldLine[],

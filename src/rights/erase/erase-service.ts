@@ -2,7 +2,7 @@ import { rightsRef, writeAudit } from '../../audit/audit-store.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { countOpenings } from '../../consent/append-store.ts';
 import type { Database } from '../../db/engine.ts';
-import { inPieces } from '../../db/purge.ts';
+import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts';
 import { createUlid, type Random } from '../../lib/crypto.ts';
@@ -21,14 +21,9 @@ import {
   decisionRefs,
   type ErasureTarget,
   erasesAny,
-  hasFailed,
-  isIncomplete,
   type Keep,
   leftRef,
-  markComplete,
-  markFailed,
-  markPendingFiles,
-  markPendingSteps,
+  markPending,
   NOTHING,
   type Requester,
   refsOf,
@@ -38,36 +33,61 @@ import {
   withCopies,
 } from './erasure-service.ts';
 import { type LeftDevice, type RowTarget, readLeftDevices, readTargetSize } from './find-store.ts';
-import { countBackups } from './plan-service.ts';
 import {
-  addStep,
-  erasuresAt,
   findErasure,
+  incompleteErasures,
   insertErasure,
   listErasures,
   receiptOf,
   receiptOfRequest,
   type StoredErasure,
-  saveErasureStep,
+  saveProgress,
   UNFINISHED,
 } from './receipts-store.ts';
-import {
-  beginSteps,
-  type Erased,
-  endSteps,
-  eraseRows,
-  eraseStep,
-  hasSteps,
-  placesOf,
-  requestsLeft,
-} from './rows-store.ts';
+import { countRows, type DeletedBytes, deletePages, type Erased, eraseRows } from './rows-store.ts';
 import { shredWithin } from './shred-store.ts';
 
 /**
- * Erasure (GDPR article 17, contract 6.4): from the request to the receipt. One transaction deletes the rows, shreds the consent
- * evidence and writes the receipt; then a line outside the database tells a restore; then the files are searched for left bytes. An
- * erasure of more requests than one transaction should delete leaves those to steps, and its receipt says `pending` meanwhile.
+ * Erasure (GDPR article 17, contract 6.4). One transaction deletes the rows, shreds the consent evidence and
+ * writes the receipt: the erasure is open. Then a line outside the database tells a restore: it is logged.
+ * Requests that are too many for one transaction follow in pages, and the files are searched for left bytes:
+ * it is done.
  */
+
+/** The acts on an erasure. {@link planErasure} counts the rows that one would delete. */
+export interface EraseService {
+  /**
+   * Erases. The receipt is incomplete while pages remain or something holds the files open; a job finishes
+   * it.
+   * @throws {Unavailable} nothing was deleted: too many wait for the tenant's log, or the database cannot be
+   * written now
+   */
+  erase(request: EraseRequest): Promise<ErasureReceipt>;
+  /** Reads a receipt. @returns null for an unknown one @throws {UnreadableErasure} its row is damaged */
+  status(receiptId: string): Promise<ErasureReceipt | null>;
+  /** The receipts of a tenant, newest first. A damaged row is an id in `unreadable`, and no error. */
+  list(
+    kid: string,
+    limit: number,
+  ): Promise<{ readonly receipts: readonly ErasureReceipt[]; readonly unreadable: readonly string[] }>;
+  /**
+   * Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to
+   * be.
+   */
+  resume(): Promise<Resumed>;
+  /** Finishes erasures for a job, except those that began in the last minute. */
+  resumeStale(): Promise<Resumed>;
+  /** Gives free pages of the file back, while nothing searches it. */
+  releasePages(): Promise<void>;
+  /** Stops between two transactions; the next start continues. */
+  stop(): Promise<void>;
+}
+
+/** An erasure that fails stops no other: its error is among `failures`, and it is retried next time. */
+interface Resumed {
+  readonly receipts: readonly ErasureReceipt[];
+  readonly failures: readonly JobFault[];
+}
 
 export interface EraseRequest {
   readonly tenant: Tenant;
@@ -76,13 +96,15 @@ export interface EraseRequest {
   readonly actor: Actor;
   readonly keep: Keep;
   /**
-   * A stranger may ask again and again: a repeated request since this moment (epoch milliseconds) that erases nothing new is answered
-   * with the earlier receipt, and leaves no audit row and no line.
+   * A stranger may ask again and again: a repeated request since this moment (epoch milliseconds) that erases
+   * nothing new is answered with the earlier receipt, and leaves no audit row and no line.
    */
   readonly once?: number;
   /** The receipt of an erasure that a restore took back: applied again, under its own name and date. */
   readonly again?: { readonly receiptId: string; readonly subject: string; readonly erasedAt: number };
 }
+
+export const KEEP_NOTHING: Keep = { openContests: false, override: false };
 
 export interface EraseDeps extends ErasureLogAccess, Pick<CleanDeps, 'rewriteWindow' | 'largeFile'> {
   readonly database: Database;
@@ -91,20 +113,11 @@ export interface EraseDeps extends ErasureLogAccess, Pick<CleanDeps, 'rewriteWin
   readonly tenantOf: (kid: string) => Tenant | undefined;
   /** Gets the error that stopped an erasure after its rows were deleted; a job finishes it. */
   readonly onFault: (error: unknown) => void;
-  /** Milliseconds that an answer waits for steps and the search before it says `pending`. */
+  /** Milliseconds that an answer waits for pages and the search before it says `pending`. */
   readonly patienceMs?: number;
-  /** An erasure of more requests than this is done in steps. */
+  /** An erasure of more requests than this leaves them to pages. */
   readonly largeAbove?: number;
 }
-
-export const KEEP_NOTHING: Keep = { openContests: false, override: false };
-/** The job leaves alone what a request is still at work on. */
-const UNDER_WAY_MS = MINUTE;
-const PATIENCE_MS = 2 * SECOND;
-/** One transaction deletes this many in about the time of a few group commits. */
-const LARGE_ABOVE = 500;
-/** Rows of a step: each costs a dozen statements, however few rows it has. */
-const STEP_ROWS = 100;
 
 interface Run extends EraseDeps {
   readonly cleaner: ReturnType<typeof createCleaner>;
@@ -112,184 +125,167 @@ interface Run extends EraseDeps {
   readonly shouldContinue: () => boolean;
 }
 
-/** The unfinished erasures that a job resumes, and whether it may rewrite the file now. */
-interface ResumeScope {
-  /** Erasures that began no later. */
-  readonly before: number;
-  readonly rewriteNow: boolean;
-}
-type SearchScope = { readonly needles: DeletedBytes } | Pick<ResumeScope, 'rewriteNow'>;
+const PATIENCE_MS = 2 * SECOND;
+/** One transaction deletes this many in about the time of a few group commits. */
+const LARGE_ABOVE = 500;
 
-/** Bytes that no file may hold any more. Null: nobody knows them after a crash, and only rewriting the file is sure. */
-type DeletedBytes = { readonly requests: Set<string>; readonly others: Set<string> } | null;
-
-/** @param answerEarly gives the receipt as it is to the caller that waits, before the rest has finished */
+/**
+ * Erases from the request to the receipt.
+ * @param answerEarly answers with the receipt as it is, before the rest has finished
+ */
 async function erase(
   run: Run,
   request: EraseRequest,
   receiptId: string,
   answerEarly: (receipt: ErasureReceipt) => void,
 ): Promise<ErasureReceipt> {
-  const target = rowTargetOf(run, request);
-  const { erasure, deletedBytes } = await inTurn(run.database, target.kid, () =>
-    deleteRows(run, request, target, receiptId),
-  );
-  if (erasure.step === 'done') return receiptOf(erasure);
+  const { database, patienceMs = PATIENCE_MS } = run;
+  const firstStep = await inTurn(database, request.tenant.kid, () => begin(run, request, receiptId));
+  const { deletedBytes } = firstStep;
+  let { erasure } = firstStep;
+  if (deletedBytes === null) return receiptOf(erasure);
   let timer: NodeJS.Timeout | undefined;
-  let at = erasure;
   try {
-    at = await writeLine(run, at);
-    const { patienceMs = PATIENCE_MS } = run;
-    if (Number.isFinite(patienceMs)) timer = setTimeout(answerEarly, patienceMs, receiptOf(at));
-    at = await runSteps(run, at, deletedBytes);
-    at = await searchFiles(run, at, { needles: deletedBytes });
+    erasure = await writeLine(run, erasure);
+    if (Number.isFinite(patienceMs)) timer = setTimeout(answerEarly, patienceMs, receiptOf(erasure));
+    erasure = await deletePages(run, erasure, deletedBytes);
+    erasure = await run.cleaner.search(erasure, { needles: deletedBytes });
   } catch (error) {
-    // The rows are gone, and nobody may be told that nothing was done.
+    // The rows are deleted, and nobody may be told that nothing was done.
     run.onFault(error);
   } finally {
     clearTimeout(timer);
   }
-  return receiptOf(at);
+  return receiptOf(erasure);
 }
 
-interface StartedErasure {
+interface Begun {
   readonly erasure: StoredErasure;
-  readonly deletedBytes: NonNullable<DeletedBytes>;
+  /** Null: nothing is left to do, as nothing was deleted, or a repeated request gets the earlier receipt. */
+  readonly deletedBytes: DeletedBytes | null;
 }
 
-/** The first transaction. It reads on no other connection: that would wait for a second connection of the pool. */
-async function deleteRows(
-  deps: Run,
-  request: EraseRequest,
-  target: RowTarget,
-  receiptId: string,
-): Promise<StartedErasure> {
-  const { database, largeAbove = LARGE_ABOVE } = deps;
+/**
+ * Deletes the rows and writes the receipt. Inside its transaction nothing reads on another connection: both
+ * would wait for one pool.
+ */
+async function begin(run: Run, request: EraseRequest, receiptId: string): Promise<Begun> {
+  const { database, clock, largeAbove = LARGE_ABOVE } = run;
+  const { principal: _, ...ids } = request.target;
+  const { tenant, keep } = request;
+  const target: RowTarget = { ...ids, kid: tenant.kid, keep, ...decisionRefs(tenant, clock) };
   const leftDevices = await readLeftDevices(database.read, target);
-  const receiptFacts = { receiptId, leftDevices, backups: await countBackups(database) };
+  const backups = await countBackups(database);
   const size = await readTargetSize(database.read, target, largeAbove);
   const places = size && createAnchoredPlaces(target.kid, size.ids);
   await places?.prepare(database.read, size?.hours ?? []);
   return database.transaction(async (tx) => {
     // Anchoring the hour takes this lock too.
     await lockHead(tx, target.kid);
-    const rows = size ? await eraseRows(tx, target, places) : await beginSteps(tx, target, receiptId);
-    // Behind the lock: a hold that this erasure met is older than its receipt.
-    return writeReceipt(tx, request, { ...receiptFacts, now: deps.clock(), rows, inSteps: size === null });
+    const rows = await eraseRows(tx, target, places ? { places } : { leftTo: receiptId });
+    // The time is read behind the lock: a hold that this erasure met is older than its receipt.
+    const now = clock();
+    const shredded = await shredConsent(tx, request, now);
+    const facts = { receiptId, now, rows, leftDevices, backups, hasPages: places === null };
+    return writeReceipt(tx, request, shredded, facts);
   });
 }
 
-interface ReceiptFacts {
+/**
+ * Shreds the consent evidence of a named principal; that of a principal whose links alone are deleted is
+ * counted and stays.
+ */
+async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: number) {
+  const { kid, principalWrap: wrapKey, stateMac } = tenant;
+  const { principal, linksOf } = target;
+  if (principal === null) {
+    const openings = linksOf === null ? 0 : await countOpenings(tx, kid, linksOf);
+    return { consent: consentCount(target, openings), secrets: [] };
+  }
+  const { ref, id: principalId } = principal;
+  const notify = (seq: number) => webhookRows(tenant, 'subject.erased', { subject: ref, seq });
+  const shred = { kid, principal: ref, principalId, wrapKey, stateMac, notify };
+  const { openings, secrets } = await shredWithin(tx, shred, now);
+  return { consent: consentCount(target, openings), secrets };
+}
+
+interface Facts {
   readonly receiptId: string;
   readonly now: number;
+  readonly rows: Erased;
   readonly leftDevices: readonly LeftDevice[];
   /** Number of backups that the receipt names. */
   readonly backups: number;
-  readonly rows: Erased;
-  readonly inSteps: boolean;
+  /** The requests are left to pages. */
+  readonly hasPages: boolean;
 }
 
-async function writeReceipt(tx: Tx, request: EraseRequest, deleted: ReceiptFacts): Promise<StartedErasure> {
-  const { receiptId, now, backups, rows, inSteps } = deleted;
+async function writeReceipt(
+  tx: Tx,
+  request: EraseRequest,
+  { consent, secrets }: Awaited<ReturnType<typeof shredConsent>>,
+  { receiptId, now, rows, leftDevices, backups, hasPages }: Facts,
+): Promise<Begun> {
   const { tenant, target, actor, requestedBy, keep, again } = request;
   const { kid, rightsKey } = tenant;
-  const { consent, secrets } = await shredConsent(tx, request, now);
   const counts: ScopeCounts = { ...rows.counts, consent };
-  const erases = inSteps || erasesAny(counts);
-  // Without a line a restore applies nothing again.
-  const needsLine = erases || rows.heldDevices.length > 0;
-  const scopes = scopeResults(withCopies(counts, erases, needsLine ? backups : 0));
-  const subject = again?.subject ?? subjectRef(rightsKey, target);
+  const erases = hasPages || erasesAny(counts);
   const heldRefs = rows.heldDevices.map((durable) => rightsRef(rightsKey, 'durable', durable));
-  const deletedBytes = { requests: new Set(rows.requests), others: new Set([...rows.others, ...secrets]) };
+  const hasLine = erases || heldRefs.length > 0;
+  const results = scopeResults(withCopies(counts, erases, hasLine ? backups : 0));
+  const subject = again?.subject ?? subjectRef(rightsKey, target);
+  const earlier = erases ? null : await earlierReceipt(tx, request, subject);
+  if (earlier) return { erasure: earlier, deletedBytes: null };
+  const erasedAt = again?.erasedAt ?? now;
+  const scopes = markPending(results, hasPages);
   const erasure: StoredErasure = {
-    receiptId,
-    kid,
-    subject,
-    requestedBy,
-    keep,
+    ...{ receiptId, kid, subject, requestedBy, erasedAt, keep, scopes },
     refs: refsOf(rightsKey, target),
     ...(heldRefs.length > 0 && { held: heldRefs }),
-    erasedAt: again?.erasedAt ?? now,
-    scopes: inSteps ? markPendingSteps(scopes) : markPendingFiles(scopes),
-    step: needsLine ? (again ? 'logged' : 'rows') : 'done',
+    state: !hasLine ? 'done' : again ? 'logged' : 'open',
+    filesCleanAt: hasLine ? null : erasedAt,
   };
-  const earlier = inSteps || erases ? null : await earlierReceipt(tx, request, subject);
-  if (earlier) return { erasure: { ...earlier, step: 'done' }, deletedBytes };
-  const leftRefs = deleted.leftDevices.map((device) => leftRef(rightsKey, device));
+  const leftRefs = leftDevices.map((device) => leftRef(rightsKey, device));
   await insertErasure(tx, erasure, leftRefs);
-  const touchedScopes = erasure.scopes.filter(({ action }) => action !== 'none').map(({ scope }) => scope);
+  const touchedScopes = scopes.filter(({ action }) => action !== 'none').map(({ scope }) => scope);
   const detail = { receiptId, scopes: touchedScopes };
   await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });
-  return { erasure, deletedBytes };
+  const deletedBytes = { requests: new Set(rows.requests), others: new Set([...rows.others, ...secrets]) };
+  return { erasure, deletedBytes: hasLine ? deletedBytes : null };
 }
 
-/** The line outside the database. */
-async function writeLine(deps: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
-  if (erasure.step !== 'rows') return erasure;
-  await appendTombstone(deps, erasure);
-  await saveErasureStep(deps.database, erasure, { step: 'logged' });
-  return { ...erasure, step: 'logged' };
+/** Finds the receipt of the first of several equal requests; null: this is the first. */
+async function earlierReceipt(tx: Tx, { tenant, target, once: since }: EraseRequest, subject: string) {
+  const [request] = target.requests;
+  if (since === undefined || request === undefined) return null;
+  const { kid, rightsKey } = tenant;
+  return receiptOfRequest(tx, { kid, subject, ref: rightsRef(rightsKey, 'request', request), since });
 }
 
-/** Deletes what a large erasure left to steps, as other nodes may do at the same time. @param deletedBytes takes what was deleted */
-async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedBytes) {
-  const { database, shouldContinue, tenantOf, clock } = run;
-  const { receiptId, kid } = erasure;
-  if (!(await hasSteps(database, receiptId))) return erasure;
-  const tenant = tenantOf(kid);
-  // The rows of a removed tenant are deleted with it.
-  if (!tenant) return erasure;
-  const turns: Database = {
-    ...database,
-    transaction: (work, options) =>
-      inTurn(database, kid, () => database.transaction(work, options), { mayRefuse: false }),
-  };
-  for (
-    let ids = await requestsLeft(database, erasure);
-    ids.length > 0;
-    ids = await requestsLeft(database, erasure)
-  ) {
-    const places = await placesOf(database, kid, ids);
-    const step = async (tx: Tx, requests: readonly string[]): Promise<number> => {
-      await lockHead(tx, kid);
-      const erased = await eraseStep(tx, erasure, { ...decisionRefs(tenant, clock), requests, places });
-      await addStep(tx, receiptId, erased.counts);
-      for (const id of erased.requests) deletedBytes?.requests.add(id);
-      for (const bytes of erased.others) deletedBytes?.others.add(bytes);
-      return requests.length;
-    };
-    await inPieces(turns, ids, step, { minRows: STEP_ROWS, shouldContinue });
-    if (!shouldContinue()) return erasure;
-  }
-  await endSteps(database, receiptId);
-  return (await findErasure(database.read, receiptId)) ?? erasure;
+/** Writes the line outside the database. */
+async function writeLine(run: Run, erasure: StoredErasure): Promise<StoredErasure> {
+  if (erasure.state !== 'open') return erasure;
+  await appendTombstone(run, erasure);
+  return saveProgress(run.database, erasure, { state: 'logged' });
 }
 
-/** The last step. A server cleans the file of SQLite alone: those of PostgreSQL wait for `gpd erase scrub`. */
-async function searchFiles(run: Run, erasure: StoredErasure, scope: SearchScope): Promise<StoredErasure> {
-  const { database, cleaner, clock } = run;
-  const { receiptId, kid, step } = erasure;
-  if (step === 'rows' || (await hasSteps(database, receiptId))) return erasure;
-  const request = { receiptId, kid, hasFailed: hasFailed(erasure.scopes), ...scope };
-  const result = await cleaner.submit(request);
-  if (result === 'waiting' || (result === 'failed' && request.hasFailed)) return erasure;
-  if (result === 'failed') {
-    const failure = { step, scopes: markFailed(erasure.scopes) };
-    await saveErasureStep(database, erasure, failure);
-    return { ...erasure, ...failure };
-  }
-  const scopes = markComplete(erasure.scopes, database.kind === 'sqlite');
-  const end = isIncomplete(scopes)
-    ? ({ step: 'scrub' } as const)
-    : ({ step: 'done', doneAt: clock() } as const);
-  await saveErasureStep(database, erasure, { ...end, scopes });
-  return { ...erasure, ...end, scopes };
+/** The job leaves alone an erasure that its request may still be working on. */
+const UNDER_WAY_MS = MINUTE;
+
+/** The unfinished erasures that a job resumes, and whether it may rewrite the file now. */
+interface ResumeScope {
+  /** Erasures that began no later. */
+  readonly before: number;
+  readonly rewriteNow: boolean;
 }
 
-/** Finishes erasures that a crash, a full disk or a busy file interrupted. One that fails stops no other, and is retried next time. */
-async function resumeAll(run: Run, isUnderWay: (receiptId: string) => boolean, scope: ResumeScope) {
-  const { database } = run;
+/** Finishes erasures that a crash, a full disk or a busy file interrupted. */
+async function resumeAll(
+  run: Run,
+  isUnderWay: (receiptId: string) => boolean,
+  { before, rewriteNow }: ResumeScope,
+): Promise<Resumed> {
+  const { database, cleaner } = run;
   const failures: JobFault[] = [];
   const attempt = async <T>(kid: string, work: () => Promise<T>): Promise<T | null> => {
     try {
@@ -299,35 +295,31 @@ async function resumeAll(run: Run, isUnderWay: (receiptId: string) => boolean, s
       return null;
     }
   };
-  // The file of a database that came from PostgreSQL is searched as any other.
-  const steps = database.kind === 'sqlite' ? ([...UNFINISHED, 'scrub'] as const) : UNFINISHED;
-  const { erasures, unreadable } = await erasuresAt(database, steps, scope.before);
+  // The file of a database that came from PostgreSQL, where it waited for a scrub, is searched as any other.
+  const states = database.kind === 'sqlite' ? ([...UNFINISHED, 'done'] as const) : UNFINISHED;
+  const { erasures, unreadable } = await incompleteErasures(database, states, before);
   failures.push(...unreadable.map((error) => ({ kid: error.kid, error })));
   const deleted: StoredErasure[] = [];
   for (const erasure of erasures.filter(({ receiptId }) => !isUnderWay(receiptId))) {
-    const at = await attempt(erasure.kid, async () => runSteps(run, await writeLine(run, erasure), null));
+    const at = await attempt(erasure.kid, async () => deletePages(run, await writeLine(run, erasure), null));
     if (at) deleted.push(at);
   }
   // Submitted together, so that one search of the file serves all of them.
-  const runs = deleted.map((at) => attempt(at.kid, async () => receiptOf(await searchFiles(run, at, scope))));
+  const runs = deleted.map((at) =>
+    attempt(at.kid, async () => receiptOf(await cleaner.search(at, { rewriteNow }))),
+  );
   return { receipts: (await Promise.all(runs)).filter((receipt) => receipt !== null), failures };
 }
 
-export type EraseService = ReturnType<typeof createEraseService>;
-
-export function createEraseService(deps: EraseDeps) {
+export function createEraseService(deps: EraseDeps): EraseService {
   const { database, clock } = deps;
   const underWay = new Map<string, Promise<unknown>>();
   let stopping = false;
-  const run: Run = {
-    ...deps,
-    cleaner: createCleaner({ ...deps, isStopping: () => stopping }),
-    shouldContinue: () => !stopping,
-  };
+  const cleaner = createCleaner({ ...deps, isStopping: () => stopping });
+  const run: Run = { ...deps, cleaner, shouldContinue: () => !stopping };
   const resume = (scope: ResumeScope) => resumeAll(run, (receiptId) => underWay.has(receiptId), scope);
   return {
-    /** The receipt is incomplete while steps remain or something holds the files open; a job finishes it. */
-    erase(request: EraseRequest): Promise<ErasureReceipt> {
+    erase(request) {
       const receiptId = request.again?.receiptId ?? `era_${createUlid(clock, deps.random)}`;
       return new Promise<ErasureReceipt>((answer, refuse) => {
         const outcome = erase(run, request, receiptId, answer).then(answer, refuse);
@@ -337,22 +329,18 @@ export function createEraseService(deps: EraseDeps) {
         );
       });
     },
-    async status(receiptId: string): Promise<ErasureReceipt | null> {
+    async status(receiptId) {
       const erasure = await findErasure(database.read, receiptId);
       return erasure && receiptOf(erasure);
     },
-    /** Newest first. `unreadable`: ids of those whose rows are damaged. */
-    async list(kid: string, limit: number) {
+    async list(kid, limit) {
       const { erasures, unreadable } = await listErasures(database, kid, limit);
       return { receipts: erasures.map(receiptOf), unreadable: unreadable.map(({ receiptId }) => receiptId) };
     },
-    /** Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to be. */
     resume: () => resume({ before: clock(), rewriteNow: true }),
-    /** Finishes erasures for a job, except those that began in the last minute. */
     resumeStale: () => resume({ before: clock() - UNDER_WAY_MS, rewriteNow: false }),
-    releasePages: () => run.cleaner.releasePages(),
-    /** Stops between two steps; the next start continues. */
-    async stop(): Promise<void> {
+    releasePages: cleaner.releasePages,
+    async stop() {
       stopping = true;
       await Promise.all(underWay.values());
     },
@@ -371,30 +359,21 @@ export const eraseOwn =
       keep: KEEP_NOTHING,
     });
 
-function rowTargetOf({ clock }: EraseDeps, { tenant, target, keep }: EraseRequest): RowTarget {
-  const { principal: _, ...rows } = target;
-  return { ...rows, kid: tenant.kid, keep, ...decisionRefs(tenant, clock) };
+/** Counts what an erasure would delete now, by short reads: they wait for no writer and hold none up. */
+export async function planErasure(
+  database: Database,
+  { kid, target, keep }: { readonly kid: string; readonly target: ErasureTarget; readonly keep: Keep },
+): Promise<ScopeCounts> {
+  const { linksOf, principal } = target;
+  const rows = await countRows(database.read, { ...target, kid, keep, requestRef: String });
+  const principalRef = principal?.ref ?? linksOf;
+  const openings = principalRef === null ? 0 : await countOpenings(database.read, kid, principalRef);
+  const counts = { ...rows.counts, consent: consentCount(target, openings) };
+  const erases = erasesAny(counts);
+  return withCopies(counts, erases, erases || rows.heldDevices.length > 0 ? await countBackups(database) : 0);
 }
 
-/** The evidence of a principal that is named is shredded; of one whose links go it is counted and stays. */
-async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: number) {
-  const { kid, principalWrap: wrapKey, stateMac } = tenant;
-  const { principal, linksOf } = target;
-  if (principal === null) {
-    const openings = linksOf === null ? 0 : await countOpenings(tx, kid, linksOf);
-    return { consent: consentCount(target, openings), secrets: [] };
-  }
-  const { ref, id: principalId } = principal;
-  const notify = (seq: number) => webhookRows(tenant, 'subject.erased', { subject: ref, seq });
-  const shred = { kid, principal: ref, principalId, wrapKey, stateMac, notify };
-  const { openings, secrets } = await shredWithin(tx, shred, now);
-  return { consent: consentCount(target, openings), secrets };
-}
-
-/** The receipt of the first of several equal requests; null: this is the first. */
-async function earlierReceipt(tx: Tx, { tenant, target, once: since }: EraseRequest, subject: string) {
-  const [request] = target.requests;
-  if (since === undefined || request === undefined) return null;
-  const { kid, rightsKey } = tenant;
-  return receiptOfRequest(tx, { kid, subject, ref: rightsRef(rightsKey, 'request', request), since });
+/** The receipt has one line for all backups, because only the operator knows how many copies still exist. */
+async function countBackups(database: Database): Promise<number> {
+  return (await readMeta(database, LAST_BACKUP)) === null ? 0 : 1;
 }

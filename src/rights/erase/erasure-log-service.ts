@@ -21,8 +21,9 @@ import { tryOr } from '../../lib/errors.ts';
 import type { StoredErasure } from './receipts-store.ts';
 
 /**
- * DATA_DIR/erasures.log: what a restored database must not undo, one numbered line each (db/line-log.ts). It has keyed references and names
- * nobody. The database keeps the number of the last line, by which lines cut off the end are found.
+ * DATA_DIR/erasures.log: what a restored database must not undo, one numbered line each (db/line-log.ts). It
+ * has keyed references and names nobody. The database keeps the number of the last line, by which lines cut
+ * off the end are found.
  */
 
 const base = { v: z.literal(1), tenant: z.string(), at: z.string() };
@@ -56,7 +57,10 @@ export const isTombstone = (line: ErasureLine): line is Tombstone => 'receiptId'
 export const isRemoval = (line: ErasureLine): line is Tombstone =>
   isTombstone(line) && line.refs.some(({ kind }) => kind === 'tenant');
 
-/** @param isAuthentic gpd wrote it: the shape of an erasure, by far the most lines, is not looked at again */
+/**
+ * @param isAuthentic gpd wrote the line. Then the shape of an erasure is not checked again: by far the most
+ * lines are erasures.
+ */
 export function parseLine(body: string, isAuthentic: boolean): ErasureLine | null {
   return tryOr(() => {
     const line = JSON.parse(body) as object;
@@ -73,7 +77,10 @@ export function nameOf(line: ErasureLine): string {
   return JSON.stringify([event, tenant, at, about]);
 }
 
-/** The server's own secret is in the database and in every backup, and outlives a new master key. */
+/**
+ * Derives the key of the MACs from the server's own secret, which is in the database and in every backup, and
+ * outlives a new master key.
+ */
 export const erasureLogKey = (serverSecret: Uint8Array): Buffer =>
   hmacSha256(serverSecret, 'gpd/erasures-log/v1');
 
@@ -101,14 +108,17 @@ export const erasureLog = ({ dataDir, logKey: key }: Omit<ErasureLogAccess, 'dat
 
 const COUNT = 'erasures-count';
 
-/** Nodes on one PostgreSQL have a log each, named by its first line; of a file that is missing whole none of them can tell. */
+/**
+ * Each node on one PostgreSQL has its own log, named by its first line. No node notices a file that is
+ * missing whole.
+ */
 async function nameOfCount({ kind }: Pick<Database, 'kind'>, log: LineLog): Promise<string> {
   if (kind === 'sqlite') return COUNT;
   for await (const { text } of readLines(log)) return `${COUNT} ${text.slice(-45, -29)}`;
   return `${COUNT} none`;
 }
 
-/** The number of the last line, as the database knows it. Null: it knows nothing. */
+/** The number of the last line, as the database knows it. Null: the database knows no line. */
 export type KnownCount = number | 'changed' | null;
 
 function openCount(key: Uint8Array, value: string | null): KnownCount {
@@ -131,7 +141,7 @@ export const writeErasureCount = (
   count: number,
 ): Promise<void> => writeMeta(tx, COUNT, signCount(key, count));
 
-/** Never lower than it was: two appends may come to this in another order. */
+/** Raises the count, and never lowers it: two appends may come to this in another order. */
 async function raiseCount({ database }: ErasureLogAccess, log: LineLog, count: number): Promise<void> {
   const name = await nameOfCount(database, log);
   await database.transaction(async (tx) => {
@@ -141,7 +151,7 @@ async function raiseCount({ database }: ErasureLogAccess, log: LineLog, count: n
   });
 }
 
-/** The one way in which a line is written. It is on disk before this returns; written twice is no harm: it is applied once. */
+/** Appends a line, which is on disk before this returns. A line that is written twice is applied once. */
 export async function appendErasureLine(logAccess: ErasureLogAccess, line: ErasureLine): Promise<void> {
   const log = erasureLog(logAccess);
   await mkdir(logAccess.dataDir, { recursive: true, mode: 0o700 });
@@ -162,7 +172,7 @@ export const tombstoneOf = (erasure: StoredErasure): Tombstone => {
 export const appendTombstone = (logAccess: ErasureLogAccess, erasure: StoredErasure): Promise<void> =>
   appendErasureLine(logAccess, tombstoneOf(erasure));
 
-/** A tenant that is removed: an older backup would bring it back. */
+/** Appends the removal of a tenant, which an older backup would bring back. */
 export const appendRemoval = (logAccess: ErasureLogAccess, kid: string, now: number): Promise<void> =>
   appendErasureLine(logAccess, {
     v: 1,
@@ -175,7 +185,10 @@ export const appendRemoval = (logAccess: ErasureLogAccess, kid: string, now: num
     refs: [{ kind: 'tenant', ref: kid }],
   });
 
-/** Drops lines that are older than any backup. The file begins with its oldest lines; those of a merged backup follow later. */
+/**
+ * Drops lines that are older than any backup. The file begins with its oldest lines; those of a merged backup
+ * follow later.
+ */
 export async function dropOldErasureLines(logAccess: ErasureLogAccess, before: number): Promise<void> {
   const { database } = logAccess;
   const log = erasureLog(logAccess);
@@ -197,8 +210,8 @@ export async function dropOldErasureLines(logAccess: ErasureLogAccess, before: n
 }
 
 /**
- * A writer of the file without the key can at most have people erased: without its MAC a line removes no tenant, ends no key and changes no
- * hold.
+ * A writer of the file without the key can at most have people erased: without its MAC a line removes no
+ * tenant, ends no key and changes no hold.
  */
 const isTrusted = (line: ErasureLine, isAuthentic: boolean): boolean =>
   isAuthentic || (isTombstone(line) && !isRemoval(line));
@@ -208,13 +221,16 @@ export interface FoundLine {
   readonly isAuthentic: boolean;
 }
 
-/** Takes the lines that count, some at a time. */
+/** Takes the trusted lines, some at a time. */
 type Collect = (batch: readonly FoundLine[]) => Promise<void>;
 
-/** Lines that are looked up in the database together. */
+/** The number of lines that are looked up in the database together. */
 const BATCH = 2000;
 
-/** Reads every readable line and reports the first problem: one damaged line must not bring back a person who was erased. */
+/**
+ * Reads every readable line and reports the first problem: one damaged line must not bring back a person who
+ * was erased.
+ */
 export async function scanErasures(
   lines: AsyncIterable<LogLine> | Iterable<LogLine>,
   knownCount: KnownCount,
@@ -245,7 +261,9 @@ export async function scanErasureLog(logAccess: ErasureLogAccess, collect?: Coll
   return scanErasures(readLines(log), storedCount, collect);
 }
 
-/** The file as a backup takes it: whole lines. What a crash cut off in the middle of a line was never answered to anybody. */
+/**
+ * Reads the whole lines of the file, for a backup. A line that a crash cut off was never answered to anybody.
+ */
 export function readErasureFile({ data_dir }: Pick<Config, 'data_dir'>): Buffer {
   const bytes = readOwnFile(erasuresFile(data_dir)) ?? Buffer.alloc(0);
   return bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1);
@@ -261,7 +279,10 @@ export function* judgeLines(log: Omit<LineLog, 'path'>, lines: readonly string[]
   for (const line of lines) yield check(line, 0);
 }
 
-/** All lines of both, each once: those of this directory as they are, and then with new numbers what only the backup has. */
+/**
+ * Joins the lines of both: those of this directory as they are, and then those that only the backup has, with
+ * new numbers.
+ */
 export function mergeLines(
   log: LineLog,
   ours: readonly string[],
@@ -284,7 +305,10 @@ export function mergeLines(
   return [...ours, ...addedLines];
 }
 
-/** @throws {ConfigError} an erasure that cannot be read, or is missing, cannot be repeated */
+/**
+ * Refuses a log with a problem: an erasure that cannot be read, or is missing, cannot be repeated.
+ * @throws {ConfigError}
+ */
 export function requireWholeLog(problem: string | null, fileName: string): void {
   if (problem === null) return;
   throw new ConfigError(

@@ -6,13 +6,18 @@ import type { OutboxEntry } from '../../notify/outbox-store.ts';
 import { ERASURE_SCOPES, type ErasureReceipt, type storedErasureSchema } from '../../schema/rights.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 
-/** Erasure (GDPR article 17, contract 6.4): what is deleted, what is kept and why, as a receipt that names nobody. */
+/**
+ * Erasure (GDPR article 17, contract 6.4): what is deleted, what is kept and why, as a receipt that names
+ * nobody.
+ */
 
 export type ScopeResult = ErasureReceipt['scopes'][number];
 export type Scope = ScopeResult['scope'];
 export type Requester = ErasureReceipt['requestedBy'];
 
-/** The rows to delete, by ids that were looked up. An empty target erases nothing, and its receipt says so. */
+/**
+ * The rows to delete, by ids that were looked up. An empty target erases nothing, and its receipt says so.
+ */
 export interface ErasureTarget {
   /** Everything of these devices. */
   readonly durables: readonly string[];
@@ -20,7 +25,7 @@ export interface ErasureTarget {
   readonly requests: readonly string[];
   /** The principal whose consent evidence is shredded. */
   readonly principal: { readonly ref: string; readonly id: string } | null;
-  /** The principal whose links go, and whose consent is left. */
+  /** The principal whose links are deleted, and whose consent evidence stays unless `principal` names it. */
   readonly linksOf: string | null;
 }
 
@@ -28,7 +33,7 @@ export const NOTHING: ErasureTarget = { durables: [], requests: [], principal: n
 
 export type ErasureRef = z.infer<typeof storedErasureSchema>['refs'][number];
 
-/** Keyed references of all that was named, for the line outside the database. */
+/** Makes keyed references of everything that the target names, for the line outside the database. */
 export function refsOf(
   rightsKey: Uint8Array,
   { durables, requests, principal }: ErasureTarget,
@@ -38,13 +43,13 @@ export function refsOf(
   return [...durables.map(of('durable')), ...requests.map(of('request')), ...person];
 }
 
-/** The reference of a request with its device: neither leads to the other without both. */
+/** Makes one reference of a request and its device: without both ids nobody gets from one to the other. */
 export const leftRef = (
   rightsKey: Uint8Array,
   { requestId, durable }: { readonly requestId: string; readonly durable: string },
 ): string => rightsRef(rightsKey, 'durable', `${requestId}|${durable}`);
 
-/** One reference for the receipt, whatever named the subject. */
+/** Chooses the one reference by which the receipt names the subject. */
 export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string {
   const { principal, durables, requests, linksOf } = target;
   if (durables[0] !== undefined) return rightsRef(rightsKey, 'durable', durables[0]);
@@ -53,7 +58,10 @@ export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string
   return rightsRef(rightsKey, 'request', requests[0] ?? 'nobody');
 }
 
-/** The keyed reference of each decision, and the events that name it once it is deleted (contract-2 section 20). */
+/**
+ * Makes the keyed reference of a decision, and the events that name the decision once it is deleted
+ * (contract-2 section 20).
+ */
 export function decisionRefs(tenant: Tenant, clock: Clock) {
   const { kid, rightsKey } = tenant;
   const requestRef = (requestId: string): string => rightsRef(rightsKey, 'request', requestId);
@@ -104,7 +112,10 @@ export function addCount(tally: Tally, scope: Scope, { erased, retained, basis }
   tally[scope] = keptBasis === undefined ? sum : { ...sum, basis: keptBasis };
 }
 
-/** The evidence of a principal that is named is shredded; of one whose links go it stays. */
+/**
+ * Counts the consent evidence: that of a named principal is shredded, that of a principal whose links alone
+ * are deleted stays.
+ */
 export function consentCount({ principal, linksOf }: ErasureTarget, openings: number): ScopeCount {
   if (principal !== null) return { erased: openings, retained: 0, basis: CONSENT_BASIS };
   return { erased: 0, retained: linksOf === null ? 0 : openings, basis: CONSENT_BASIS };
@@ -113,14 +124,17 @@ export function consentCount({ principal, linksOf }: ErasureTarget, openings: nu
 export const erasesAny = (counts: ScopeCounts): boolean =>
   Object.values(counts).some(({ erased }) => erased > 0);
 
-/** The counts of rows and consent with their copies: bytes in the files of the database, and the backups made before. */
+/**
+ * The counts of rows and consent with their copies: bytes in the files of the database, and the backups made
+ * before.
+ */
 export const withCopies = (counts: ScopeCounts, erases: boolean, backups: number): ScopeCounts => ({
   ...counts,
   backups: { erased: 0, retained: backups, basis: BACKUP_BASIS },
   storage: { erased: erases ? 1 : 0, retained: 0 },
 });
 
-/** One line per scope, in the order of the contract. A scope of which anything is left says so. */
+/** Makes one line per scope, in the order of the contract. A scope of which rows stay says `retained`. */
 export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   return ERASURE_SCOPES.map((scope) => {
     const { erased = 0, retained = 0, basis } = counts[scope] ?? {};
@@ -131,29 +145,29 @@ export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   });
 }
 
-/** A device may have a hundred thousand rows of these: a large erasure deletes them in steps. */
-const STEPPED_SCOPES: readonly Scope[] = ['contests', 'decisions', 'links', 'signal-summaries'];
+/** A device may have a hundred thousand rows of these: a large erasure leaves them to pages. */
+const PAGED_SCOPES: readonly Scope[] = ['contests', 'decisions', 'links', 'signal-summaries'];
 
-/** The receipt of an erasure whose steps have not run: nothing is counted yet in these scopes. */
-export const markPendingSteps = (scopes: readonly ScopeResult[]): ScopeResult[] =>
-  markPendingFiles(scopes).map((result) =>
-    result.action === 'none' && STEPPED_SCOPES.includes(result.scope)
-      ? { ...result, action: 'pending' }
-      : result,
-  );
+/**
+ * The receipt of an erasure whose bytes may still be in the write-ahead log.
+ * @param hasLeft requests are left to pages, and nothing of them is counted yet
+ */
+export const markPending = (scopes: readonly ScopeResult[], hasLeft: boolean): ScopeResult[] =>
+  scopes.map((result) => {
+    const isLeft = hasLeft && result.action === 'none' && PAGED_SCOPES.includes(result.scope);
+    return isLeft || result.action === 'erased' ? { ...result, action: 'pending' } : result;
+  });
 
-/** The receipt with the counts of one more step. */
-export const addStepCounts = (scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] =>
+/** The receipt with the counts of one more page. */
+export const withCounts = (scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] =>
   scopes.map((result) =>
     result.action === 'pending' ? { ...result, count: result.count + counts[result.scope].erased } : result,
   );
 
-/** Rows are deleted, but their bytes may still be in the write-ahead log. */
-export function markPendingFiles(scopes: readonly ScopeResult[]): ScopeResult[] {
-  return scopes.map((result) => (result.action === 'erased' ? { ...result, action: 'pending' } : result));
-}
-
-/** @param areFilesClean whether the files of the database were cleaned too */
+/**
+ * The receipt of an erasure whose rows are deleted.
+ * @param areFilesClean whether the files of the database are clean too
+ */
 export function markComplete(scopes: readonly ScopeResult[], areFilesClean: boolean): ScopeResult[] {
   return scopes.map((result) =>
     (result.action === 'pending' || result.action === 'failed') &&
@@ -163,7 +177,7 @@ export function markComplete(scopes: readonly ScopeResult[], areFilesClean: bool
   );
 }
 
-/** The rows are deleted, and an id of them is in the rewritten file. */
+/** The receipt of an erasure whose rows are deleted, while one of their ids is in the rewritten file. */
 export const markFailed = (scopes: readonly ScopeResult[]): ScopeResult[] =>
   markComplete(scopes, false).map((result) =>
     result.scope === 'storage' ? { ...result, action: 'failed' } : result,
@@ -176,16 +190,30 @@ export function isIncomplete(scopes: readonly ScopeResult[]): boolean {
   return scopes.some(({ action }) => action === 'pending' || action === 'failed');
 }
 
-/** Rows that a legal hold kept: its basis is not one that gpd writes. */
+/** True for rows that a legal hold kept: staff wrote its basis, and gpd all others. */
 const isHeld = ({ action, basis = DEFENCE_BASIS }: ScopeResult): boolean =>
   action === 'retained' && ![DEFENCE_BASIS, DEVICE_BASIS, CONSENT_BASIS, BACKUP_BASIS].includes(basis);
 
 export const heldRows = (scopes: readonly ScopeResult[]): number =>
   scopes.reduce((sum, result) => sum + (isHeld(result) ? result.count : 0), 0);
 
-/** True if a legal hold kept everything: gpd then had no bytes in the files of the database to remove either. */
+/**
+ * True if a legal hold kept everything: gpd then had no bytes in the files of the database to remove either.
+ */
 export const erasedNothing = (scopes: readonly ScopeResult[]): boolean =>
   heldRows(scopes) > 0 && scopes.every(({ scope, action }) => scope !== 'storage' || action === 'none');
+
+/**
+ * False if nothing was deleted and nothing held: a backup cannot bring back what no erasure took, and no line
+ * is needed.
+ */
+export const needsLine = ({
+  scopes,
+  held: heldRefs = [],
+}: {
+  readonly scopes: readonly ScopeResult[];
+  readonly held?: readonly string[] | undefined;
+}): boolean => heldRefs.length > 0 || scopes.some(({ scope, count }) => scope === 'storage' && count > 0);
 
 export type ErasureState = 'complete' | 'partly' | 'held' | 'incomplete';
 

@@ -10,38 +10,49 @@ import type { OutboxEntry } from '../../notify/outbox-store.ts';
 import { tablesWhere } from '../person-map.ts';
 import { DEFENCE_BASIS, DEVICE_BASIS, type ErasureTarget, type Keep } from './erasure-service.ts';
 
-/** Finds the requests and devices of an erasure, the part of them that is kept, and the ids that the tables of a tenant have. */
+/**
+ * Finds the requests and devices of an erasure, the part of them that is kept, and the ids that the tables of
+ * a tenant have.
+ */
 
 export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
   readonly kid: string;
   /** The keyed reference of a request. */
   readonly requestRef: (requestId: string) => string;
   readonly keep: Keep;
-  /** The webhook events of a deleted decision; optional. */
+  /** Makes the webhook events of a deleted decision. A count and a test have none. */
   readonly erasedEvents?: (requestId: string) => readonly OutboxEntry[];
 }
 
 /** Ids by which the rows of an erasure are found. */
 export interface Ids {
   readonly requests: string[];
+  /**
+   * Requests whose contests are deleted at once, because people wrote them, even if a large erasure leaves
+   * the rest to pages.
+   */
+  readonly contests: string[];
   readonly devices: string[];
   /** Devices with an override. */
   readonly overridden: string[];
-  /** Devices whose visitorIds are meant. */
+  /** Devices whose visitorIds are deleted too. */
   readonly indexed: string[];
-  /** Linked requests of a principal whose links are meant and are not in `requests`. */
+  /** Requests that are not in `requests`, and whose link to the principal is deleted alone. */
   readonly linked: string[];
   /** Keyed references of contested requests: events about a contest wait in the outbox under them. */
   readonly contested: string[];
 }
 
-export interface RequestRow {
+interface RequestRow {
   readonly request_id: string;
   readonly durable: string | null;
 }
 
-/** Rows that name both a device and its requests. A contest and an override outlive their decision in the retention. */
-export async function rowsNamed(
+/**
+ * Reads rows that name both a device and a request. A contest and an override outlive their decision in the
+ * retention.
+ */
+async function rowsNamed(
   db: Knex,
   table: 'contests' | 'overrides' | 'decisions',
   { kid, durables, requests }: Pick<RowTarget, 'kid' | 'durables' | 'requests'>,
@@ -53,13 +64,16 @@ export async function rowsNamed(
   ] as const)
     await inChunks(values, async (ids) => {
       const rows = whereOneOf(db(table).where({ kid }), db, column, ids).select('request_id', 'durable');
-      // One by one: a device may have more rows than a call takes arguments.
+      // Rows are pushed one by one, because a device may have more rows than a call takes arguments.
       for (const row of (await rows) as RequestRow[]) namedRows.push(row);
     });
   return namedRows;
 }
 
-/** The target's requests and the hours of their decisions, by short reads; null when there are more than `most`. */
+/**
+ * Reads the target's requests and the hours of their decisions, by short reads.
+ * @returns null if there are more than `maxRequests`
+ */
 export async function readTargetSize(db: Knex, { kid, durables, requests }: RowTarget, maxRequests: number) {
   const ids = new Set(requests);
   const hours = new Set<number>();
@@ -79,8 +93,8 @@ export async function readTargetSize(db: Knex, { kid, durables, requests }: RowT
 }
 
 /**
- * Waits for visits and rulings that are under way; until the transaction ends none of these devices or requests gets another row.
- * SQLite has one writer.
+ * Waits for visits and rulings that are under way; until the transaction ends none of these devices or
+ * requests gets another row. SQLite has one writer.
  */
 export async function lockSubject(
   tx: Knex.Transaction,
@@ -97,16 +111,17 @@ export async function lockSubject(
     });
 }
 
-export async function defendedRequests(db: Knex, { kid, keep, durables, requests }: RowTarget) {
+/** Reads which of these contests are open, where open ones are kept. @returns their requests */
+async function defendedRequests(db: Knex, { kid, keep }: RowTarget, contests: readonly RequestRow[]) {
   if (!keep.openContests) return new Set<string>();
-  const contests = await rowsNamed(db, 'contests', { kid, durables, requests });
   const ids = contests.map(({ request_id: id }) => id);
   const openContests = whereAmong(db('contests').where({ kid, status: 'open' }), db, 'request_id', ids);
   return new Set((await openContests.pluck('request_id')) as string[]);
 }
 
-export const noIds = (): Ids => ({
+const noIds = (): Ids => ({
   requests: [],
+  contests: [],
   devices: [],
   overridden: [],
   indexed: [],
@@ -122,7 +137,7 @@ export interface Subject {
   readonly heldDevices: readonly string[];
 }
 
-/** The linked requests of a principal that are not among the others, each with its device. */
+/** Reads the linked requests of a principal that are not among these, each with its device. */
 async function readLinkedRequests(
   db: Knex,
   { kid, linksOf }: RowTarget,
@@ -137,14 +152,45 @@ async function readLinkedRequests(
   return linked;
 }
 
-/** Finds who is meant. @param large leaves the decisions of the target's devices to the steps */
-export async function readSubject(db: Knex, target: RowTarget, { large = false } = {}): Promise<Subject> {
+/** Divides ids into those that are deleted and those that a legal hold or a defence keeps. */
+function createSubject(holds: ReadonlyMap<string, string>) {
+  const deletedIds = noIds();
+  const keptIds = new Map<string, Ids>();
+  function idsKeptBy(basis: string): Ids {
+    const ids = keptIds.get(basis) ?? noIds();
+    keptIds.set(basis, ids);
+    return ids;
+  }
+  function placeId(
+    kind: keyof Ids,
+    id: string,
+    durable: string | null | undefined,
+    isDefended = false,
+  ): void {
+    const basis = holds.get(durable ?? '') ?? (isDefended ? DEFENCE_BASIS : undefined);
+    const ids = basis === undefined ? deletedIds : idsKeptBy(basis);
+    ids[kind].push(id);
+  }
+  return { deletedIds, keptIds, idsKeptBy, placeId };
+}
+
+/**
+ * The part of an erasure that one transaction deletes. `whole`: everything. `begin`: everything but the
+ * requests, which may be too many and are left to pages. `page`: some of those requests; the legal holds were
+ * met at the beginning, and a later one keeps nothing.
+ */
+export type Part = 'whole' | 'begin' | 'page';
+
+/** Finds the rows of the target, and divides them into those that are deleted and those that are kept. */
+export async function readSubject(db: Knex, target: RowTarget, part: Part = 'whole'): Promise<Subject> {
   const { kid, durables, keep, requestRef } = target;
   const contests = await rowsNamed(db, 'contests', target);
   const overrides = await rowsNamed(db, 'overrides', target);
-  // Rows of a held device are kept, and all are counted: that takes its time under the lock, for few devices ever.
-  const scannedDevices = large ? [...(await holdsOn(db, kid, durables)).keys()] : durables;
-  const decisions = await rowsNamed(db, 'decisions', { ...target, durables: scannedDevices });
+  // The receipt counts all rows of a held device, which are kept. That takes its time under the lock, for few
+  // devices ever.
+  const scannedDevices = part === 'begin' ? [...(await holdsOn(db, kid, durables)).keys()] : durables;
+  const decisions =
+    part === 'page' ? [] : await rowsNamed(db, 'decisions', { ...target, durables: scannedDevices });
   const requests = new Map<string, string | null>(target.requests.map((id) => [id, null]));
   for (const { request_id: id, durable } of [...contests, ...overrides, ...decisions])
     if (id) requests.set(id, durable ?? requests.get(id) ?? null);
@@ -152,29 +198,17 @@ export async function readSubject(db: Knex, target: RowTarget, { large = false }
   const devices = new Set(
     [...durables, ...requests.values(), ...linked.values()].filter((id) => id !== null),
   );
-  const holds = await holdsOn(db, kid, [...devices]);
-  const defendedIds = await defendedRequests(db, target);
-  // A person asks by visitorId for the rows that are kept of a device, so that its visitorIds stay too.
+  const holds = part === 'page' ? new Map<string, string>() : await holdsOn(db, kid, [...devices]);
+  const defendedIds = await defendedRequests(db, target, contests);
+  // A person asks by visitorId for the rows that are kept of a device, and so its visitorIds stay too.
   const defended = new Set([...defendedIds].map((id) => requests.get(id)));
   if (keep.override) for (const { durable } of overrides) defended.add(durable);
 
-  const deletedIds = noIds();
-  const keptIds = new Map<string, Ids>();
-  const placeId = (
-    kind: keyof Ids,
-    id: string,
-    durable: string | null | undefined,
-    isDefended = false,
-  ): void => {
-    const basis = holds.get(durable ?? '') ?? (isDefended ? DEFENCE_BASIS : undefined);
-    if (basis === undefined) deletedIds[kind].push(id);
-    else
-      keptIds
-        .set(basis, keptIds.get(basis) ?? noIds())
-        .get(basis)
-        ?.[kind].push(id);
-  };
-  for (const [id, durable] of requests) placeId('requests', id, durable, defendedIds.has(id));
+  const { deletedIds, keptIds, placeId, idsKeptBy } = createSubject(holds);
+  for (const [id, durable] of requests) {
+    placeId('requests', id, durable, defendedIds.has(id));
+    placeId('contests', id, durable, defendedIds.has(id));
+  }
   for (const { request_id: id, durable } of contests)
     placeId('contested', requestRef(id), durable, defendedIds.has(id));
   for (const [id, durable] of linked) placeId('linked', id, durable);
@@ -185,8 +219,7 @@ export async function readSubject(db: Knex, target: RowTarget, { large = false }
   if (target.linksOf !== null)
     for (const durable of devices)
       if (!durables.includes(durable)) {
-        const ofDevice = keptIds.get(DEVICE_BASIS) ?? noIds();
-        keptIds.set(DEVICE_BASIS, ofDevice);
+        const ofDevice = idsKeptBy(DEVICE_BASIS);
         ofDevice.devices.push(durable);
         ofDevice.indexed.push(durable);
       }
@@ -201,7 +234,10 @@ export interface LeftDevice {
   readonly durable: string;
 }
 
-/** Reads the devices that only the linked requests of a principal lead to. A shared id may be other people's: no request leads to it. */
+/**
+ * Reads the devices that only the linked requests of a principal lead to. No request leads to a shared id,
+ * which may be other people's.
+ */
 export async function readLeftDevices(
   db: Knex,
   { kid, durables, requests, linksOf }: RowTarget,
@@ -226,7 +262,7 @@ const OF_DEVICES = tablesWhere(
   ({ names, reapplied, tenant }) => names.includes('durable') && reapplied && tenant !== 'scanned',
 );
 
-/** @returns the erased ids that are in use again, as the device made another visit */
+/** @returns the erased ids that are in use again, because the device made another visit */
 export async function idsInUse(
   db: Knex,
   kid: string,
@@ -248,8 +284,8 @@ export async function idsInUse(
 const PAGE = 5000;
 
 /**
- * Every id of a kind that a tenant's tables have: a tombstone names its subject by a keyed reference alone. Ids come more than
- * once when several tables have them.
+ * Every id of a kind that a tenant's tables have: a tombstone names its subject by a keyed reference alone.
+ * Ids come more than once when several tables have them.
  */
 export async function* storedIds({ read }: Database, kid: string, name: 'durable' | 'request_id') {
   for (const table of tablesWhere(({ reapplied, names }) => reapplied && names.includes(name)))

@@ -16,10 +16,10 @@ export interface LegalHold {
 
 export type HoldKey = Pick<LegalHold, 'kid' | 'durable'>;
 
-/** Places a hold. One that is there keeps its basis and its time. */
+/** Places a hold. A hold that is there keeps its basis and its time. */
 export async function placeHold(tx: Knex.Transaction, hold: LegalHold): Promise<void> {
   const { kid, durable, basis, createdAt } = hold;
-  // An erasure takes this lock too: it meets the hold, or was there before it.
+  // An erasure takes this lock too: it either meets the hold, or was there before the hold.
   await lockHead(tx, kid);
   const row = { kid, durable, basis, created_at: createdAt };
   await tx('legal_holds').insert(row).onConflict(['kid', 'durable']).ignore();
@@ -34,7 +34,7 @@ export async function releaseHold(tx: Knex.Transaction, { kid, durable }: HoldKe
   return deletedCount === 1;
 }
 
-/** A page, the oldest first. */
+/** Reads a page of holds, the oldest first. */
 export async function listHolds(
   { read }: Database,
   kid: string,
@@ -52,7 +52,7 @@ export async function listHolds(
 
 const PAGE = 500;
 
-/** Every hold of a tenant, in pages. */
+/** Yields every hold of a tenant; reads them in pages. */
 export async function* allHolds(database: Database, kid: string): AsyncGenerator<LegalHold> {
   const readPage = (after: LegalHold | undefined) =>
     listHolds(database, kid, { after: after ?? null, limit: PAGE });

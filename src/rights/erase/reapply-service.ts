@@ -1,23 +1,25 @@
-import { rightsRef, writeAudit } from '../../audit/audit-store.ts';
+import { rightsRef } from '../../audit/audit-store.ts';
 import { timelineOf } from '../../db/meta-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';
-import { createLineCollector, endKeysOfLines, type LineCollector } from './ended-store.ts';
+import { applyLine, createLineCollector, endKeysOfLines, type LineCollector } from './ended-store.ts';
 import type { EraseService } from './erase-service.ts';
 import {
   type ErasureLogAccess,
   type HoldLine,
+  isTombstone,
   scanErasureLog,
   type Tombstone,
 } from './erasure-log-service.ts';
+import type { ErasureTarget } from './erasure-service.ts';
 import { storedIds } from './find-store.ts';
-import { placeHold, releaseHold } from './hold-store.ts';
 
 /**
- * An older backup brings back what was erased and which keys ended after it was made, and loses the legal holds since. Before the server
- * listens, every line of erasures.log that the database does not know is applied again.
+ * An older backup brings back what was erased and which keys ended after it was made, and loses the legal
+ * holds since. Before the server listens, every line of erasures.log that the database does not know is
+ * applied again.
  */
 export interface ReapplyDeps extends ErasureLogAccess {
   readonly eraser: EraseService;
@@ -33,14 +35,15 @@ type Line = Tombstone | HoldLine;
 const COLUMNS = { durable: 'durable', request: 'request_id' } as const;
 type Kind = keyof typeof COLUMNS;
 
-/** The ids behind the references of each line. */
+/** Finds the ids behind the references of each line. */
 async function resolveIds({ database }: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
   const idsByLine = new Map<Line, Record<Kind, Set<string>>>();
-  // Several lines may name one reference: a device may have been erased more than once, keeping other rows each time.
+  // Several lines may name one reference: a device may have been erased more than once, keeping other rows
+  // each time.
   const linesByRef = new Map<string, Line[]>();
   for (const line of lines) {
     idsByLine.set(line, { durable: new Set(), request: new Set() });
-    const refs = 'device' in line ? [{ kind: 'durable', ref: line.device }] : line.refs;
+    const refs = isTombstone(line) ? line.refs : [{ kind: 'durable', ref: line.device }];
     for (const { kind, ref } of refs)
       if (kind in COLUMNS) linesByRef.set(ref, [...(linesByRef.get(ref) ?? []), line]);
   }
@@ -51,49 +54,40 @@ async function resolveIds({ database }: ReapplyDeps, tenant: Tenant, lines: read
   return idsByLine;
 }
 
-/** Its basis, in a person's own words, is not in a log that names nobody. */
-async function reapplyHold({ database }: ReapplyDeps, line: HoldLine, durables: Iterable<string>) {
-  const { tenant: kid, device: object, event: action } = line;
-  const at = Date.parse(line.at);
-  const basis = `A hold placed on ${line.at.slice(0, 10)}; a restore lost its basis.`;
-  const devices = [...durables];
-  await database.transaction(async (tx) => {
-    for (const durable of devices) {
-      const key = { kid, durable };
-      if (action === 'hold.released') await releaseHold(tx, key);
-      else await placeHold(tx, { ...key, basis, createdAt: at });
-    }
-    const detail = { found: devices.length > 0 };
-    await writeAudit(tx, { kid, at, actor: { role: 'system', ref: 'restore' }, action, object, detail });
-  });
-}
-
-/** In the order in which it happened: a hold keeps what was to be erased after it, and not what was before. */
+/**
+ * Applies the lines in the order in which they happened: a hold keeps what was to be erased after it, and not
+ * what was before.
+ */
 async function reapplyTenant(deps: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
   const idsByLine = await resolveIds(deps, tenant, lines);
   for (const line of lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
-    const ids = idsByLine.get(line);
-    if ('device' in line) {
-      await reapplyHold(deps, line, ids?.durable ?? []);
-      continue;
-    }
-    const { receiptId, subject, requestedBy, at, refs, keep } = line;
-    const principal = refs.find((ref) => ref.kind === 'principal')?.ref ?? null;
-    await deps.eraser.erase({
-      tenant,
-      target: {
-        durables: [...(ids?.durable ?? [])],
-        requests: [...(ids?.request ?? [])],
-        // The id itself is known to nobody any more; the entry's commitment opens for nobody either.
-        principal: principal === null ? null : { ref: principal, id: '' },
-        linksOf: principal,
-      },
-      requestedBy,
-      actor: { role: 'system', ref: 'restore' },
-      keep,
-      again: { receiptId, subject, erasedAt: Date.parse(at) },
-    });
+    const { durable, request } = idsByLine.get(line) ?? { durable: [], request: [] };
+    const durables = [...durable];
+    if (isTombstone(line)) await eraseAgain(deps, tenant, line, { durables, requests: [...request] });
+    else await deps.database.transaction((tx) => applyLine(tx, line, durables));
   }
+}
+
+function eraseAgain(
+  { eraser }: ReapplyDeps,
+  tenant: Tenant,
+  { receiptId, subject, requestedBy, at, refs, keep }: Tombstone,
+  ids: Pick<ErasureTarget, 'durables' | 'requests'>,
+): Promise<unknown> {
+  const principal = refs.find((ref) => ref.kind === 'principal')?.ref ?? null;
+  return eraser.erase({
+    tenant,
+    target: {
+      ...ids,
+      // Nobody knows the id itself any more, and nobody can open the commitment of the entry.
+      principal: principal === null ? null : { ref: principal, id: '' },
+      linksOf: principal,
+    },
+    requestedBy,
+    actor: { role: 'system', ref: 'restore' },
+    keep,
+    again: { receiptId, subject, erasedAt: Date.parse(at) },
+  });
 }
 
 async function removeAgain({ database }: ReapplyDeps, removals: readonly Tombstone[]): Promise<number> {
@@ -107,8 +101,8 @@ async function removeAgain({ database }: ReapplyDeps, removals: readonly Tombsto
 }
 
 /**
- * {@link reapplyErasures} at the first call, and whenever a standby has taken over since the last: without synchronous
- * replication it lacks the erasures of its last moments.
+ * {@link reapplyErasures} at the first call, and whenever a standby has taken over since the last: without
+ * synchronous replication it lacks the erasures of its last moments.
  */
 export function createReapplying(deps: ReapplyDeps): () => Promise<number> {
   let lastTimeline: string | null | undefined;
@@ -121,7 +115,7 @@ export function createReapplying(deps: ReapplyDeps): () => Promise<number> {
   };
 }
 
-/** `gpd restore` has done it; a database that was put in place otherwise begins here. */
+/** Ends keys again in a database that was put in place without `gpd restore`, which does it itself. */
 async function reapplyKeys({ database }: ReapplyDeps, { keys }: LineCollector): Promise<number> {
   if (keys.length === 0) return 0;
   const { apiKeysRevoked, sealKeysDestroyed, staffRemoved } = await database.transaction((tx) =>
@@ -130,7 +124,7 @@ async function reapplyKeys({ database }: ReapplyDeps, { keys }: LineCollector): 
   return apiKeysRevoked.length + sealKeysDestroyed.length + staffRemoved.length;
 }
 
-/** Returns how many lines were applied again. */
+/** Applies what the database lost. @returns the number of lines */
 export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
   const lostLines = await createLineCollector(deps.database, deps.clock());
   const { problem } = await scanErasureLog(deps, lostLines.collect);
@@ -141,7 +135,7 @@ export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
     byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
   for (const [kid, lines] of byTenant) {
     const tenant = deps.tenantOf(kid);
-    // The tenant itself is gone, with all it had.
+    // A tenant that is gone took all it had along.
     if (!tenant || !(await createTenantStore(deps.database).get(kid))) continue;
     await reapplyTenant(deps, tenant, lines);
     applied += lines.length;

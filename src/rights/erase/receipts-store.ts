@@ -5,13 +5,13 @@ import { isoTime } from '../../lib/clock.ts';
 import { inChunks } from '../../lib/collections.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
 import {
-  addStepCounts,
   type ErasureRef,
   heldRows,
   isIncomplete,
   type Keep,
   type ScopeResult,
   type Tally,
+  withCounts,
 } from './erasure-service.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
@@ -22,18 +22,21 @@ export interface StoredErasure
   /** Keyed references for the tombstone. */
   readonly refs: readonly ErasureRef[];
   readonly keep: Keep;
-  /** When it was complete. */
-  readonly doneAt?: number | undefined;
   /** Keyed references of devices of which a legal hold kept rows. */
   readonly held?: readonly string[] | undefined;
   /**
-   * rows: deleted, or steps are about to; logged: its line is on disk outside the database; scrub: the files of PostgreSQL still hold
-   * bytes of them; done.
+   * `open`: its line is not on disk outside the database yet; `logged`: the line is; `done`: no server has
+   * anything left to do.
    */
-  readonly step: 'rows' | 'logged' | 'scrub' | 'done';
+  readonly state: 'open' | 'logged' | 'done';
+  /**
+   * When no file of the database held its bytes any more: the erasure is complete. An erasure that is done
+   * without it waits for `gpd erase scrub`, because the files of PostgreSQL may hold them.
+   */
+  readonly filesCleanAt: number | null;
 }
 
-interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep' | 'doneAt' | 'held'> {
+interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep' | 'held'> {
   readonly scopes: string;
   readonly refs: string;
 }
@@ -41,13 +44,17 @@ interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep' | 'doneAt' 
 const NEWEST = ['erased_at', 'receipt_id'].map((column) => ({ column, order: 'desc' }));
 
 const rows = (db: Knex) =>
-  db('erasures').select<Row[]>('kid', 'subject', 'scopes', 'refs', 'step', {
+  db('erasures').select<Row[]>('kid', 'subject', 'scopes', 'refs', 'state', {
     receiptId: 'receipt_id',
     requestedBy: 'requested_by',
     erasedAt: 'erased_at',
+    filesCleanAt: 'files_clean_at',
   });
 
-/** It has no cause and quotes nothing: the words of a parser hold a piece of the row. */
+/**
+ * A stored receipt that does not parse. The error has no cause and quotes nothing: the words of a parser hold
+ * a piece of the row.
+ */
 export class UnreadableErasure extends Error {
   readonly receiptId: string;
   readonly kid: string;
@@ -78,7 +85,7 @@ export function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredE
   return { receiptId, tenant, subject, requestedBy, ...outcome };
 }
 
-/** One that is damaged hides no other. */
+/** Parses rows. A damaged one hides no other. */
 function rowsToErasures(rowsFound: readonly Row[]) {
   const erasures: StoredErasure[] = [];
   const unreadable: UnreadableErasure[] = [];
@@ -99,10 +106,10 @@ export async function insertErasure(
   erasure: StoredErasure,
   leftRefs: readonly string[] = [],
 ): Promise<void> {
-  const { scopes, refs, keep, doneAt, held: heldRefs, ...rest } = erasure;
+  const { scopes, refs, keep, held: heldRefs, ...rest } = erasure;
   const texts = {
     scopes: JSON.stringify(scopes),
-    refs: JSON.stringify({ refs, keep, doneAt, held: heldRefs }),
+    refs: JSON.stringify({ refs, keep, held: heldRefs }),
   };
   await tx('erasures').insert(toColumns({ ...rest, ...texts }));
   const { kid, receiptId } = erasure;
@@ -118,8 +125,8 @@ export async function insertErasure(
 }
 
 /**
- * The latest receipt of this subject, or since this moment one that names this request: once a device is erased, its
- * request is all that leads to the receipt.
+ * The latest receipt of this subject, or since this moment one that names this request: once a device is
+ * erased, its request is all that leads to the receipt.
  */
 export async function receiptOfRequest(
   tx: Knex,
@@ -149,32 +156,29 @@ export async function leftRefsOf({ read }: Database, kid: string, requestRef: st
   return new Set((await pairs.pluck('pair.ref')) as string[]);
 }
 
-interface NextStep extends Pick<StoredErasure, 'step' | 'doneAt'> {
-  /** Set when the step changes them. */
-  readonly scopes?: readonly ScopeResult[];
-}
-
-export async function saveErasureStep(
+/** Saves how far an erasure got. @returns the erasure with it */
+export async function saveProgress(
   database: Database,
-  { receiptId, refs, keep, held: heldRefs, step: from }: StoredErasure,
-  { step, scopes, doneAt }: NextStep,
-): Promise<void> {
-  const row = {
-    step,
-    ...(scopes && { scopes: JSON.stringify(scopes) }),
-    ...(doneAt !== undefined && { refs: JSON.stringify({ refs, keep, held: heldRefs, doneAt }) }),
-  };
-  // Another node may have gone on with it.
-  await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId, step: from }).update(row));
+  erasure: StoredErasure,
+  progress: Partial<Pick<StoredErasure, 'state' | 'scopes' | 'filesCleanAt'>>,
+): Promise<StoredErasure> {
+  const { receiptId, state: from } = erasure;
+  const { scopes, ...rest } = progress;
+  const row = toColumns({ ...rest, ...(scopes && { scopes: JSON.stringify(scopes) }) });
+  await database.transaction((tx) =>
+    // Another node may have gone on with the erasure.
+    tx('erasures').where({ receipt_id: receiptId, state: from }).update(row),
+  );
+  return { ...erasure, ...progress };
 }
 
-/** Adds the counts of one step to the receipt, in the transaction of the step. */
-export async function addStep(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
-  // Another node may have ended the steps: what deleted nothing leaves its receipt alone.
+/** Adds the counts of one page to the receipt, in the transaction that deletes it. */
+export async function addCounts(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
+  // If another node deleted the page before, it has counted it.
   if (Object.values(counts).every(({ erased }) => erased === 0)) return;
   const erasure = await findErasure(tx, receiptId);
   if (!erasure) return;
-  const scopes = JSON.stringify(addStepCounts(erasure.scopes, counts));
+  const scopes = JSON.stringify(withCounts(erasure.scopes, counts));
   await tx('erasures').where({ receipt_id: receiptId }).update({ scopes });
 }
 
@@ -199,28 +203,34 @@ export async function knownReceipts(database: Database, receiptIds: readonly str
   return new Set(storedIds as string[]);
 }
 
-/** Steps of erasures that a server finishes automatically. */
-export const UNFINISHED = ['rows', 'logged'] as const;
+/** States of erasures that a server finishes automatically. */
+export const UNFINISHED = ['open', 'logged'] as const;
 
-/** Reads erasures at these steps that began no later than `before`, the oldest first. */
-export async function erasuresAt(
-  database: Database,
-  steps: readonly StoredErasure['step'][],
+/**
+ * Reads erasures in these states that are not complete and began no later than `before`, the oldest first.
+ */
+export async function incompleteErasures(
+  { read }: Database,
+  states: readonly StoredErasure['state'][],
   before: number,
 ) {
-  const rowsFound = await rows(database.read)
-    .whereIn('step', steps)
+  const rowsFound = await rows(read)
+    .where({ files_clean_at: null })
+    .whereIn('state', states)
     .where('erased_at', '<=', before)
     .orderBy(['erased_at', 'receipt_id']);
   return rowsToErasures(rowsFound);
 }
 
-/** Receipts of a tenant's erasures that began no earlier than `since` and have gone past `rows`. */
+/**
+ * Receipts of a tenant's erasures that began no earlier than `since`, but those that are open and write their
+ * line themselves.
+ */
 export const receiptsSince = ({ read }: Database, kid: string, since: number): Promise<string[]> =>
   read('erasures')
     .where({ kid })
     .where('erased_at', '>=', since)
-    .whereNot({ step: 'rows' })
+    .whereNot({ state: 'open' })
     .pluck('receipt_id');
 
 /** Reads these receipts, except damaged ones. */

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
+import { inPieces } from '../../db/purge.ts';
 import {
   type Bindings,
   cellOf,
@@ -10,8 +11,9 @@ import {
   requireNone,
   whereAmong,
 } from '../../db/sql.ts';
-import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
-import { inChunks } from '../../lib/collections.ts';
+import { deleteNetworkDays, deleteVisitorIds, ofStoredDays } from '../../ingest/devices-store.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { chunksOf, inChunks } from '../../lib/collections.ts';
 import {
   type AnchoredPlaces,
   createAnchoredPlaces,
@@ -19,39 +21,32 @@ import {
   hourOfVerdict,
   keepCommitments,
 } from '../../log/anchors-store.ts';
+import { lockHead } from '../../log/entries-store.ts';
+import { inTurn } from '../../log/head-queue-store.ts';
 import { enqueue } from '../../notify/outbox-store.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import type { ContestRow } from '../contests/store.ts';
 import type { TableName } from '../person-map.ts';
-import { addCount, emptyTally, NOTHING, type Scope } from './erasure-service.ts';
-import {
-  defendedRequests,
-  type Ids,
-  lockSubject,
-  noIds,
-  type RequestRow,
-  type RowTarget,
-  readSubject,
-  rowsNamed,
-  type Subject,
-} from './find-store.ts';
-import type { StoredErasure } from './receipts-store.ts';
+import { addCount, decisionRefs, emptyTally, NOTHING, type Scope } from './erasure-service.ts';
+import { type Ids, lockSubject, type RowTarget, readSubject, type Subject } from './find-store.ts';
+import { addCounts, findErasure, type StoredErasure } from './receipts-store.ts';
 
 /**
- * Everything that an erasure deletes, but the consent evidence (shred.ts). One transaction runs it while the head of the tenant's log
- * is locked, so that meanwhile nobody files a contest, places a hold or anchors an hour.
+ * The rows that an erasure deletes; the consent evidence is in shred-store.ts. Each transaction locks the
+ * head of the tenant's log, so that meanwhile nobody files a contest, places a hold or anchors an hour.
  */
 
 interface Delete {
   readonly table: TableName;
   readonly column: 'request_id' | 'durable' | 'principal';
   readonly ids: keyof Ids;
-  /** The line of the receipt that counts the rows; null: copies of what has one. */
+  /** The line of the receipt that counts the rows. Null: the rows are copies of others that are counted. */
   readonly scope: Scope | null;
 }
 
-/** In this order. Updates and outcomes of a decision go with its row. */
+/** Rows are deleted in this order. Updates and outcomes of a decision go with its row. */
 export const DELETES: readonly Delete[] = [
-  { table: 'contests', column: 'request_id', ids: 'requests', scope: 'contests' },
+  { table: 'contests', column: 'request_id', ids: 'contests', scope: 'contests' },
   { table: 'webhook_outbox', column: 'principal', ids: 'contested', scope: null },
   { table: 'overrides', column: 'durable', ids: 'overridden', scope: 'override' },
   { table: 'sightings', column: 'durable', ids: 'devices', scope: 'sightings' },
@@ -76,21 +71,34 @@ export interface Erased {
   readonly heldDevices: readonly string[];
 }
 
-/** Deletes the rows of the target. @param places of its verdicts in anchored hours, as far as they were read before */
+/** Divides the rows of an erasure among transactions. */
+interface Division {
+  /** The places of the erased verdicts in anchored hours, as far as they were read before the transaction. */
+  readonly places?: AnchoredPlaces | undefined;
+  /**
+   * The receipt whose pages delete the requests, because they are more than one transaction should delete.
+   */
+  readonly leftTo?: string | undefined;
+}
+
+/**
+ * Deletes the rows of the target: all of them, or, where its requests are left to pages, those that a device
+ * has few of.
+ */
 export async function eraseRows(
   tx: Knex.Transaction,
   target: RowTarget,
-  places: AnchoredPlaces | null = null,
+  { places, leftTo }: Division = {},
 ): Promise<Erased> {
   await lockSubject(tx, target);
-  const subject = await readSubject(tx, target);
-  const { deletedIds } = subject;
-  const requestPlaces = places ?? createAnchoredPlaces(target.kid, new Set(deletedIds.requests));
-  const work = startDeletion(tx, target, requestPlaces);
-  await runDeletes(work, DELETES, deletedIds);
+  const subject = await readSubject(tx, target, leftTo === undefined ? 'whole' : 'begin');
+  const { deletedIds, heldDevices } = subject;
+  if (leftTo !== undefined) await leaveRequests(tx, target.kid, leftTo, deletedIds);
+  const ids = leftTo === undefined ? deletedIds : { ...deletedIds, requests: [] };
+  const work = startDeletion(tx, target, places ?? createAnchoredPlaces(target.kid, new Set(ids.requests)));
+  await deleteIds(work, target, ids);
   await countKept(work, subject);
-  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
-  return erasedOf(work, subject);
+  return erasedOf(work, ids, heldDevices);
 }
 
 /** Counts the rows that `eraseRows` would delete, without a write. */
@@ -99,108 +107,100 @@ export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
   const work = startCount(db, target);
   for (const one of DELETES) await runDelete(work, one, subject.deletedIds[one.ids]);
   await countKept(work, subject);
-  return erasedOf(work, subject);
+  return erasedOf(work, subject.deletedIds, subject.heldDevices);
 }
 
-/** An erasure of many requests: deletes what is one row a device, and writes down which requests steps have to delete. */
-export async function beginSteps(
-  tx: Knex.Transaction,
-  target: RowTarget,
-  receiptId: string,
-): Promise<Erased> {
-  const { kid } = target;
-  await lockSubject(tx, target);
-  const subject = await readSubject(tx, target, { large: true });
-  const { deletedIds } = subject;
-  const work = startDeletion(tx, target, createAnchoredPlaces(kid, new Set()));
-  const requestRows = deletedIds.requests.map((id): Bindings => [receiptId, kid, '', id]);
-  for (const durable of deletedIds.devices) {
+/**
+ * Writes down the requests that pages have to delete: single ones, and those of a device up to its newest.
+ */
+async function leaveRequests(tx: Knex.Transaction, kid: string, receiptId: string, ids: Ids): Promise<void> {
+  const rows = ids.requests.map((id): Bindings => [receiptId, kid, '', id]);
+  for (const durable of ids.devices) {
     const newest = tx('decisions').where({ kid, durable }).orderBy('request_id', 'desc');
-    requestRows.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
+    rows.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
   }
-  await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', requestRows);
-  const atOnce = DELETES.filter(({ ids, table }) => ids !== 'requests' || table === 'contests');
-  await runDeletes(work, atOnce, deletedIds);
-  await countKept(work, subject);
-  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
-  return { ...erasedOf(work, subject), requests: [] };
+  await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', rows);
 }
 
-/** The requests that steps have to delete still, by short reads. What has an open contest may stay. */
-export async function requestsLeft(
-  { read }: Database,
-  { receiptId, kid, keep }: StoredErasure,
-): Promise<string[]> {
-  const stepRows = (await read('erasing').where({ receipt_id: receiptId })) as (RequestRow & {
-    durable: string;
-  })[];
-  const ids = stepRows.filter(({ durable }) => durable === '').map((row) => row.request_id);
-  for (const { durable, request_id: lastRequest } of stepRows.filter((row) => row.durable !== '')) {
-    const query = read('decisions')
-      .where({ kid, durable })
-      .where('request_id', '<=', lastRequest)
-      .select('request_id');
-    for await (const page of pagesOf<RequestRow>(query, ['request_id'], PAGE))
-      for (const row of page) ids.push(row.request_id);
-  }
-  const openContests = keep.openContests
-    ? await read('contests').where({ kid, status: 'open' }).pluck('request_id')
-    : [];
-  const defendedIds = new Set(openContests as string[]);
-  return ids.filter((id) => !defendedIds.has(id));
+/** Bytes that no file may hold any more. */
+export interface DeletedBytes {
+  readonly requests: Set<string>;
+  readonly others: Set<string>;
 }
 
-/** Deletes these requests of an erasure in steps. The head of the tenant's log has to be locked. */
-export async function eraseStep(
-  tx: Knex.Transaction,
-  { receiptId, kid, keep }: StoredErasure,
-  {
-    requests,
-    requestRef,
-    erasedEvents,
-    places,
-  }: Pick<RowTarget, 'requests' | 'requestRef' | 'erasedEvents'> & { readonly places: AnchoredPlaces },
-): Promise<Erased> {
-  const target: RowTarget = {
-    ...NOTHING,
-    kid,
-    keep,
-    requests,
-    requestRef,
-    ...(erasedEvents && { erasedEvents }),
-  };
-  const contests = await rowsNamed(tx, 'contests', target);
-  const defendedIds = await defendedRequests(tx, target);
-  const isDeleted = (id: string): boolean => !defendedIds.has(id);
-  const contested = contests.map(({ request_id: id }) => id).filter(isDeleted);
-  const deletedIds = {
-    ...noIds(),
-    requests: requests.filter(isDeleted),
-    contested: contested.map(requestRef),
-  };
-  // A ruling may have made one since the first transaction.
-  for (const { durable } of keep.override ? [] : await rowsNamed(tx, 'overrides', target))
-    if (durable !== null) deletedIds.overridden.push(durable);
-  const work = startDeletion(tx, target, places);
-  await runDeletes(work, DELETES, deletedIds);
-  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
-  await inChunks(requests, (ids) =>
-    tx('erasing').where({ receipt_id: receiptId, durable: '' }).whereIn('request_id', ids).delete(),
-  );
-  return { counts: work.counts, requests: deletedIds.requests, others: work.bytes, heldDevices: [] };
+interface Pages {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
+  /** False stops between two transactions. */
+  readonly shouldContinue: () => boolean;
 }
+
+/** The fewest requests of a transaction, which costs a dozen statements however few rows it has. */
+const PIECE_ROWS = 100;
+
+/**
+ * Deletes the requests that the first transaction left, as other nodes may do at the same time.
+ * @param deletedBytes takes the bytes of what was deleted; null: those of an earlier page are lost with its
+ * process
+ * @returns the erasure with what was counted
+ */
+export async function deletePages(
+  { database, clock, tenantOf, shouldContinue }: Pages,
+  erasure: StoredErasure,
+  deletedBytes: DeletedBytes | null,
+): Promise<StoredErasure> {
+  const { receiptId, kid, keep } = erasure;
+  const tenant = tenantOf(kid);
+  // The removal of a tenant deletes these rows, too.
+  if (!tenant || !(await hasPages(database, receiptId))) return erasure;
+  const target = { ...NOTHING, kid, keep, ...decisionRefs(tenant, clock) };
+  const queued: Database = {
+    ...database,
+    transaction: (work, options) =>
+      inTurn(database, kid, () => database.transaction(work, options), { mayRefuse: false }),
+  };
+  for await (const page of pagesLeft(database, erasure)) {
+    const places = await placesOf(database, kid, page);
+    const erasePiece = async (tx: Knex.Transaction, requests: readonly string[]): Promise<number> => {
+      await lockHead(tx, kid);
+      const { deletedIds } = await readSubject(tx, { ...target, requests }, 'page');
+      const work = startDeletion(tx, target, places);
+      await deleteIds(work, target, deletedIds);
+      await addCounts(tx, receiptId, work.counts);
+      for (const id of deletedIds.requests) deletedBytes?.requests.add(id);
+      for (const bytes of work.bytes) deletedBytes?.others.add(bytes);
+      return requests.length;
+    };
+    await inPieces(queued, page, erasePiece, { minRows: PIECE_ROWS, shouldContinue });
+    if (!shouldContinue()) return erasure;
+  }
+  await database.transaction((tx) => tx('erasing').where({ receipt_id: receiptId }).delete());
+  return (await findErasure(database.read, receiptId)) ?? erasure;
+}
+
+export const hasPages = async ({ read }: Database, receiptId: string): Promise<boolean> =>
+  (await cellOf(read('erasing').where({ receipt_id: receiptId }), 'kid')) !== undefined;
 
 const PAGE = 5000;
 
-export const hasSteps = async ({ read }: Database, receiptId: string): Promise<boolean> =>
-  (await cellOf(read('erasing').where({ receipt_id: receiptId }), 'kid')) !== undefined;
-
-export async function endSteps(database: Database, receiptId: string): Promise<void> {
-  await database.transaction((tx) => tx('erasing').where({ receipt_id: receiptId }).delete());
+/** Yields the requests that an erasure rest, a page at a time, by short reads without a lock. */
+async function* pagesLeft({ read }: Database, { receiptId, kid }: StoredErasure) {
+  const rest = (await read('erasing').where({ receipt_id: receiptId })) as Readonly<
+    Record<'durable' | 'request_id', string>
+  >[];
+  const singleIds = rest.filter(({ durable }) => durable === '').map((row) => row.request_id);
+  yield* chunksOf(singleIds, PAGE);
+  for (const { durable, request_id: newest } of rest.filter((row) => row.durable !== '')) {
+    const decisions = read('decisions').where({ kid, durable }).where('request_id', '<=', newest);
+    const ids = decisions.select('request_id');
+    for await (const page of pagesOf<{ readonly request_id: string }>(ids, ['request_id'], PAGE))
+      yield page.map((row) => row.request_id);
+  }
 }
 
 /** Reads the places of these verdicts in their anchored hours, without a lock. */
-export async function placesOf(
+async function placesOf(
   { read }: Database,
   kid: string,
   requests: readonly string[],
@@ -227,7 +227,10 @@ const startCount = (db: Knex, target: RowTarget) => ({ ...createWork(target), mo
 const startDeletion = (db: Knex.Transaction, target: RowTarget, places: AnchoredPlaces) =>
   ({ ...createWork(target), mode: 'delete', db, places, erasedEvents: target.erasedEvents }) as const;
 
-/** The day comes first in the keys of the networks. */
+/**
+ * The rows of one delete. The day comes first in the keys of the networks, and so each stored day is looked
+ * at.
+ */
 function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly string[]): Knex.QueryBuilder {
   const rows = whereAmong(db(table).where({ kid }), db, column, ids);
   return table === 'network_marks' || table === 'network_days' ? ofStoredDays(rows, table) : rows;
@@ -241,10 +244,10 @@ async function runDelete(work: Work, one: Delete, allIds: readonly string[]): Pr
   });
 }
 
-/** Deletes, and reads back what must be gone. @throws {WriteUndone} */
-async function runDeletes(work: Deletion, deletes: readonly Delete[], ids: Ids): Promise<void> {
-  for (const one of deletes) await runDelete(work, one, ids[one.ids]);
-  for (const one of deletes) {
+/** Deletes the rows of these ids, and reads back whether they are gone. @throws {WriteUndone} */
+async function deleteIds(work: Deletion, { kid, keep }: RowTarget, ids: Ids): Promise<void> {
+  for (const one of DELETES) await runDelete(work, one, ids[one.ids]);
+  for (const one of DELETES) {
     // On PostgreSQL another visit of the device may add a row meanwhile.
     if (one.column !== 'request_id' && hasRowLocks(work.db)) continue;
     await inChunks(ids[one.ids], (chunk) =>
@@ -255,6 +258,11 @@ async function runDeletes(work: Deletion, deletes: readonly Delete[], ids: Ids):
       ),
     );
   }
+  // An override that is kept stays for its device; which request led to it is no longer recorded.
+  if (keep.override)
+    await inChunks(ids.requests, (chunk) =>
+      work.db('overrides').where({ kid }).whereIn('request_id', chunk).update({ request_id: null }),
+    );
 }
 
 async function deleteRows(work: Deletion, one: Delete, ids: readonly string[]): Promise<number> {
@@ -263,15 +271,19 @@ async function deleteRows(work: Deletion, one: Delete, ids: readonly string[]): 
   await readDeletedBytes(work, one.table, rows);
   if (one.table === 'network_days') return deleteNetworkDays(tx, work.kid, rows());
   if (one.table !== 'visitor_index') return (await rows().delete()) as unknown as number;
-  // The key of the table finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
-  const visitorIds = (await rows().pluck('visitor_id')) as string[];
-  return whereAmong(tx('visitor_index').where({ kid: work.kid }), tx, 'visitor_id', visitorIds).delete();
+  return deleteVisitorIds(tx, work.kid, rows());
 }
 
-/** Characters of a stored ciphertext that are never split: SQLite may move the rest to other pages. They include its nonce. */
+/**
+ * The first characters of a stored ciphertext, with its nonce, are on one page of the file: SQLite may move
+ * the rest to other pages.
+ */
 export const CIPHERTEXT_START = 48;
 
-/** Reads what only these rows know, before they go. */
+/**
+ * Reads from these rows, before they are deleted, the bytes to search for, the commitments to keep and the
+ * events to send.
+ */
 async function readDeletedBytes(
   work: Deletion,
   table: TableName,
@@ -293,7 +305,7 @@ async function readDeletedBytes(
   }
 }
 
-/** Counts what a legal hold, or a person's defence, keeps. */
+/** Counts the rows that a legal hold or a person's defence keeps. */
 async function countKept(work: Work, { keptIds }: Subject): Promise<void> {
   for (const [basis, allIds] of keptIds)
     for (const one of DELETES)
@@ -307,22 +319,10 @@ async function countKept(work: Work, { keptIds }: Subject): Promise<void> {
       });
 }
 
-/** An override that is kept stays for its device; which request led to it is no longer recorded. */
-async function forgetRequestsOfOverrides(
-  tx: Knex.Transaction,
-  target: RowTarget,
-  requestIds: readonly string[],
-) {
-  if (!target.keep.override) return;
-  await inChunks(requestIds, async (ids) => {
-    await tx('overrides').where({ kid: target.kid }).whereIn('request_id', ids).update({ request_id: null });
-  });
-}
-
-const erasedOf = ({ counts, bytes }: Work, { deletedIds, heldDevices }: Subject): Erased => ({
+const erasedOf = ({ counts, bytes }: Work, ids: Ids, heldDevices: readonly string[]): Erased => ({
   counts,
-  requests: deletedIds.requests,
-  // A device whose visitorId stays is rightly in the file.
-  others: [...bytes, ...deletedIds.indexed],
+  requests: ids.requests,
+  // A device whose visitorIds stay is rightly in the file.
+  others: [...bytes, ...ids.indexed],
   heldDevices,
 });

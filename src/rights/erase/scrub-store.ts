@@ -6,7 +6,7 @@ import { PERSONAL_TABLES } from '../person-map.ts';
 
 /** Rewrites the files of PostgreSQL: VACUUM gives the room of deleted rows back and does not overwrite it. */
 
-/** This role may not rewrite them: it has to own the tables. */
+/** The role of the connection may not rewrite the tables, because it does not own them. */
 export class NotTheOwner extends Error {
   constructor() {
     super('a role that owns the tables has to do this: set GPD_MIGRATE_DATABASE_URL to it');
@@ -24,10 +24,10 @@ const OLDER = `SELECT who FROM (
     UNION ALL SELECT 'prepared transaction ' || gid, transaction FROM pg_prepared_xacts
   ) AS readers WHERE xmin IS NOT NULL AND age(xmin) > age(?::text::xid)`;
 
-/** A tenth of a second each. */
+/** Each try takes a tenth of a second. */
 const TRIES = 100;
 
-/** @throws {Unavailable} which names who reads */
+/** Waits until nobody can read the erased rows any more. @throws {Unavailable} which names who reads */
 async function outlastReaders(connection: Knex, tries: number): Promise<void> {
   const [now] = rowsOf<{ xid: string }>(
     await connection.raw('SELECT (txid_current() % 4294967296)::text AS xid'),
@@ -52,7 +52,7 @@ export async function scrubFiles(owner: Database, tries = TRIES): Promise<void> 
   await owner.onOwnConnection(async (connection) => {
     if (rowsOf(await connection.raw(FOREIGN, [[...PERSONAL_TABLES]])).length > 0) throw new NotTheOwner();
     await outlastReaders(connection, tries);
-    // Everything else queues up behind a lock that this waits for.
+    // All other requests for a table queue up behind a VACUUM that waits for its lock.
     await connection.raw("SET lock_timeout = '4s'");
     for (const table of PERSONAL_TABLES) await connection.raw('VACUUM (FULL, ANALYZE) ??', [table]);
     await connection.raw('RESET lock_timeout');

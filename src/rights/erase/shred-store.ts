@@ -43,7 +43,10 @@ async function readSecrets(tx: Knex.Transaction, person: Pick<ShredTarget, 'kid'
   return [...salts, ...ids.map((id) => id.slice(0, CIPHERTEXT_START))];
 }
 
-/** Tables that open the entries of a principal, or answer for it. Its row in `consent_principals` stays without the key, and says when. */
+/**
+ * Tables that open the entries of a principal, or answer for it. Its row in `consent_principals` stays
+ * without the key, and says when.
+ */
 export const SHREDS = [
   'consent_openings',
   'consent_state',
@@ -53,10 +56,11 @@ export const SHREDS = [
 ] as const;
 
 /**
- * Crypto-shredding: deletes the principal's key, every opening and the state; the log keeps its entries, which can no longer be opened,
- * and says `subject.erased`. A keyed tombstone stays and answers `erased` until a new grant. Idempotent. The head of the log has to
- * be locked.
- * @returns how many of the principal's entries no longer open, the entry that says so, and the deleted secrets as they were stored
+ * Crypto-shredding: deletes the principal's key, every opening and the state; the log keeps its entries,
+ * which can no longer be opened, and says `subject.erased`. A keyed tombstone stays and answers `erased`
+ * until a new grant. Idempotent. The head of the log has to be locked.
+ * @returns how many of the principal's entries no longer open, the entry that says so, and the deleted
+ * secrets as they were stored
  */
 export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now: number) {
   const { kid, principal, principalId } = target;

@@ -1,9 +1,11 @@
-import { type Request, type Response, type Router, urlencoded } from 'express';
+import { promisify } from 'node:util';
+import { type Request, type Response, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
 import type { Presented } from '../../attest/ceremony.ts';
-import { exactRouter, json, parseShape, type ServedRoute, sending } from '../../http/register.ts';
-import { noteRefusal } from '../../http/reply.ts';
-import { requestFacts } from '../../http/server.ts';
+import { jsonReply, noteRefusal } from '../../http/reply.ts';
+import { parseShape } from '../../http/request.ts';
+import { json, page, reply, type ServedRoute } from '../../http/routes.ts';
+import { requestFacts, send } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/verdict/classify.ts';
 import { isReconciled } from '../../ingest/verdict/verdict.ts';
 import { isoTime } from '../../lib/clock.ts';
@@ -16,22 +18,20 @@ import type { SendExport, TakePlace } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 import { TOKEN_TTL_MS } from './transparency.ts';
 
-/** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
+/** POST /me and POST /v1/principals/link, which need a transparency token (contract 3.5 and 6.1). */
 
 export const meRoutes = (service: MeService, sendExport: SendExport): readonly ServedRoute[] => [
-  sending(ROUTES.useTransparencyToken, async ({ headers, client, network, readBody }, response) => {
+  reply(ROUTES.useTransparencyToken, async ({ headers, limitKey, networkKey, readBody }) => {
     const { token, action, ...rest } = await readBody();
     const presented = present(headers, token);
     const { kid } = service.check(presented);
-    response.set('cache-control', 'no-store');
-    if (action === 'view') response.json(await service.view(presented));
-    else if (action === 'forget') response.json(await service.forget(presented));
-    else if (action === 'export')
-      await sendExport(response, { kid, client }, () => service.export(presented));
-    else if (action === 'contest') {
-      const filing = parseShape(rest, caseFilingSchema);
-      response.status(202).json(await service.contest(presented, network, filing));
-    } else throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
+    if (action === 'view') return jsonReply(200, await service.view(presented));
+    if (action === 'forget') return jsonReply(200, await service.forget(presented));
+    if (action === 'export') return sendExport({ kid, client: limitKey }, () => service.export(presented));
+    if (action !== 'contest')
+      throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
+    const filing = parseShape(rest, caseFilingSchema);
+    return jsonReply(202, await service.contest(presented, networkKey, filing));
   }),
   json(ROUTES.linkPrincipal, async ({ caller, headers, readBody }) => {
     const { token } = await readBody();
@@ -40,14 +40,14 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
 ];
 
 /**
- * GET /my-data: a page that a site can link to where gpd answers under the site's own origin. POST shows what a
- * transparency token reaches, as a form of a browser without JavaScript sends it.
+ * GET /my-data: a page that a site can link to where gpd answers under the site's own origin. POST shows what
+ * a transparency token reaches, as a form of a browser without JavaScript sends it.
  */
 
 export interface Sites {
   /** Reads the notice with the controller and its contact; null: the tenant does not exist. */
   notice(kid: string): Promise<ReturnType<typeof createNotice> | null>;
-  /** Tenants whose pages are at this host; the only tenant where there is one. Others are never shown. */
+  /** Tenants whose pages are at this host, or the only tenant of the installation. Others are never shown. */
   at(host: string | undefined): readonly string[];
 }
 
@@ -59,16 +59,17 @@ const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 's
 const formatTime = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
 
 function showPage(response: Response, values: object, status = 200): void {
-  // Under no-referrer browsers send `Origin: null` with a form, and no token would be good.
+  // Under no-referrer browsers send `Origin: null` with a form, and every token would be refused.
   response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
   const isNamed = (contact: string): boolean => contact !== UNNAMED.contact;
   const words = { when: formatTime, toldOnce, classText, isReconciled, isNamed };
   response.status(status).render('my-data', { ...values, status, ...words });
 }
 
-export function myDataRoutes(sites: Sites): readonly ServedRoute[] {
+export function myDataRoutes(sites: Sites, form: FormDeps): readonly ServedRoute[] {
   return [
-    sending(ROUTES.getMyDataPage, async ({ query: { kid: named = '', key }, headers }, response) => {
+    page(ROUTES.getMyDataPage, async ({ query, headers }, response) => {
+      const { kid: named = '', key } = query as Readonly<Record<string, unknown>>;
       const here = sites.at(headers.host);
       const kid = named === '' && here.length === 1 ? here[0] : named;
       const notice = typeof kid === 'string' ? await sites.notice(kid) : null;
@@ -82,6 +83,7 @@ export function myDataRoutes(sites: Sites): readonly ServedRoute[] {
       if (headers.accept?.includes('text/html') !== true) throw refusal;
       showPage(response, { tenants: here }, named === '' ? 200 : refusal.status);
     }),
+    page(ROUTES.submitMyDataForm, createFormPage(form)),
   ];
 }
 
@@ -98,7 +100,7 @@ function forgottenText({ shared, scopes }: Forgotten): string {
   return `Forgotten: the decisions about this device and its hash ${isDone ? 'were' : 'are being'} erased.`;
 }
 
-/** @param saved the page is kept as a file, which is an export */
+/** @param saved true if the person saves the page as a file, which is an export */
 async function readHeldData(me: MeService, presented: Presented, saved: boolean) {
   const dsar = await (saved ? me.export(presented) : me.look(presented));
   const { head, total } = dsar;
@@ -111,7 +113,7 @@ async function readHeldData(me: MeService, presented: Presented, saved: boolean)
     if (error instanceof Refusal && error.code === 'no-retained-data') return null;
     throw error;
   });
-  // The token of a visit lives as long, and the page may show the visit a while after it.
+  // The token of a visit is valid for as long, and the page may show the visit a little later.
   const visit = shown.find(({ requestId }) => requestId === me.check(presented).requestId);
   const until = visit && isoTime(Date.parse(visit.decidedAt) + TOKEN_TTL_MS);
   const onHold = await me.isHeld(presented);
@@ -139,10 +141,9 @@ async function answerForm(
   const { kid, requestId } = me.check(presented);
   const { action } = fields;
   if (action === 'export') {
-    return sendExport(response, { kid, client }, () => {
-      response.attachment('my-data.json');
-      return me.export(presented);
-    });
+    const exported = await sendExport({ kid, client }, () => me.export(presented));
+    response.attachment('my-data.json');
+    return send(response, exported);
   }
   if (action === 'forget') {
     const notice = await me.notice(presented);
@@ -154,7 +155,7 @@ async function answerForm(
     const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
     const notice = await me.notice(presented);
     const filed = await me.contest(presented, network, filing);
-    // A second objection is answered with the first one, which may be resolved.
+    // A second objection is answered with the first one, which may be resolved already.
     const message =
       filed.caseKey === undefined
         ? 'Nothing new was filed: a review of this decision was asked for before.'
@@ -162,19 +163,20 @@ async function answerForm(
     return showPage(response, { kid, held: { filed, notice, told: message } });
   }
   const saved = action === 'page';
-  const data = await takePlace({ kid, client }, () => readHeldData(me, presented, saved));
+  const leave = takePlace({ kid, client });
+  const data = await readHeldData(me, presented, saved).finally(leave);
   const values = { kid, saved, held: { ...data, requestId } };
   if (saved) response.attachment('my-data.html');
   return showPage(response, values);
 }
 
-/** Before the table of routes, which knows JSON alone. */
-export function myDataForms(deps: FormDeps): Router {
-  const form = urlencoded({ extended: false, limit: MAX_FORM, inflate: false });
-  return exactRouter().post(ROUTES.getMyDataPage.path, form, async (request: Request, response) => {
+function createFormPage(deps: FormDeps) {
+  const readForm = promisify(urlencoded({ extended: false, limit: MAX_FORM, inflate: false }));
+  return async (request: Request, response: Response): Promise<void> => {
+    await readForm(request, response);
     const fields = (request.body ?? {}) as SentForm['fields'];
     const presented = present(request.headers, fields['token']);
     const { limitKey: client, networkKey: network } = requestFacts(request);
     await answerForm(deps, { presented, fields, client, network }, response);
-  });
+  };
 }

@@ -8,31 +8,61 @@ import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { withHead } from '../../log/head-queue-store.ts';
-import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
+import type { CaseFiled, CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
+import type { Installation } from '../../tenants/directory.ts';
 import type { CaseService } from '../contests/case-by-key-service.ts';
 import { UNNAMED } from '../dsar/dsar.ts';
-import { type Dsar, type DsarDeps, exportDsar, readNotice, requireDsar } from '../dsar/service.ts';
+import { type Dsar, exportDsar, readNotice, requireDsar } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase-service.ts';
 import { NOTHING } from '../erase/erasure-service.ts';
 import { linkRequest } from '../link-store.ts';
-import { type Reach, reachOfRequests } from '../subject.ts';
+import { type Reach, type RightsParts, reachOfRequests } from '../subject.ts';
 import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts';
 
 /** Acts that a browser may ask for with its transparency token (contract 3.5 and 6.1). */
 
-export interface MeDeps extends DsarDeps {
-  readonly serverSecret: Uint8Array;
+/**
+ * All that a browser may ask for. Each act answers a token that does not hold with the refusal
+ * `unauthenticated`, whatever is wrong with it.
+ */
+export interface MeService {
+  /** The token alone, for what decides about the rest of the body after it. */
+  check(presented: Presented): { readonly kid: string; readonly requestId: string };
+  /** Names the controller and its purposes. */
+  notice(presented: Presented): ReturnType<typeof readNotice>;
+  /**
+   * True if a legal hold keeps everything about the device of the visit, so that nothing can be erased now.
+   */
+  isHeld(presented: Presented): Promise<boolean>;
+  /**
+   * Erases the durable id behind the token; where the id may be other people's too, that request with what
+   * superseded it alone. Open contests and an override stay. Again within the token's life: the same answer.
+   */
+  forget(presented: Presented): Promise<Forgotten>;
+  /** Exports what is held, with an audit row. @throws {Refusal} `no-data` */
+  export(presented: Presented): Promise<Dsar>;
+  /** Reads what an export has, without the audit row of one. @throws {Refusal} `no-data` */
+  look(presented: Presented): Promise<Dsar>;
+  /** Shows the summary of the signals, where the tenant keeps it. @throws {Refusal} `no-retained-data` */
+  view(presented: Presented): Promise<TransparencyView>;
+  /** Files a contest of the visit. @throws {Refusal} `no-such-decision`, `too-many-cases` */
+  contest(presented: Presented, network: string, filing: CaseFiling): Promise<CaseFiled>;
+  /** Links the visit with the session's principal. @throws {Refusal} `claimed-by-another` */
+  link(session: PrincipalSession, presented: Presented): Promise<LinkAnswer>;
+}
+
+interface Parts extends Omit<RightsParts, 'random'>, Pick<Installation, 'serverSecret'> {
   readonly eraser: EraseService;
   readonly cases: CaseService;
   readonly kAnonymityFloor: number;
 }
 
-export type MeService = ReturnType<typeof createMeService>;
+type LinkAnswer = Readonly<Record<'principalId' | 'requestId' | 'linkedAt', string>>;
 
 type Opened = ReturnType<typeof openPresentedToken>;
 
 /** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
-function openPresentedToken(deps: MeDeps, presented: Presented) {
+function openPresentedToken(deps: Parts, presented: Presented) {
   const { serverSecret, tenantOf, clock } = deps;
   const subject = openPresented(serverSecret, clock(), presented);
   const tenant = subject === null ? undefined : tenantOf(subject.kid);
@@ -47,11 +77,7 @@ function actorOf({ tenant, requestId }: Opened): Actor {
 const isShared = (decision: StoredDecision | null): boolean =>
   decision?.verdict.durable != null && decision.verdict.needsAttestation;
 
-/**
- * Erases the durable id behind the token; where the id may be other people's too, that request with what superseded it alone. Open
- * contests and an override stay. Again within the token's life: the same answer.
- */
-async function forgetDevice({ database, eraser, clock }: MeDeps, opened: Opened): Promise<Forgotten> {
+async function forgetDevice({ database, eraser, clock }: Parts, opened: Opened): Promise<Forgotten> {
   const { tenant, requestId } = opened;
   const decision = await findDecision(database, tenant.kid, requestId);
   const durable = decision?.verdict.durable ?? null;
@@ -73,14 +99,16 @@ async function forgetDevice({ database, eraser, clock }: MeDeps, opened: Opened)
   return { forgotten: true, shared: decision === null ? wasShared : isShared(decision), scopes, receiptId };
 }
 
-/** True if a legal hold keeps everything about the device of the visit, so that nothing can be erased now. */
-async function isHeld({ database }: MeDeps, { tenant, requestId }: Opened): Promise<boolean> {
+async function isHeld({ database }: Parts, { tenant, requestId }: Opened): Promise<boolean> {
   const durable = (await findDecision(database, tenant.kid, requestId))?.verdict.durable ?? null;
   return durable !== null && (await holdsOn(database.read, tenant.kid, [durable])).size > 0;
 }
 
-/** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
-async function findReach({ database }: MeDeps, { tenant, requestId }: Opened): Promise<Reach> {
+/**
+ * Its request with what superseded it, and its device where the id is not shared: somebody else's review of
+ * such an id is not told, nor its date.
+ */
+async function findReach({ database }: Parts, { tenant, requestId }: Opened): Promise<Reach> {
   const { kid } = tenant;
   const decision = await findDecision(database, kid, requestId);
   const requests = reachOfRequests(kid, await withLater(database, kid, requestId));
@@ -88,12 +116,11 @@ async function findReach({ database }: MeDeps, { tenant, requestId }: Opened): P
   return { ...requests, durable };
 }
 
-async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
+async function exportAll(deps: Parts, opened: Opened): Promise<Dsar> {
   return exportDsar(deps, await findReach(deps, opened), actorOf(opened));
 }
 
-/** @throws {Refusal} `no-retained-data` */
-async function viewSignals(deps: MeDeps, opened: Opened): Promise<TransparencyView> {
+async function viewSignals(deps: Parts, opened: Opened): Promise<TransparencyView> {
   const { database, clock, kAnonymityFloor } = deps;
   const { tenant, requestId } = opened;
   const { kid } = tenant;
@@ -115,9 +142,8 @@ async function viewSignals(deps: MeDeps, opened: Opened): Promise<TransparencyVi
   return transparencyView(summary, { handle, purposes, kAnonymityFloor });
 }
 
-/** Links the request behind the token with the session's principal. @throws {Refusal} 401, `claimed-by-another` */
 async function linkToPrincipal(
-  { database, clock }: MeDeps,
+  { database, clock }: Parts,
   { tenant: { kid, rightsKey }, requestId }: Opened,
   session: PrincipalSession,
 ) {
@@ -139,31 +165,30 @@ async function linkToPrincipal(
   return { principalId, requestId, linkedAt: isoTime(storedLink.linkedAt) };
 }
 
-/** A library or a school is one network: a person whom it stops can still object, and the number names the decision. */
+/**
+ * A library or a school is one network: a person whom the limit stops can still object by mail, with the
+ * number of the decision.
+ */
 const wayByMail = (contact: string, requestId: string): string =>
   contact === UNNAMED.contact
     ? `This site has not named a contact. Write to the site, and give the number ${requestId}.`
     : `Write to ${contact}, and give the number ${requestId}.`;
 
-/** Each throws 401 for an invalid token. */
-export function createMeService(deps: MeDeps) {
+export function createMeService(deps: Parts): MeService {
+  const open = (presented: Presented): Opened => openPresentedToken(deps, presented);
   return {
-    /** The token alone, for what decides about the rest of the body after it. */
-    check(presented: Presented) {
-      const { tenant, requestId } = openPresentedToken(deps, presented);
+    check(presented) {
+      const { tenant, requestId } = open(presented);
       return { kid: tenant.kid, requestId };
     },
-    notice: async (presented: Presented) =>
-      readNotice(deps.database, openPresentedToken(deps, presented).tenant),
-    isHeld: async (presented: Presented) => isHeld(deps, openPresentedToken(deps, presented)),
-    forget: async (presented: Presented) => forgetDevice(deps, openPresentedToken(deps, presented)),
-    export: async (presented: Presented) => exportAll(deps, openPresentedToken(deps, presented)),
-    /** Reads what an export has, without the audit row of one. */
-    look: async (presented: Presented) =>
-      requireDsar(deps, await findReach(deps, openPresentedToken(deps, presented))),
-    view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),
-    async contest(presented: Presented, network: string, filing: CaseFiling) {
-      const { tenant, requestId } = openPresentedToken(deps, presented);
+    notice: async (presented) => readNotice(deps.database, open(presented).tenant),
+    isHeld: async (presented) => isHeld(deps, open(presented)),
+    forget: async (presented) => forgetDevice(deps, open(presented)),
+    export: async (presented) => exportAll(deps, open(presented)),
+    look: async (presented) => requireDsar(deps, await findReach(deps, open(presented))),
+    view: async (presented) => viewSignals(deps, open(presented)),
+    async contest(presented, network, filing) {
+      const { tenant, requestId } = open(presented);
       return deps.cases
         .file({ kid: tenant.kid, requestId, network }, filing)
         .catch(async (error: unknown): Promise<never> => {
@@ -175,7 +200,6 @@ export function createMeService(deps: MeDeps) {
           });
         });
     },
-    link: async (session: PrincipalSession, presented: Presented) =>
-      linkToPrincipal(deps, openPresentedToken(deps, presented), session),
+    link: async (session, presented) => linkToPrincipal(deps, open(presented), session),
   };
 }

@@ -18,8 +18,8 @@ import type { TransparencyView } from '../../schema/rights.ts';
 export type Band = 'common' | 'uncommon' | 'rare' | 'not enough data';
 
 /**
- * A prior until the tenant's own population counts: bits as Hiding in the Crowd (2018) found them, the largest of the
- * studies and the one with the least selected visitors (signals.md section 5).
+ * Bits to use until the tenant's population is large enough, from Hiding in the Crowd (2018), the largest
+ * study with the least selected visitors (signals.md section 5).
  */
 const PRIOR_BITS: Readonly<Record<string, number>> = {
   canvas: 8.6,
@@ -32,7 +32,7 @@ const PRIOR_BITS: Readonly<Record<string, number>> = {
 const COMMON_BITS = Math.log2(50);
 const UNCOMMON_BITS = Math.log2(1000);
 
-/** common: at least 1 of 50; uncommon: down to 1 of 1,000; rare: less. */
+/** `common` is at least 1 in 50, `uncommon` at least 1 in 1,000, `rare` less. */
 function bandOf(bits: number | undefined): Band {
   if (bits === undefined) return 'not enough data';
   if (bits <= COMMON_BITS) return 'common';
@@ -43,7 +43,7 @@ const PURPOSE = 'device-identification';
 const TIER = 'stable';
 const round = (bits: number): number => Math.round(bits * 100) / 100;
 
-/** Under the floor only bands are shown, and no total: a count of few people points at them. */
+/** Below the floor only bands are shown, and no total: a count of few people would identify them. */
 export function transparencyView(
   summary: StoredSummary,
   facts: { readonly handle: string; readonly purposes: readonly string[]; readonly kAnonymityFloor: number },
@@ -53,13 +53,13 @@ export function transparencyView(
     const measure = qualitativeOnly ? { band: bandOf(PRIOR_BITS[name]) } : { entropyBits: round(bits) };
     return { name, tier: TIER, ...measure, purpose: PURPOSE };
   });
-  // Never a sum: signals depend on one another (signals.md section 5).
+  // The total is never a sum, because signals depend on each other (signals.md section 5).
   const totalEntropyBits = qualitativeOnly ? 0 : round(summary.jointBits);
   return { handle: facts.handle, signals, totalEntropyBits, purposes: [...facts.purposes], qualitativeOnly };
 }
 
 export const TOKEN_TTL_MS = 5 * MINUTE;
-/** With a clock that was ahead when it was made. */
+/** The longest possible lifetime, if the clock was ahead when the token was made. */
 export const MAX_LIFE_MS = TOKEN_TTL_MS + MINUTE;
 const DAY_BYTES = 4;
 const HEAD_BYTES = DAY_BYTES + GCM_IV_BYTES;
@@ -70,12 +70,15 @@ export interface TokenBinding {
   readonly origin: string;
 }
 
-/** The request, and the principal if its consent was proven (ADR 0049): a withdrawal counts while the token is valid. */
+/**
+ * The request, and the principal if its consent was proven (ADR 0049): a withdrawal counts while the token is
+ * valid.
+ */
 export type TokenSubject = Omit<OpenedToken, 'session'>;
 
 const plaintextSchema = z.tuple([z.string(), z.string(), z.int(), z.string().optional()]);
 
-/** The key of the day, derived once: tokens of one server are made all day long. */
+/** The key of the day, derived once and used for all tokens of the day. */
 let cachedKey: { readonly secret: Uint8Array; readonly day: number; readonly key: Buffer } | null = null;
 
 function dayKey(serverSecret: Uint8Array, day: number): Buffer {
@@ -90,7 +93,10 @@ function additionalData(binding: TokenBinding, day: number): Buffer {
   return sha256(JSON.stringify([sha256Text(binding.session), binding.origin, day]));
 }
 
-/** Contract 3.5: AES-256-GCM, base64url, under a key of the day, bound to one session and one origin. Plaintext: tenant, requestId, expiry, and the principal of a proven consent. It never carries a visitorId. */
+/**
+ * Contract 3.5: AES-256-GCM, base64url, under a key of the day, bound to one session and one origin.
+ * Plaintext: tenant, requestId, expiry, and the principal of a proven consent. It never carries a visitorId.
+ */
 export function issueToken(
   serverSecret: Uint8Array,
   random: Random,
@@ -109,7 +115,7 @@ export function issueToken(
   return Buffer.concat([head, iv, ciphertext]).toString('base64url');
 }
 
-/** Null for every cause alike: malformed, expired, of another session or another origin. */
+/** @returns null for every cause: malformed, expired, or of another session or origin */
 export function openToken(serverSecret: Uint8Array, now: number, token: string, binding: TokenBinding) {
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.toString('base64url') !== token || bytes.length <= HEAD_BYTES) return null;
@@ -130,7 +136,7 @@ export function openToken(serverSecret: Uint8Array, now: number, token: string, 
 const MAX_TOKEN = 2048;
 const MAX_SESSIONS = 4;
 
-/** Opens it by the session of the browser that it was made for. Null for every cause alike. */
+/** Opens a token with the sessions of the browser that presents it. @returns null for every cause */
 export function openPresented(serverSecret: Uint8Array, now: number, { token, sessions, origin }: Presented) {
   if (typeof token !== 'string' || token.length > MAX_TOKEN || origin === undefined) return null;
   for (const session of sessions.slice(0, MAX_SESSIONS)) {

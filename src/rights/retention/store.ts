@@ -1,17 +1,21 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
-import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
-import { unlessHeld } from '../../ingest/devices-store.ts';
+import { countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
+import { deleteVisitorIds, unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import { appendOne, LogDamaged, lockHead } from '../../log/entries-store.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
 import type { EntryMacs } from '../../log/problems.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import type { Expiry, TableName } from '../person-map.ts';
 import { type AgingTable, rowOf, tablesWhere } from '../person-map.ts';
 
-/** Retention: deletes expired rows table by table, as the map of a person says, in small steps so that writers never wait long. */
+/**
+ * Retention: deletes expired rows table by table, as the map of a person says, in small steps so that writers
+ * never wait long.
+ */
 
 /** Names of the tables in a result, in the order in which they are deleted. */
 export const COUNTED = {
@@ -74,7 +78,7 @@ export async function oldestDueDecision({ read }: Database, kid: string, now: nu
   return at ?? null;
 }
 
-/** Visitor ids go with their device, too. */
+/** Visitor ids are also deleted with their device. */
 function plannedRows(db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Knex.QueryBuilder {
   const dueIds = dueRows(db, table, kid, cutoffs);
   if (table !== 'visitor_index') return dueIds;
@@ -108,8 +112,8 @@ const OF_AUDIT_HOURS = tablesExpiring('audit-hour');
 const WITH_DECISIONS = tablesExpiring('decision');
 
 /**
- * Anchored hours are deleted whole: their entry in the log stays and has nothing left to compare with. The log says so before anything
- * goes, so that what expired differs from what somebody took.
+ * Anchored hours are deleted as a whole; their entries in the log stay. The log records the retention before
+ * the deletion, so that expired rows can be told from rows that somebody removed.
  */
 async function announceRetention(database: Database, rules: RetentionRules): Promise<void> {
   const { kid } = rules;
@@ -122,7 +126,7 @@ async function announceRetention(database: Database, rules: RetentionRules): Pro
     });
   let dueCount = decisions + audit;
   for (const rows of hours(database.read)) dueCount += await countOf(rows);
-  // Without rows to delete the log gets no entry.
+  // Without due rows the log gets no entry.
   if (dueCount === 0) return;
   await database.transaction(async (tx) => {
     await lockHead(tx, kid);
@@ -147,21 +151,21 @@ async function appendRetained(
 /** Visitor ids of devices that are no longer known; those of ended epochs expire. */
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly Key[]): Promise<number> {
   const rows = whereAmong(tx('visitor_index').where({ kid }), tx, 'durable', durables);
-  const unheldRows = unlessHeld(rows, 'visitor_index');
-  // The table's key finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
-  const ids = (await unheldRows.pluck('visitor_id')) as string[];
-  return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
+  return deleteVisitorIds(tx, kid, unlessHeld(rows, 'visitor_index'));
 }
 
 /** Deletes the rows that depend on rows that are due. @returns the number of visitor ids among them */
 async function deleteDependents(tx: Knex.Transaction, table: AgingTable, kid: string, keys: readonly Key[]) {
   if (table === 'sightings') return removeIdsOf(tx, kid, keys);
   for (const dependent of table === 'decisions' ? WITH_DECISIONS : [])
-    await runStep(tx, whereAmong(tx(dependent).where({ kid }), tx, 'request_id', keys).delete());
+    await whereAmong(tx(dependent).where({ kid }), tx, 'request_id', keys).delete();
   return 0;
 }
 
-/** Filing a contest takes this lock: none is filed against what is just going. Where no decision is left, none can be. */
+/**
+ * Filing a contest takes this lock too, so that none is filed against a decision that is just deleted.
+ * Without due decisions no lock is needed.
+ */
 async function lockContests(tx: Knex.Transaction, table: AgingTable, kid: string, keys: readonly Key[]) {
   const { key, ages } = rowOf(table);
   const [, by] = ages?.keptBy?.[0] ?? [];
@@ -174,15 +178,16 @@ async function lockContests(tx: Knex.Transaction, table: AgingTable, kid: string
       by,
     ]);
     const rows = whereAmong(tx(table).where({ kid }), tx, key.at(-1) ?? '', keys).whereExists(decisions);
-    // Not the first of them: PostgreSQL would look for it among all rows of the tenant.
+    // A count instead of the first row: PostgreSQL would look for that among all rows of the tenant.
     if ((await countOf(rows)) === 0) return;
   }
   await lockHead(tx, kid);
 }
 
 /**
- * Deletes the name of staff who were removed before the cutoff; their row stays, so that a restore of an older backup removes them
- * again. Deletes the row of people who never joined, once their invitation ended before the cutoff.
+ * Deletes the name of staff who were removed before the cutoff; their row stays, so that a restore of an
+ * older backup removes them again. Deletes the row of people who never joined, once their invitation ended
+ * before the cutoff.
  */
 async function forgetStaffNames(database: Database, kid: string, before: number): Promise<void> {
   const removed = (db: Knex) =>
@@ -229,8 +234,33 @@ export async function deleteExpired(
     counts[COUNTED[table]] += await (ages?.walked ? removeWalking : remove)(database, removal, timeColumn);
   }
   await forgetStaffNames(database, kid, cutoffs.retention);
-  // Plans follow what the tables hold now; on PostgreSQL autovacuum looks.
+  // Updates the statistics for query plans; on PostgreSQL autovacuum does it.
   if (database.kind === 'sqlite' && Object.values(counts).some((deletedCount) => deletedCount > 0))
     await database.transaction((tx) => tx.raw('PRAGMA optimize'));
   return counts;
 }
+
+export interface RetentionOptions {
+  readonly dryRun?: boolean | undefined;
+  /** Asked between two steps; false stops the job. */
+  readonly shouldContinue?: (() => boolean) | undefined;
+  readonly macs?: EntryMacs | undefined;
+}
+
+/**
+ * Deletes expired data, for the hourly job and for `gpd retention run`.
+ * @returns what was deleted, or with dryRun would be; null for a tenant that was removed
+ */
+export async function retainTenant(
+  database: Database,
+  kid: string,
+  now: number,
+  { dryRun = false, shouldContinue, macs }: RetentionOptions = {},
+) {
+  const tenant = await createTenantStore(database).get(kid);
+  if (!tenant) return null;
+  const rules = { kid, days: tenant.settings['retention.days'], now, macs };
+  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, shouldContinue);
+}
+
+export const RETENTION_JOB = 'retention';

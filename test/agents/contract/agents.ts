@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   type AgentDirectory,
   createNonceClaimer,
@@ -7,12 +7,12 @@ import {
   saveFetched,
 } from '../../../src/agents/store.ts';
 import type { SignatureClaim } from '../../../src/agents/verify.ts';
-import type { Database } from '../../../src/db/engine.ts';
 import { readRevision } from '../../../src/db/meta-store.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
 import { addAgent } from '../../support/agents.ts';
 import { NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 function createDirectory(url: string, over: Partial<AgentDirectory> = {}): AgentDirectory {
   const times = { fetchedAt: null, triedAt: null, failure: null };
@@ -29,13 +29,7 @@ function claimOf(nonce: string, expiresAt: number): SignatureClaim {
 
 export function agentContract(make: MakeDatabase): void {
   describe('agent store', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     it('a directory whose stored keys cannot be read has none, and hides no other', async () => {
       const url = 'https://damaged.example/';

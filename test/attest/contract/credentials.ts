@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { addCredential, findCredential, takeCredential } from '../../../src/attest/credential-store.ts';
 import { createRecordAlone } from '../../../src/ingest/store.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
 import { createEntry, DAY, NOW } from '../../support/make.ts';
 import { ensureTenant } from '../../support/recorder.ts';
+import { started } from '../../support/started.ts';
 
 export function credentialContract(make: MakeDatabase): void {
   describe('passkeys', () => {
-    let db: TestDatabase;
+    const db = started(make);
     beforeAll(async () => {
-      db = await make();
       await ensureTenant(db.database, 'k');
     });
-    afterAll(() => db.close());
 
     const key = (durable: string) => ({ kid: 'k', durable });
     const initial = { publicKey: 'pk', counter: 4_000_000_000, deviceBound: true };

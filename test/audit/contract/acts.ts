@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addDirectory, removeDirectory } from '../../../src/agents/store.ts';
 import { listAudit } from '../../../src/audit/audit-store.ts';
 import { publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
@@ -11,18 +11,15 @@ import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
 import { changeSealKeys, saveTenantSecret } from '../../../src/tenants/secrets-store.ts';
 import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { termsOf } from '../../consent/contract/consent-support.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { createGenerationRow, NOW } from '../../support/make.ts';
+import { started } from '../../support/started.ts';
 
 /** An operator's act and its row in the audit log are one transaction. */
 export function actContract(make: MakeDatabase): void {
   describe('acts of operators', () => {
-    let db: TestDatabase;
-    beforeAll(async () => {
-      db = await make();
-    });
-    afterAll(() => db.close());
+    const db = started(make);
 
     const by = operatorAt(NOW);
 

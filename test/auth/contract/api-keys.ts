@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ApiKey, hashSecret } from '../../../src/auth/credentials.ts';
-import type { Database } from '../../../src/db/engine.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
-import {
-  addTenant,
-  holdTransaction,
-  type MakeDatabase,
-  type TestDatabase,
-} from '../../db/contract/database.ts';
+import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 function createKey(kid: string, id: string, over: Partial<ApiKey> = {}): ApiKey {
   const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
@@ -20,13 +15,7 @@ function createKey(kid: string, id: string, over: Partial<ApiKey> = {}): ApiKey 
 
 export function apiKeyContract(make: MakeDatabase): void {
   describe('ApiKeyStore', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     it('keeps every field, lists by tenant and age, and none of an unknown tenant', async () => {
       const [one, two] = [await addTenant(db.database, 'list-1'), await addTenant(db.database, 'list-2')];

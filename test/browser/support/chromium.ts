@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterEach } from 'vitest';
+import { started } from '../../support/started.ts';
 import { describeWithTool } from '../../support/tools.ts';
 
 const PATHS = [
@@ -47,16 +48,12 @@ export const launchShell = (args: readonly string[] = []): Promise<Browser> => s
 
 /** The headless shell for a suite; each tab that it opens is somebody new, and is closed after the test. */
 export function useTabs(...args: Parameters<typeof launchShell>) {
-  let browser: Browser;
+  const browser = started(() => launchShell(...args));
   let page: Page | undefined;
   /** The errors that the page of this test threw; `faults` has those in its console too. */
   const thrown: string[] = [];
   const faults: string[] = [];
   const requests: { readonly method: string; readonly url: string }[] = [];
-  beforeAll(async () => {
-    browser = await launchShell(...args);
-  });
-  afterAll(() => browser?.close());
   afterEach(() => page?.context().close());
   async function openTab(url: string, options: BrowserContextOptions = {}, script?: string): Promise<Page> {
     page = await (await browser.newContext(options)).newPage();

@@ -26,12 +26,6 @@ export function changesContract(clusterOf: () => Cluster): void {
       ((await ingest(node, target)).json() as { reason: string }).reason;
     const pubkey = (node: Gpd, kid: string): Promise<Reply> =>
       call(node.url, { path: `/_fp/pubkey?kid=${kid}` });
-    const checks = (node: Gpd, key: string): Promise<Reply> =>
-      call(node.url, {
-        path: '/v1/consent/can-process',
-        headers: bearer(key),
-        body: { principalId: 'p', purpose: 'device-identification' },
-      });
 
     it('a rotated key is published by all, the old one still opens, and a destroyed one opens nowhere', async () => {
       const { json, nodes, target } = clusterOf();
@@ -47,41 +41,6 @@ export function changesContract(clusterOf: () => Cluster): void {
       await json(['keys', 'destroy', KID, String(rotated.generation - 1), '--yes']);
       await seenByAll('keys destroy', async (node) => (await reason(node, target)) === 'decrypt-failed');
       for (const node of nodes) expect(await reason(node, next)).toBe('ok');
-    });
-
-    it('a tenant is known to all when it is made, and to none when it is removed', async () => {
-      const { json, nodes } = clusterOf();
-      const tenant = await json<{ publicKey: string }>([
-        'tenants',
-        'add',
-        'late',
-        '--origin',
-        'https://late.example',
-      ]);
-      await seenByAll('tenants add', async (node) => (await pubkey(node, 'late')).status === 200);
-      const target = { kid: 'late', publicKey: Buffer.from(tenant.publicKey, 'base64') };
-      for (const node of nodes) expect(await reason(node, target)).toBe('ok');
-      await json(['tenants', 'remove', 'late', '--yes']);
-      await seenByAll('tenants remove', async (node) => (await pubkey(node, 'late')).status === 404);
-      for (const node of nodes) expect(await reason(node, target)).toBe('decrypt-failed');
-    });
-
-    it('an API key is taken by all when it is made, and by none when it is revoked', async () => {
-      const { json, nodes } = clusterOf();
-      const args = ['apikeys', 'create', KID, '--scope', 'read-only', '--name', 'short-lived'];
-      const { id, key } = await json<{ id: string; key: string }>(args);
-      // Every node must learn of it by itself (contract 2, section 12).
-      for (const node of nodes) expect((await checks(node, key)).status).toBe(200);
-      await json(['apikeys', 'revoke', id]);
-      await seenByAll('apikeys revoke', async (node) => (await checks(node, key)).status === 401);
-    });
-
-    it('a setting is that of all nodes', async () => {
-      const { json, nodes } = clusterOf();
-      const log = (node: Gpd): Promise<Reply> => call(node.url, { path: `/ledger/${KID}/checkpoint` });
-      expect((await log(nodes[0]!)).status).not.toBe(200);
-      await json(['tenants', 'set', KID, 'ledger.public=true']);
-      await seenByAll('tenants set', async (node) => (await log(node)).status === 200);
     });
 
     it('a purpose and a policy of one node are taken by the others without a wait', async () => {

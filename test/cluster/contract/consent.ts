@@ -76,22 +76,6 @@ export function consentContract(clusterOf: () => Cluster): void {
       TIMEOUT_MS,
     );
 
-    it('answers as of minSeq or later on every node, and 503 for what no node has reached', async () => {
-      const { nodes } = clusterOf();
-      const grant = (await write(nodes[0]!.url, 'grant', 'min-seq')).json() as { seq: number };
-      for (const { url } of nodes) {
-        const reply = await ask(url, 'min-seq', grant.seq);
-        expect(reply.status).toBe(200);
-        expect((reply.json() as Decision).proof.seq).toBe(grant.seq);
-        const early = await ask(url, 'min-seq', grant.seq + 1_000_000);
-        expect({ status: early.status, ...(early.json() as object) }).toMatchObject({
-          status: 503,
-          error: 'unavailable',
-        });
-        expect(early.headers['retry-after']).toMatch(/^\d+$/);
-      }
-    });
-
     it('does a write with one Idempotency-Key once, whichever nodes it reaches', async () => {
       const { url, nodes, sql } = clusterOf();
       const headers = { 'idempotency-key': 'once' };

@@ -1,20 +1,17 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ORIGIN, OTHER_ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
-import { type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** A page is limited by the rules of a publishable key and by CORS. */
 
 const GRANT = '/v1/consent/grant';
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = started(() => startApi());
 
 function byBrowser(body: object, origin: string | null = ORIGIN, action = 'grant'): Promise<Reply> {
   const headers = origin === null ? {} : { origin };

@@ -55,7 +55,7 @@ async function anchorAndSign(dataDir: string): Promise<void> {
   for (const anchor of [anchorVerdicts, anchorAudit])
     await anchor(database, KID, NOW, opened.tenant.stateMac);
   const book = createCheckpointBook(dataDir, serverSecret);
-  const deps = { database, book, keysOf: () => opened.tenant, clock: Date.now };
+  const deps = { database, book, tenantOf: () => opened.tenant, clock: Date.now };
   await currentCheckpoint(deps, KID, 0, 0);
   await opened.database.close();
   await database.close();

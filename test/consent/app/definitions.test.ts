@@ -1,23 +1,22 @@
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Purpose } from '../../../src/tenants/purposes.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
 import { fc } from '../../support/property.ts';
 import { createBundle } from '../../support/seal.ts';
-import { type Api, bearer, createBrowser, type Decision, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { bearer, createBrowser, type Decision, PURPOSE, startApi } from './support/api.ts';
 import { readExport } from './support/naive-log.ts';
 
 /** Consent is bound to what was said (contract-2 section 22). */
 
-let api: Api;
+const api = started(() => startApi());
 let lastNumber = 0;
 beforeAll(async () => {
-  api = await startApi();
   await define({ id: 'another', gpc: 'ignore' });
 });
-afterAll(() => api.stop());
 
 type Change = Partial<Purpose> & { readonly id: string; readonly material?: boolean };
 
@@ -137,9 +136,14 @@ it('a bundle whose grant was about other words is refused where the ledger has t
   const { publicKey } = (await ledgerApi.get(`/_fp/pubkey?kid=${KID}`, '')).json() as { publicKey: string };
   const target = { kid: KID, publicKey: Buffer.from(publicKey, 'base64') };
   const { seq, hash } = await ledgerApi.write('grant', { principalId: 'ida' });
-  const consent = { purposes: [PURPOSE], gpc: false, principalId: 'ida', proof: { seq, hash } };
+  const consent = { purposes: [PURPOSE, 'ads'], gpc: false, principalId: 'ida', proof: { seq, hash } };
   const visit = () => post(ledgerApi.gpd.url, createBundle(target, { consent }));
-  expectCore(await visit(), 'ok');
+  // The page’s own assertion does not become a proven purpose.
+  const proven = { basis: 'proven', purposes: [PURPOSE] };
+  await vi.waitFor(
+    async () => expect(expectCore(await visit(), 'ok').consentState).toMatchObject(proven),
+    SEEN_WITHIN,
+  );
   await ledgerApi.gpd.json(['consent', 'purposes', 'set', KID, PURPOSE, '--title', 'Sell my health data']);
   await vi.waitFor(async () => expectCore(await visit(), 'consent-missing'), SEEN_WITHIN);
   await ledgerApi.stop();

@@ -1,14 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { VisitorClass } from '../../../src/schema/responses.ts';
 import { AGENT_ORIGIN, createAgent, signedHeaders } from '../../agents/support/agent.ts';
-import { apiKey, type Rights, startRights } from '../../rights/support/rights.ts';
+import { apiKey, startRights } from '../../rights/support/rights.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
+import { started } from '../../support/started.ts';
 import { type Api, apiOf, PURPOSE, type Written } from './support/api.ts';
 
 /** Contract-2 section 18: a verdict says of the grant that it rode on who gave it. */
@@ -16,17 +17,15 @@ import { type Api, apiOf, PURPOSE, type Written } from './support/api.ts';
 const GRANT = '/v1/consent/grant';
 const agent = createAgent();
 
-let rights: Rights;
+const rights = started(() => startRights());
 let api: Api;
 beforeAll(async () => {
-  rights = await startRights();
   api = apiOf(rights.gpd, { secret: await apiKey(rights, 'secret') } as Api['keys']);
   const file = join(tempDir('jwks'), 'keys.json');
   writeFileSync(file, JSON.stringify({ keys: [agent.jwk] }));
   await rights.gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', file]);
   await rights.gpd.json(['consent', 'purposes', 'set', KID, 'news', '--title', 'News', '--gpc', 'ignore']);
 });
-afterAll(() => rights.stop());
 
 async function grant(principalId: string, headers = {}, purposes = [PURPOSE]): Promise<Written> {
   const reply = await api.post(GRANT, { principalId, purposes }, undefined, headers);

@@ -1,10 +1,11 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { compactVerify, importJWK, type JWK } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { verifyTlogProof } from '../../support/log-reader.ts';
-import { type Api, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { PURPOSE, startApi } from './support/api.ts';
 import { leafOf, readCheckpoint, readExport, treeHead } from './support/naive-log.ts';
 
 interface Receipt {
@@ -17,11 +18,7 @@ interface Receipt {
   readonly jwk: JWK;
 }
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ purposes: [{ id: 'ads' }] });
-});
-afterAll(() => api.stop());
+const api = started(() => startApi({ purposes: [{ id: 'ads' }] }));
 
 async function erase(principalId: string) {
   const token = await api.session(principalId);

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
-import { type Api, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { PURPOSE, startApi } from './support/api.ts';
 
 /** Finding 4: by SQL alone a withdrawal became a permission, with the withdrawal's own entry as its proof. */
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ purposes: [{ id: 'ads' }] });
-});
-afterAll(() => api.stop());
+const api = started(() => startApi({ purposes: [{ id: 'ads' }] }));
 
 /** In one transaction: a server that reads between the last two statements would not look again. */
 const setGpc = (policy: string) =>

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectError } from '../../support/expect.ts';
 import { type Ask, ask, JSON_TYPE, type Reply } from '../../support/http.ts';
-import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { bearer, PURPOSE, startApi } from './support/api.ts';
 
 /** Bad input, on the hot lane and on the routes behind Express alike. */
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = started(() => startApi());
 
 const CHECK = '/v1/consent/can-process';
 const GRANT = '/v1/consent/grant';

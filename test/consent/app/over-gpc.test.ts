@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase, execute, executeSealed } from '../../support/database.ts';
 import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { createBundle } from '../../support/seal.ts';
 import type { SealTarget } from '../../support/server.ts';
-import { type Api, createBrowser, PURPOSE, startApi, type Written } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { createBrowser, PURPOSE, startApi, type Written } from './support/api.ts';
 
 /** Contract-2 section 13: under the policy `ask` GPC presets no, and a yes to that purpose alone counts. */
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({
+const api = started(() =>
+  startApi({
     purposes: [
       { id: 'news', gpc: 'ask' },
       { id: 'polls', gpc: 'ask' },
       { id: 'ads' },
       { id: 'orders', gpc: 'ignore' },
     ],
-  });
-});
-afterAll(() => api.stop());
+  }),
+);
 
 const OVER = { gpc: true, overGpc: true } as const;
 const GRANT = '/v1/consent/grant';

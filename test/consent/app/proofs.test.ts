@@ -1,10 +1,11 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { KID, OTHER } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
 import { verifyTlogProof } from '../../support/log-reader.ts';
-import { type Api, bearer, PURPOSE, startApi, type Written } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { bearer, PURPOSE, startApi, type Written } from './support/api.ts';
 import { getBytes } from './support/bytes.ts';
 import { leafOf, readBundle, readCheckpoint, readExport, treeHead } from './support/naive-log.ts';
 
@@ -15,18 +16,16 @@ const PEOPLE = 130;
 const PURPOSES = [PURPOSE, 'ads', 'news', 'polls'];
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
-let api: Api;
+const api = started(() => startApi({ purposes: PURPOSES.slice(1).map((id) => ({ id })) }));
 let vkey: string;
 let grants: readonly Written[];
 beforeAll(async () => {
-  api = await startApi({ purposes: PURPOSES.slice(1).map((id) => ({ id })) });
   vkey = (await api.get('/v1/ledger/vkey')).text.trimEnd();
   const people = Array.from({ length: PEOPLE * 2 }, (_, i) => `person-${i % PEOPLE}`);
   grants = await Promise.all(
     people.map((principalId) => api.write('grant', { principalId, purposes: PURPOSES })),
   );
 });
-afterAll(() => api.stop());
 
 const exported = async () => readExport(await api.get('/v1/ledger/export'));
 const proofOf = async (seq: number): Promise<string> => (await api.get(`/v1/consent/proofs/${seq}`)).text;

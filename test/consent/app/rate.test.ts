@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
+import { started } from '../../support/started.ts';
 import { type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** GPD_RATE_CONSENT: a bucket a key, and it is asked first. Who holds the key of the page has buckets by client (ADR 0035). */
@@ -11,11 +12,7 @@ const GRANT = '/v1/consent/grant';
 const CHECK = '/v1/consent/can-process';
 const check = { principalId: 'a', purpose: PURPOSE };
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ settings: { GPD_RATE_CONSENT: `${LIMIT}/60` } });
-});
-afterAll(() => api.stop());
+const api = started(() => startApi({ settings: { GPD_RATE_CONSENT: `${LIMIT}/60` } }));
 
 function expectLimited(reply: Reply): void {
   expectError(reply, 'rate-limited');

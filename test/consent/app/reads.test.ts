@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { batchResponseSchema } from '../../../src/schema/consent.ts';
 import { KID } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
-import { type Action, type Api, type Decision, PURPOSE, startApi, type WriteBody } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { type Action, type Decision, PURPOSE, startApi, type WriteBody } from './support/api.ts';
 
 interface Event {
   readonly seq: number;
@@ -17,11 +18,7 @@ interface Page {
   readonly nextCursor: string | null;
 }
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ purposes: [{ id: 'ads' }, { id: 'orders', gpc: 'ignore' }] });
-});
-afterAll(() => api.stop());
+const api = started(() => startApi({ purposes: [{ id: 'ads' }, { id: 'orders', gpc: 'ignore' }] }));
 
 async function history(principalId: string, page: object = {}): Promise<Page> {
   const reply = await api.post('/v1/consent/history', { principalId, ...page });

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../../src/lib/errors.ts';
 import { ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
-import { type Api, bearer, createBrowser, expireSession, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { bearer, createBrowser, expireSession, PURPOSE, startApi } from './support/api.ts';
 
 /** Every credential on every route, and which refusal comes first: the table is the specification (contract section 7). */
 
@@ -115,10 +116,9 @@ function expected({ status, allowed, needsOrigin }: Route, who: Who): number | E
   return allowed.includes(who) ? status : 'insufficient-scope';
 }
 
-let api: Api;
+const api = started(() => startApi());
 const credentials = new Map<Who, string>();
 beforeAll(async () => {
-  api = await startApi();
   const { keys } = api;
   // Seq 2 of both logs.
   for (const key of [keys.secret, keys.foreign]) {
@@ -143,7 +143,6 @@ beforeAll(async () => {
   };
   for (const who of WHO) credentials.set(who, all[who]);
 });
-afterAll(() => api.stop());
 
 async function call(route: Route, who: Who, extraHeaders: Record<string, string> = {}): Promise<Reply> {
   const [method = '', path = ''] = route.call.split(' ');

@@ -1,21 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApiKeySecret } from '../../../src/auth/credentials.ts';
 import { sessionResponseSchema } from '../../../src/schema/consent.ts';
 import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
-import { type Api, expireSession, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { expireSession, PURPOSE, startApi } from './support/api.ts';
 
 const CHECK = '/v1/consent/can-process';
 const ANYBODY = { principalId: 'a', purpose: PURPOSE };
 const createWords = (kid: string) => ['apikeys', 'create', kid, '--scope', 'secret', '--name', 'backend'];
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = started(() => startApi());
 
 describe('a principal session', () => {
   it('lasts 15 minutes and names its principal', async () => {

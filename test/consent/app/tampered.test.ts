@@ -1,20 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/merkle.ts';
 import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
-import { type Api, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { startApi } from './support/api.ts';
 import { readCheckpoint } from './support/naive-log.ts';
 
 /** A withdrawal that somebody takes out of the log by SQL alone: the running server, verify and doctor. */
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = started(() => startApi());
 
 const sql = (...statements: string[]) => execute(api.gpd.dataDir, ...statements);
 
@@ -36,23 +33,33 @@ async function checkpointLine(): Promise<string> {
 /** The newest proof, which a checkpoint over the whole log has to cover. */
 const sign = (seq: number) => api.get(`/v1/consent/proofs/${seq}`);
 
-it('a head that has lost its checkpoint alone is not signed, and is again once it is back', async () => {
+const NEWEST = `kid = '${KID}' AND size = (SELECT max(size) FROM checkpoints WHERE kid = '${KID}')`;
+
+it('a newest checkpoint that is damaged stops the signing, until it is back', async () => {
   const { seq: first } = await api.write('grant', { principalId: 'anna' });
   expect((await sign(first)).status).toBe(200);
-  const [head] = await sql(`SELECT checkpoint FROM ledger_heads WHERE kid = '${KID}'`);
-  await sql(`UPDATE ledger_heads SET checkpoint = NULL WHERE kid = '${KID}'`);
+  const [newest] = await sql(`SELECT note FROM checkpoints WHERE ${NEWEST}`);
+  await sql(`UPDATE checkpoints SET note = '' WHERE ${NEWEST}`);
   const { seq } = await api.write('grant', { principalId: 'bert' });
   for (const reply of [await api.get('/v1/ledger/checkpoint'), await sign(seq)])
     expectError(reply, 'unavailable');
-  expect((await verify()).codes).toEqual(['checkpoint-missing']);
+  expect((await verify()).codes).toEqual(['checkpoint-not-extended']);
   expect(await checkpointLine()).toBe('fail');
-  await sql(`UPDATE ledger_heads SET checkpoint = '${String(head?.['checkpoint'])}' WHERE kid = '${KID}'`);
+  await sql(`UPDATE checkpoints SET note = '${String(newest?.['note'])}' WHERE ${NEWEST}`);
   expect((await api.get('/v1/ledger/checkpoint')).status).toBe(200);
 });
 
-it('a head whose size was changed cannot be signed: the answer comes after three tries', async () => {
-  const grow = (by: number) =>
-    sql(`UPDATE ledger_heads SET checkpoint_size = checkpoint_size + ${by} WHERE kid = '${KID}'`);
+it('checkpoints that are gone from the database are missing, until the last line of checkpoints.log is a row again', async () => {
+  await sql(`DELETE FROM checkpoints WHERE kid = '${KID}'`);
+  expect((await verify()).codes).toEqual(['checkpoint-missing']);
+  expect(await checkpointLine()).toBe('fail');
+  expect((await api.get('/v1/ledger/checkpoint')).status).toBe(200);
+  expect((await verify()).codes).toEqual([]);
+  expect(await checkpointLine()).toBe('pass');
+});
+
+it('a newest checkpoint whose size was changed stops the signing', async () => {
+  const grow = (by: number) => sql(`UPDATE checkpoints SET size = size + ${by} WHERE ${NEWEST}`);
   await grow(1000);
   const { seq } = await api.write('grant', { principalId: 'carl' });
   expectError(await sign(seq), 'unavailable');
@@ -91,8 +98,8 @@ it('a log agrees with checkpoints that were kept elsewhere, until its last entry
   await sql(
     `DELETE FROM ledger_entries WHERE kid = '${KID}' AND seq = ${last}`,
     `DELETE FROM consent_openings WHERE kid = '${KID}' AND seq = ${last}`,
-    `UPDATE ledger_heads SET size = ${last}, frontier = '${encodeFrontier(frontier)}', head_hash = '${leaves.at(-1)?.toString('hex')}',
-      checkpoint = NULL, checkpoint_size = 0, checkpoint_at = 0 WHERE kid = '${KID}'`,
+    `UPDATE ledger_heads SET size = ${last}, frontier = '${encodeFrontier(frontier)}', head_hash = '${leaves.at(-1)?.toString('hex')}'
+      WHERE kid = '${KID}'`,
     `DELETE FROM checkpoints WHERE kid = '${KID}'`,
   );
   expectError(await api.get('/v1/ledger/checkpoint'), 'unavailable');

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { KID } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
-import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { bearer, PURPOSE, startApi } from './support/api.ts';
 import { readExport } from './support/naive-log.ts';
 
 const PURPOSES = '/v1/consent/purposes';
@@ -11,11 +12,7 @@ const POLICIES = '/v1/consent/policies';
 
 const SUBJECT = expect.stringMatching(/^[\w-]{43}$/) as unknown;
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = started(() => startApi());
 
 function put(body: unknown): Promise<Reply> {
   const headers = { ...JSON_TYPE, ...bearer(api.keys.operator) };

@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decisionSchema, writeResponseSchema } from '../../../src/schema/consent.ts';
 import { ORIGIN } from '../../support/constants.ts';
 import { execute, executeSealed } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
-import { type Action, type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
+import { started } from '../../support/started.ts';
+import { type Action, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 const DAY_MS = 86_400_000;
 
 const SUBJECT = expect.stringMatching(/^[\w-]{43}$/) as unknown;
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({
+const api = started(() =>
+  startApi({
     purposes: [
       { id: 'ads', ttlDays: 1 },
       { id: 'orders', gpc: 'ignore', ttlDays: 365 },
     ],
-  });
-});
-afterAll(() => api.stop());
+  }),
+);
 
 describe('a person who was never asked', () => {
   it('is denied by a 200, with the head of the log', async () => {

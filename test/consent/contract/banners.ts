@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner-store.ts';
-import type { Database } from '../../../src/db/engine.ts';
 import { readEntries } from '../../../src/log/entries-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 const SCRIPT = 'a'.repeat(64);
 const NEWER_SCRIPT = 'b'.repeat(64);
 
 export function bannerContract(make: MakeDatabase): void {
   describe('what the banner showed', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const shown = (kid: string, over: Partial<ShownBanner> = {}): ShownBanner => ({
       kid,

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/engine.ts';
+import { describe, expect, it } from 'vitest';
 import { isoTime } from '../../../src/lib/clock.ts';
 import type { ConsentChoice } from '../../../src/schema/consent.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 import { appender, createRequest } from './consent-support.ts';
 
 export function termsContract(make: MakeDatabase): void {
   describe('an imported record', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     it('is compared with what is known, by the time that it names', async () => {
       const kid = await addTenant(db.database, 'imported');

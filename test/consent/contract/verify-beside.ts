@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/audit-store.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';
@@ -13,9 +13,10 @@ import { CHECKS, examine } from '../../../src/ops/doctor/doctor-service.ts';
 import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 import { sealProblems } from '../../support/verify.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
@@ -55,13 +56,7 @@ function beside(database: Database, work: () => Promise<unknown>, table: string,
 
 export function verifyBesideContract(make: MakeDatabase): void {
   describe('checks beside a running server', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     /** A tenant with sealed hours of two verdicts and of one audit row each. */
     async function sealedTenant(kid: string): Promise<string> {

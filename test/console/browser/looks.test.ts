@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import axeCore from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { describeInChromium } from '../../browser/support/chromium.ts';
 import { KID } from '../../support/constants.ts';
 import { desktopChrome } from '../../support/samples.ts';
-import { type BrowserConsole, startBrowserConsole } from '../support/browser.ts';
+import { started } from '../../support/started.ts';
+import { startBrowserConsole } from '../support/browser.ts';
 import type { Console } from '../support/console.ts';
 import { change } from '../support/data.ts';
 
@@ -96,15 +97,13 @@ async function stock(site: Console): Promise<void> {
 }
 
 describeInChromium('the looks of the console', () => {
-  let at: BrowserConsole;
+  const at = started(() => startBrowserConsole());
   let site: Console;
   let browser: Browser;
   beforeAll(async () => {
-    at = await startBrowserConsole();
     ({ site, browser } = at);
     await stock(site);
   });
-  afterAll(() => at.stop());
 
   it('axe finds what is wrong', async () => {
     const page = await (await browser.newContext()).newPage();

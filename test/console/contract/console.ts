@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   deleteConsoleSession,
   findConsoleSession,
@@ -9,7 +9,6 @@ import {
   saveDraft,
   touchConsoleSession,
 } from '../../../src/console/session-store.ts';
-import type { Database } from '../../../src/db/engine.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';
@@ -30,10 +29,11 @@ import {
 } from '../../../src/rights/dsar/store.ts';
 import { readTallies, readVisits, talliedUntil, tally } from '../../../src/rights/tally-store.ts';
 import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/key-use-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { WORDS } from '../../rights/contract/contest-texts.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 
 interface CaseParts {
   readonly i: number;
@@ -46,13 +46,7 @@ interface CaseParts {
 
 export function consoleContract(make: MakeDatabase): void {
   describe('what the console keeps and reads', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     async function addCase(kid: string, parts: CaseParts): Promise<string> {
       const contestId = `con_${kid}_${String(parts.i).padStart(4, '0')}`;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   findByCredential,
   findInvited,
@@ -9,7 +9,8 @@ import {
   removeStaff,
   type StaffMember,
 } from '../../../src/console/staff-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
+import { started } from '../../support/started.ts';
 
 const BY = { role: 'operator', ref: 'op', at: 1 } as const;
 const memberOf = (kid: string, id: string, name: string): StaffMember => ({
@@ -29,13 +30,11 @@ const memberOf = (kid: string, id: string, name: string): StaffMember => ({
 
 export function staffContract(make: MakeDatabase): void {
   describe('staff with passkeys', () => {
-    let db: TestDatabase;
+    const db = started(make);
     beforeAll(async () => {
-      db = await make();
       await addTenant(db.database, 'one');
       await addTenant(db.database, 'two');
     });
-    afterAll(() => db.close());
 
     const join = (member: StaffMember, credential: string) =>
       db.database.transaction((tx) =>

@@ -1,36 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sha256 } from '../../../src/lib/crypto.ts';
 import { addApiKey } from '../../support/api-key.ts';
-import { KID, REASON } from '../../support/constants.ts';
+import { REASON } from '../../support/constants.ts';
 import { ask } from '../../support/http.ts';
-import { type Console, cookieOf, signIn, startConsole, type Visitor } from '../support/console.ts';
+import { started } from '../../support/started.ts';
+import { createCase } from '../support/cases.ts';
+import { cookieOf, signIn, startConsole } from '../support/console.ts';
 import { idle, rows } from '../support/data.ts';
 import { ROUTES } from '../support/routes.ts';
 
 /** Hostile values in every field of every form and address, and conflicts between colleagues. */
 
-let site: Console;
-let dora: Visitor;
-let ada: Visitor;
-let grace: Visitor;
-let csrf: Record<'dora' | 'ada' | 'grace', string>;
-
-beforeAll(async () => {
-  site = await startConsole();
-  [dora, ada, grace] = await Promise.all([
-    signIn(site.url, 'dora'),
-    signIn(site.url, 'ada'),
-    signIn(site.url, 'grace'),
-  ]);
-  csrf = { dora: await dora.csrf(), ada: await ada.csrf(), grace: await grace.csrf() };
-});
-afterAll(() => site.stop());
-
-async function createCase() {
-  const decided = await site.decide();
-  const contestId = await site.contest(decided.requestId, decided.visitorId);
-  return { ...decided, contestId, path: `/console/contests/${contestId}` };
-}
+const site = started(() => startConsole());
+const dora = started(() => signIn(site.url, 'dora'));
+const newCase = () => createCase(site);
 
 const HOSTILE: Readonly<Record<string, string>> = {
   HTML: `"><img src=x onerror=alert(1)><script>alert('x')</script>`,
@@ -102,15 +85,14 @@ describe('every field', () => {
   it.each(Object.entries(FORMS))(
     'of the form %s',
     async (route, fields) => {
-      const { path, requestId } = await createCase();
+      const { path, requestId } = await newCase();
       const address = `/console${route}`.replace('/console/contests/:id', path);
       const good = { kind: 'request', id: requestId, outcome: 'upheld', text: REASON, basis: REASON };
       for (const field of fields) {
         for (const [name, value] of Object.entries(HOSTILE)) {
           const page = route.endsWith('/resolve') ? (await dora.get(path)).text : '';
           const version = /name="version" value="(\d+)"/.exec(page)?.[1] ?? '1';
-          const fields = { ...good, version, csrf: csrf.dora, [field]: value };
-          const reply = await dora.post(address, fields);
+          const reply = await dora.act(address, { ...good, version, [field]: value });
           expectHarmless(reply, `${route} ${field}: ${name}`);
         }
       }
@@ -128,7 +110,7 @@ describe('every field', () => {
   it.each(Object.entries(QUERIES))(
     'of the address %s',
     async (route, fields) => {
-      const { contestId } = await createCase();
+      const { contestId } = await newCase();
       for (const field of fields) {
         for (const [name, value] of Object.entries(HOSTILE)) {
           const query = encodeURIComponent(value.toWellFormed().slice(0, 8000));
@@ -145,7 +127,7 @@ describe('every field', () => {
   );
 
   it('bytes that are no text are refused or read as replacement characters', async () => {
-    const { path } = await createCase();
+    const { path } = await newCase();
     const reply = await ask(site.url, `${path}/ask`, {
       method: 'POST',
       headers: {
@@ -153,7 +135,7 @@ describe('every field', () => {
         origin: site.url,
         cookie: cookieOf(dora),
       },
-      body: Buffer.concat([Buffer.from(`csrf=${csrf.dora}&text=`), Buffer.alloc(40, 0xff)]),
+      body: Buffer.concat([Buffer.from(`csrf=${await dora.csrf()}&text=`), Buffer.alloc(40, 0xff)]),
     });
     expect(reply.status).toBeLessThan(500);
   });
@@ -165,16 +147,16 @@ describe('every field', () => {
 
 describe('secrets', () => {
   it('stand on no page: not the session, not a key, not a durable id, and the receipt of nobody’s ids', async () => {
-    const { path, requestId } = await createCase();
+    const { path, requestId } = await newCase();
     const secret = await addApiKey(site.gpd);
     const pages = Object.entries(ROUTES)
       .filter(([, methods]) => methods.startsWith('GET'))
       .map(([page]) => `/console${page}`.replace('/console/contests/:id', path))
       .filter((page) => !page.includes(':id') && !/\/(?:login|callback)$/.test(page));
     const texts = await Promise.all(pages.map(async (page) => (await dora.get(page)).text));
-    const key = { csrf: csrf.dora, kind: 'request', id: requestId };
+    const key = { kind: 'request', id: requestId };
     for (const page of ['/console/subjects', '/console/subjects/plan'])
-      texts.push((await dora.post(page, key)).text);
+      texts.push((await dora.act(page, key)).text);
     const durables = (await rows<{ durable: string }>(site, 'sightings')).map(({ durable }) => durable);
     expect(durables.length).toBeGreaterThan(0);
     const cookies = [...dora.cookies.values()];
@@ -189,7 +171,7 @@ describe('secrets', () => {
 
 describe('a session that ends while somebody writes', () => {
   it('the basis of a hold is on the page, to be copied', async () => {
-    const { requestId } = await createCase();
+    const { requestId } = await newCase();
     const visitor = await signIn(site.url, 'dpo-2');
     const token = await visitor.csrf();
     await idle(site, 'Dirk Privat');
@@ -200,35 +182,5 @@ describe('a session that ends while somebody writes', () => {
     expect(reply.text).toContain('Copy your text');
     expect(reply.text).toContain('before the &lt;district&gt; court.');
     expect(await rows(site, 'legal_holds')).not.toContainEqual(expect.objectContaining({ basis }));
-  });
-});
-
-describe('two reviewers at once', () => {
-  const resolve = async (who: 'ada' | 'grace', path: string) => {
-    const fields = { csrf: csrf[who], outcome: 'overturned', text: REASON, version: '1' };
-    return (who === 'ada' ? ada : grace).post(`${path}/resolve`, fields);
-  };
-
-  it('four eyes: two first rulings at one moment do not make a decision', async () => {
-    await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
-    try {
-      const { path, contestId } = await createCase();
-      await expect.poll(async () => (await ada.get(path)).text).toContain('requires two reviewers');
-      const replies = await Promise.all([resolve('ada', path), resolve('grace', path)]);
-      // Each saw the case before the other's proposal, so the later one sees a conflict.
-      expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
-      const read = async () => (await rows(site, 'contests')).find((row) => row['contest_id'] === contestId);
-      expect(await read()).toMatchObject({ status: 'open', outcome: null });
-      const first = replies[0]?.status === 303 ? 'ada' : 'grace';
-      const better = 'A better reason of the same person, for the same outcome.';
-      const visitor = first === 'ada' ? ada : grace;
-      const version = /name="version" value="(\d+)"/.exec((await visitor.get(path)).text)?.[1] ?? '';
-      const again = { csrf: csrf[first], outcome: 'overturned', text: better, version };
-      expect((await visitor.post(`${path}/resolve`, again)).headers.location).toBe(path);
-      expect(await read()).toMatchObject({ status: 'open' });
-      expect((await visitor.get(path)).text).toContain(better);
-    } finally {
-      await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=false']);
-    }
   });
 });

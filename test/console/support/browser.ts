@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll } from 'vitest';
 import { launchShell } from '../../browser/support/chromium.ts';
+import { started } from '../../support/started.ts';
 import { type Console, startConsole } from './console.ts';
 
 /** Starts a console and a Chromium in which staff sign in. */
@@ -48,11 +48,7 @@ export async function startBrowserConsole(): Promise<BrowserConsole> {
 
 /** Starts one console and browser for all tests of a file. */
 export function useBrowserConsole(): Pick<BrowserConsole, 'site' | 'enter' | 'createCase'> {
-  let at: BrowserConsole;
-  beforeAll(async () => {
-    at = await startBrowserConsole();
-  });
-  afterAll(() => at.stop());
+  const at = started(() => startBrowserConsole());
   return {
     get site() {
       return at.site;

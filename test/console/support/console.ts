@@ -139,6 +139,8 @@ export interface Visitor {
     fields: Readonly<Record<string, string>>,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Reply>;
+  /** Posts a form with its CSRF token, which is that of the first sign-in. */
+  act(path: string, fields?: Readonly<Record<string, string>>): Promise<Reply>;
   /** Reads the hidden CSRF token in the forms of a page. */
   csrf(path?: string): Promise<string>;
 }
@@ -168,6 +170,7 @@ export function createVisitor(base: string): Visitor {
     }
     return reply;
   }
+  let token = '';
   const visitor: Visitor = {
     cookies: jarOf(new URL(base)),
     get: (path, headers = {}) => send(path, { headers }),
@@ -182,6 +185,10 @@ export function createVisitor(base: string): Visitor {
         },
         body: new URLSearchParams(fields).toString(),
       }),
+    async act(path, fields = {}) {
+      token ||= await visitor.csrf();
+      return visitor.post(path, { csrf: token, ...fields });
+    },
     async csrf(path = '/console/help') {
       const { text } = await visitor.get(path);
       return /name="csrf" value="([\w-]+)"/.exec(text)?.[1] ?? '';

@@ -114,7 +114,6 @@ export function clockContract(make: MakeDatabase): void {
         let away = false;
         const house = createHouse(database, NOW + YEAR, {
           clockRule: {
-            skewMs: SKEW,
             commit: () =>
               away
                 ? Promise.reject(new Error('away'))

@@ -77,8 +77,8 @@ export async function holdHot<T>(
   return new Promise((onHeld, reject) => {
     const holding: Database = {
       ...database,
-      plainTransaction: (work) =>
-        database.plainTransaction(async (tx) => {
+      transaction: (work) =>
+        database.transaction(async (tx) => {
           const result = await work(tx);
           onHeld({
             commit() {

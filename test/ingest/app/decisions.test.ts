@@ -133,12 +133,6 @@ describe('GET /v1/decisions/{requestId}', () => {
     expectError(await find(refused.requestId, secretOf(`${KID} secret`)), 'no-such-decision');
   });
 
-  it.each(['POST', 'DELETE'])('405 for %s', async (method) => {
-    const reply = await find('x', secretOf(`${KID} secret`), method);
-    expectError(reply, 'method-not-allowed');
-    expect(reply.headers['allow']).toMatch(/\bGET\b/);
-  });
-
   it('notes the use of a key to the day and no finer', async () => {
     const lastUsed = async (): Promise<string | null | undefined> =>
       (await gpd.json<{ id: string; lastUsedAt: string | null }[]>(['apikeys', 'list', KID])).find(

@@ -1,19 +1,18 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { KID } from '../../support/constants.ts';
 import { expectCore, expectError, INGEST, post } from '../../support/expect.ts';
 import { ask, lastReply, openWire } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
-import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
+import { type SealTarget, startGpd } from '../../support/server.ts';
+import { started } from '../../support/started.ts';
 
-let gpd: Gpd;
+const gpd = started(() => startGpd());
 let acme: SealTarget;
 beforeAll(async () => {
-  gpd = await startGpd();
   acme = gpd.targets[0]!;
 });
-afterAll(() => gpd.stop());
 
 type Bundle = ReturnType<typeof createBundle>;
 

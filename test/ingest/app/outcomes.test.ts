@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addApiKey } from '../../support/api-key.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase, execute } from '../../support/database.ts';
-import { expectCore, expectError, INGEST, post, sessionOf } from '../../support/expect.ts';
+import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { headlessChrome } from '../../support/samples.ts';
 import { createBundle, createNonce, flipByte, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
@@ -70,12 +70,6 @@ describe('ingest outcomes', () => {
 
   it('401 unknown-key: an unknown kid on the symmetric path', async () => {
     expectCore(await post(gpd.url, stranger()), 'unknown-key');
-  });
-
-  it('405 for another method', async () => {
-    const reply = await ask(gpd.url, INGEST);
-    expectError(reply, 'method-not-allowed');
-    expect(reply.headers['allow']?.split(/,\s*/).sort()).toEqual(['OPTIONS', 'POST']);
   });
 
   it('gives a fresh cookie each time, whatever the browser sent', async () => {

@@ -1,15 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE } from '../../../src/lib/clock.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
 import { ask, postJson, type Reply } from '../../support/http.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
-import { type Gpd, startGpd } from '../../support/server.ts';
+import { startGpd } from '../../support/server.ts';
+import { started } from '../../support/started.ts';
 
 /** A second bundle of one session: what was seen since the moment of load (contract-2 section 18, ADR 0054). */
 
-let gpd: Gpd;
+const gpd = started(() =>
+  startGpd({
+    tenants: [
+      { kid: KID, origins: [ORIGIN] },
+      { kid: 'other', origins: [ORIGIN] },
+    ],
+    app: { clock: () => Date.now() + aheadMs },
+  }),
+);
 let secret: string;
 let otherSecret: string;
 /** The server's clock and the browsers' clocks are ahead by this many milliseconds. */
@@ -19,16 +28,8 @@ const keyOf = async (kid: string): Promise<string> =>
   (await gpd.json<{ key: string }>(['apikeys', 'create', kid, '--scope', 'secret', '--name', 'test'])).key;
 
 beforeAll(async () => {
-  gpd = await startGpd({
-    tenants: [
-      { kid: KID, origins: [ORIGIN] },
-      { kid: 'other', origins: [ORIGIN] },
-    ],
-    app: { clock: () => Date.now() + aheadMs },
-  });
   [secret, otherSecret] = [await keyOf(KID), await keyOf('other')];
 });
-afterAll(() => gpd.stop());
 
 interface Sent {
   readonly after?: string;

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { createTotals, lookUpDevices, purgeNetworks } from '../../../src/ingest/devices-store.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
 import { createEntry, DAY, NOW } from '../../support/make.ts';
 import { createLookup, createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 
 const UNKNOWN = { seen: false, neverAutomation: false, marked: false };
 
@@ -20,13 +21,7 @@ async function addOverride(database: Database, kid: string, durable: string): Pr
 
 export function deviceContract(make: MakeDatabase): void {
   describe('what is known of a device', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     it('knows a device by its tenant and its durable id, and no other', async () => {
       await createRecorder(db.database).record(createEntry({ kid: 'k1', id: 'a', durable: 'seen' }));

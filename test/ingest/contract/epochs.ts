@@ -1,29 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/engine.ts';
+import { describe, expect, it } from 'vitest';
 import { noteEpochLength, readEpochLength } from '../../../src/ingest/epoch-length-store.ts';
 import { currentEpoch, epochEnd } from '../../../src/ingest/verdict/identity.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
-import { retainTenant } from '../../../src/ops/retention-service.ts';
 import { readDevice } from '../../../src/rights/dsar/store.ts';
 import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
 import { durableOfVisitor } from '../../../src/rights/link-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { retainTenant } from '../../../src/rights/retention/store.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 
 /** `retention.days` of a new tenant. */
 const RETENTION = 90;
 
 export function epochContract(make: MakeDatabase): void {
   describe('a changed GPD_EPOCH_DAYS', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     /** A visit under this setting. @returns its visitorId */
     async function visit(kid: string, epochDays: number, at: number): Promise<string> {

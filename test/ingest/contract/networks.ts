@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/engine.ts';
+import { describe, expect, it } from 'vitest';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { ofStoredDays } from '../../../src/ingest/devices-store.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
 import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { createEntry, DAY, NOW } from '../../support/make.ts';
 import { createLookup, createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 
 export function networkContract(make: MakeDatabase): void {
   describe('an erasure and the networks of a device', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const visit = (kid: string, durable: string, network: string, day = DAY) =>
       createRecorder(db.database).record(

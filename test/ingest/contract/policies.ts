@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/engine.ts';
+import { describe, expect, it } from 'vitest';
 import { readPolicies, readShadowCounts, savePolicy } from '../../../src/ingest/policy-store.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { createEntry, DAY, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 
 const policy = tenantPolicySchema.parse({
   weights: { M7: 0.05 },
@@ -16,13 +16,7 @@ const policy = tenantPolicySchema.parse({
 
 export function policyContract(make: MakeDatabase): void {
   describe('policy store', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     it('keeps one policy a mode, and takes it away', async () => {
       const kid = await addTenant(db.database, 'modes');

@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import type { DeviceQuery, Recorded } from '../../../src/ingest/ports.ts';
 import { createRecorder as createWholeRecorder } from '../../../src/ingest/store.ts';
 import type { KnownDevice } from '../../../src/ingest/verdict/identity.ts';
 import { commitVerdict } from '../../../src/ledger/entries.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
 import { createConsentState, createEntry, DAY, NOW } from '../../support/make.ts';
 import { createRecorder, ensureTenant } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 
 const TABLES = ['nonces', 'sightings', 'visitor_index', 'decisions'] as const;
 
@@ -50,28 +51,7 @@ function sight(recorder: ReturnType<typeof wholeRecorder>, { kid, id, device, de
 
 export function recorderContract(make: MakeDatabase): void {
   describe('Recorder', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
-
-    it('writes the nonce, the sighting, the index entry and the decision before it answers', async () => {
-      const entry = createEntry({ kid: 'durable', id: 'd1', decidedAt: NOW + 7 });
-      expect(await createRecorder(db.database).record(entry)).toBe('recorded');
-      expect(await counts(other, 'durable')).toEqual([1, 1, 1, 1]);
-      expect(await other.read('nonces').where({ kid: 'durable' })).toEqual([
-        { kid: 'durable', nonce: 'nonce-d1', dated_at: NOW },
-      ]);
-      expect(await sighting(other, 'durable')).toEqual({
-        first_at: NOW + 7,
-        last_at: NOW + 7,
-        seen: 1,
-      });
-      expect((await findDecision(other, 'durable', 'req_d1'))?.verdict).toEqual(entry.verdict);
-    });
+    const { db, other } = twoNodes(make);
 
     it('counts the values of a device once, however many of its first visits are recorded at once', async () => {
       const recorder = wholeRecorder(db.database);
@@ -161,13 +141,13 @@ export function recorderContract(make: MakeDatabase): void {
       let rounds = 0;
       const twice: Database = {
         ...db.database,
-        async plainTransaction(work) {
-          const rolledBack = db.database.plainTransaction(async (tx) => {
+        async transaction(work) {
+          const rolledBack = db.database.transaction(async (tx) => {
             await work(tx);
             throw new Error('rolled back');
           });
           await expect(rolledBack).rejects.toThrow('rolled back');
-          return db.database.plainTransaction(work);
+          return db.database.transaction(work);
         },
       };
       await ensureTenant(db.database, 'anew');

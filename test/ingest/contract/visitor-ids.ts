@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { createRecorder } from '../../../src/ingest/store.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
@@ -12,20 +12,14 @@ import {
   holdTransaction,
   type MakeDatabase,
   someoneWaits,
-  type TestDatabase,
 } from '../../db/contract/database.ts';
 import { createEntry, DAY, NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 /** Whoever was told a visitorId reaches by it what is stored of the device, whatever ran beside the visit. */
 export function visitorIdContract(make: MakeDatabase): void {
   describe('the visitorId of a decision', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const DEVICE = 'the-device';
     const visit = (database: Database, kid: string, id: string, decidedAt = NOW): Promise<unknown> =>

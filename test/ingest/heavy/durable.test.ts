@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { decisionResponseSchema } from '../../../src/schema/responses.ts';
 import { addApiKey } from '../../support/api-key.ts';
 import { execute, lockDatabase } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
-import { type GpdProcess, startProcess } from '../../support/process.ts';
+import { startProcess } from '../../support/process.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { createBundle, makePlaintext, seal } from '../../support/seal.ts';
-import type { SealTarget } from '../../support/server.ts';
 
 describe.concurrent('durable before the 200', () => {
   it('survives kill -9: the decision is found, the bundle is a replay, the device is known', async () => {
@@ -68,38 +67,6 @@ describe.concurrent('durable before the 200', () => {
       expectCore(await post(again.url, seal(acme, plaintext)), 'replay');
     }
     await again.stop();
-  });
-});
-
-describe('200 copies of one bundle at once', () => {
-  let gpd: GpdProcess;
-  let acme: SealTarget;
-  beforeAll(async () => {
-    gpd = await startProcess();
-    acme = gpd.targets[0]!;
-  });
-  afterAll(() => gpd.stop());
-
-  it('are one 200 and 199 times 409', async () => {
-    const bundle = createBundle(acme);
-    const replies = await Promise.all(Array.from({ length: 200 }, () => post(gpd.url, bundle)));
-    const ok = replies.filter((reply) => reply.status === 200);
-    expect(ok).toHaveLength(1);
-    expectCore(ok[0]!, 'ok');
-    for (const reply of replies) if (reply !== ok[0]) expectCore(reply, 'replay');
-    const [row] = await execute(gpd.dataDir, 'SELECT count(*) AS n FROM decisions');
-    expect(row).toEqual({ n: 1 });
-  });
-
-  it('200 sightings of one device at once are all counted', async () => {
-    const signals = desktopChrome();
-    const replies = await Promise.all(
-      Array.from({ length: 200 }, () => post(gpd.url, createBundle(acme, { signals }))),
-    );
-    const ids = new Set(replies.map((reply) => expectCore(reply, 'ok').visitorId));
-    expect(ids.size).toBe(1);
-    const [row] = await execute(gpd.dataDir, 'SELECT max(seen) AS seen FROM sightings');
-    expect(row).toEqual({ seen: 200 });
   });
 });
 

@@ -110,13 +110,6 @@ describe('an incomplete bundle', () => {
       expect(judge(browser)).toMatchObject({ class: 'unknown', strong: [] });
     }
   });
-
-  it('is not human by omission', () => {
-    const { screen, media, graphics } = chrome().signals;
-    expect(send({}).class).toBe('unknown');
-    expect(send({ screen: {}, media: {}, graphics: {} }).class).not.toBe('human');
-    expect(send({ screen, media, graphics }).class).not.toBe('human');
-  });
 });
 
 describe('a badly typed bundle', () => {

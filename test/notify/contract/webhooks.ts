@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import {
@@ -21,6 +21,7 @@ import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contra
 import { operatorAt } from '../../support/act.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 
 const LEASE_MS = 60_000;
 
@@ -31,13 +32,7 @@ function createWebhook(kid: string, id: string, over: Partial<Webhook> = {}): We
 
 export function webhookContract(make: MakeDatabase): void {
   describe('webhooks and their outbox', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const record = (kid: string, id: string, webhooks: readonly string[]) =>
       createRecorder(db.database).record(createEntry({ kid, id, webhooks }));

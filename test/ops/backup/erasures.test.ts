@@ -1,6 +1,6 @@
 import { appendFileSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
 import { sealLine } from '../../../src/db/line-log.ts';
 import {
@@ -11,15 +11,16 @@ import {
 } from '../../../src/rights/erase/erasure-log-service.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { type Own, ownOf } from '../../cli/support/own.ts';
-import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';
+import { apiKey, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { startGpd } from '../../support/server.ts';
+import { started } from '../../support/started.ts';
 
 /** Erasures after a backup are repeated on the database that is restored from it. */
 
-let rights: Rights;
+const rights = started(() => startRights());
 let secret: string;
 let early: Visit;
 let lateVisit: Visit;
@@ -32,7 +33,6 @@ const subject = (visit: Visit, sub: string): Promise<string> =>
   rights.as({ gpd_role: 'subject', sub, gpd_visitor: visit.visitorId });
 
 beforeAll(async () => {
-  rights = await startRights();
   ({ dataDir } = rights.gpd);
   secret = await apiKey(rights, 'secret');
   [early, lateVisit, stays] = [await rights.visit(), await rights.visit(), await rights.visit()];
@@ -45,7 +45,6 @@ beforeAll(async () => {
   logKey = erasureLogKey(store.serverSecret);
   await store.database.close();
 });
-afterAll(() => rights.stop());
 
 const log = (directory: string): string => readFileSync(join(directory, 'erasures.log'), 'utf8');
 

@@ -1,20 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY } from '../../../src/lib/clock.ts';
-import { createDaySalts } from '../../../src/ops/day-salt-service.ts';
+import { createDaySalts } from '../../../src/ops/day-salt-store.ts';
 import { createDayHash } from '../../../src/ops/limits-service.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
+import { twoNodes } from '../../support/started.ts';
 
 export function daySaltContract(make: MakeDatabase): void {
   describe('the salt of a day', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const secret = randomBytes(32);
     const saltsIn = async (database: Database) =>

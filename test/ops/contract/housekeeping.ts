@@ -3,10 +3,13 @@ import type { Database } from '../../../src/db/engine.ts';
 import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/db/meta-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
+import type { Moment } from '../../../src/lib/jobs.ts';
+import { runRetention } from '../../../src/ops/housekeeping-service.ts';
 import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
-import { retainTenant, runRetention } from '../../../src/ops/retention-service.ts';
+import { retainTenant } from '../../../src/rights/retention/store.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { insertBatches } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
 import { addDecision, addRetiringKey, countOf, createHouse, privateKeyOf } from './house.ts';
 
@@ -44,8 +47,10 @@ export function housekeepingContract(make: MakeDatabase): void {
       let endedJobs: string[] = [];
       const destroyedKeys = db.database.read('seal_keys').where({ state: 'destroyed' }).orderBy('kid');
       const house = createHouse(db.database, NOW, {
-        async recordEnded() {
-          endedJobs = await destroyedKeys.clone().pluck('kid');
+        instead: {
+          async 'record-ended'() {
+            endedJobs = await destroyedKeys.clone().pluck('kid');
+          },
         },
       });
       expect(await house.round()).toEqual(['retention bbb', 'seal-verdicts aaa']);
@@ -127,9 +132,11 @@ export function housekeepingContract(make: MakeDatabase): void {
       const runs: string[] = [];
       const hang = () => new Promise<void>((resolve) => ends.push(resolve));
       const house = createHouse(db.database, NOW, {
-        keepCheckpoints(kid) {
-          starts.push(kid);
-          return kid === 'aaa' && ends.length === 0 ? hang() : Promise.resolve();
+        instead: {
+          'keep-checkpoints'(kid) {
+            starts.push(kid);
+            return kid === 'aaa' && ends.length === 0 ? hang() : Promise.resolve();
+          },
         },
         deadlineOf: ({ name }) => (name === 'keep-checkpoints' ? 20 : MINUTE),
         onRun: (job, result) => runs.push(`${job} ${result}`),
@@ -158,11 +165,13 @@ export function housekeepingContract(make: MakeDatabase): void {
         thinned = resolve;
       });
       const house = createHouse(db.database, NOW, {
-        recordEnded: () =>
-          new Promise<void>((resolve) => {
-            end = resolve;
-          }),
-        thinCheckpoints: () => Promise.resolve(thinned()),
+        instead: {
+          'record-ended': () =>
+            new Promise<void>((resolve) => {
+              end = resolve;
+            }),
+          'thin-checkpoints': () => Promise.resolve(thinned()),
+        },
       });
       const round = house.round();
       await hourly;
@@ -176,7 +185,7 @@ export function housekeepingContract(make: MakeDatabase): void {
       for (const table of ['ledger_heads', 'tenants'])
         await sql(db.database, `DELETE FROM ${table} WHERE kid IN ('aaa', 'bbb')`);
       const house = createHouse(db.database, NOW, {
-        flushKeyUse: () => (fails ? Promise.reject(new Error('no')) : Promise.resolve()),
+        instead: { 'flush-key-use': () => (fails ? Promise.reject(new Error('no')) : Promise.resolve()) },
       });
       await house.round();
       expect(house.degraded()).toEqual([]);
@@ -188,11 +197,26 @@ export function housekeepingContract(make: MakeDatabase): void {
       await house.stop();
     });
 
+    it('a daily job runs with the first round, and again after a day', async () => {
+      const runs: number[] = [];
+      const run = async ({ now }: Moment) => void runs.push(now);
+      const house = createHouse(db.database, NOW, { jobs: [{ name: 'daily', every: DAY, run }] });
+      for (const [after, expected] of [
+        [MINUTE, 1],
+        [HOUR, 1],
+        [DAY, 2],
+      ] as const) {
+        await house.round(after);
+        expect(runs).toHaveLength(expected);
+      }
+      await house.stop();
+    });
+
     it('retention stops between two steps, and the next continues', async () => {
       const old = { kid: 'ccc', decided_at: NOW - 100 * DAY, class: 'human' };
       const row = { ...old, verdict: '{}', salt: 's', commitment: '00'.repeat(32) };
       const rows = Array.from({ length: 600 }, (_, n) => ({ ...row, request_id: `req_many-${n}` }));
-      await db.database.transaction((tx) => tx.batchInsert('decisions', rows, 100));
+      await db.database.transaction((tx) => insertBatches(tx, 'decisions', rows));
       const looks = [true, true, false];
       const shouldContinue = (): boolean => looks.shift() ?? false;
       const first = await retainTenant(db.database, 'ccc', NOW, { shouldContinue });
@@ -229,7 +253,9 @@ export function housekeepingContract(make: MakeDatabase): void {
       return { waitingJobs, hold, until };
     };
     const [ofMinute, hourly] = [createHold(), createHold()];
-    const house = createHouse(db.database, NOW, { flushKeyUse: ofMinute.hold, thinCheckpoints: hourly.hold });
+    const house = createHouse(db.database, NOW, {
+      instead: { 'flush-key-use': ofMinute.hold, 'thin-checkpoints': hourly.hold },
+    });
     const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
     const rounds = [house.round()];
     await Promise.all([ofMinute.until(1), hourly.until(1)]);

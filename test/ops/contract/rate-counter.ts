@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { createSharedLimiter } from '../../../src/http/limiter.ts';
 import { sha256Text } from '../../../src/lib/crypto.ts';
 import { createLimiters } from '../../../src/ops/limits-service.ts';
 import { createSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
+import { twoNodes } from '../../support/started.ts';
 
 /** A configuration in which every GPD_RATE_* is off. */
 const UNLIMITED = new Proxy({}, { get: () => null }) as Config;
@@ -18,13 +19,7 @@ const ascending = (a: number, b: number): number => a - b;
 
 export function rateCounterContract(make: MakeDatabase): void {
   describe('shared rate counter', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     it('gives each hit on any node a total of its own, one after another and at once', async () => {
       const counters = [createSharedCounter(db.database), createSharedCounter(other)];

@@ -81,8 +81,10 @@ const notCosigned = (reason: string): Rest => ({
   ...failing('cosign-checkpoints', `NotCosigned ${reason} dpo.example/w`),
   context: ({ config }) => ({ config: { ...config, witnesses: ['KEY@https://dpo.example'] } }),
 });
-const erasure = (step: string): Rest =>
-  sql(`INSERT INTO erasures VALUES ('r', '${KID}', 's', 'me', ${NOW - 2 * DAY}, '[]', '[]', '${step}', 0)`);
+const erasure = (state: string): Rest =>
+  sql(
+    `INSERT INTO erasures VALUES ('r', '${KID}', 's', 'me', ${NOW - 2 * DAY}, '[]', '[]', '${state}', NULL, 0)`,
+  );
 const contest = (dueAt: number): Rest =>
   sql(
     `INSERT INTO contests (kid, contest_id, request_id, filed_by, filed_at, due_at, status, version, class)
@@ -215,8 +217,8 @@ const DATABASE_ROWS: readonly Row[] = [
     ...meta('epoch-length', `{"days":30,"before":7,"changedAt":${NOW - 2 * DAY}}`),
     ...env({ GPD_EPOCH_DAYS: '30' }),
   }),
-  fail('rights.erasures', /1 erasures/, erasure('rows')),
-  warn('rights.erasures', /2 days ago/, erasure('scrub')),
+  fail('rights.erasures', /1 erasures/, erasure('open')),
+  warn('rights.erasures', /2 days ago/, erasure('done')),
   fail('rights.contests', /1 contests/, contest(NOW - DAY)),
 ];
 

@@ -1,18 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { DAY } from '../../../src/lib/clock.ts';
 import { caseFiledSchema, caseResponseSchema } from '../../../src/schema/rights.ts';
 import { KID, OTHER, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
-import {
-  apiKey,
-  type Claims,
-  type MeChange,
-  type Rights,
-  startRights,
-  type Visit,
-} from '../support/rights.ts';
+import { started } from '../../support/started.ts';
+import { apiKey, type Claims, type MeChange, startRights, type Visit } from '../support/rights.ts';
 
 /** Contests over HTTP, with an account and by a case key. The other tenant has four eyes and the law of California. */
 
@@ -28,10 +22,9 @@ interface Filed {
 const STATEMENT = 'I am a person, and my browser is driven by a screen reader.';
 const THERE = { gpd_tenant: OTHER };
 
-let rights: Rights;
+const rights = started(() => startRights({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } }));
 let secret: string;
 beforeAll(async () => {
-  rights = await startRights({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
   secret = await apiKey(rights, 'secret');
   await rights.gpd.json(['tenants', 'set', OTHER, 'rights.profile=ccpa', 'review.fourEyes=true']);
   await vi.waitFor(async () => {
@@ -39,7 +32,6 @@ beforeAll(async () => {
     expect(Date.parse(dueAt) - Date.parse(filedAt)).toBe(45 * DAY);
   }, SEEN_WITHIN);
 });
-afterAll(() => rights.stop());
 
 const visitBot = (device?: string) => rights.visit({ bot: true, ...(device && { device }) });
 const visitOther = () => rights.visit({ bot: true, target: rights.other, origin: OTHER_ORIGIN });

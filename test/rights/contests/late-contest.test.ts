@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Claimant } from '../../../src/auth/tokens.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { runRetention } from '../../../src/ops/retention-service.ts';
+import { runRetention } from '../../../src/ops/housekeeping-service.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { createServices, loadTenants } from '../../../src/services.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';

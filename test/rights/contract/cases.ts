@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { createCaseService } from '../../../src/rights/contests/case-by-key-service.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from '../../../src/rights/notices-store.ts';
 import { reachOfRequests } from '../../../src/rights/subject.ts';
-import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import type { MakeDatabase } from '../../db/contract/database.ts';
+import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
+import { started } from '../../support/started.ts';
 import { openHouse } from './contest-texts.ts';
 
 /** Contests without an account, and the notices that time brings, by both databases. */
 export function casesContract(make: MakeDatabase): void {
   describe('cases and notices', () => {
-    let db: TestDatabase;
-    beforeAll(async () => {
-      db = await make();
-    });
-    afterAll(() => db.close());
+    const db = started(make);
 
     async function house(kid: string) {
       const opened = await openHouse(db.database, kid, ['w1']);
@@ -70,13 +68,12 @@ export function casesContract(make: MakeDatabase): void {
       const { caseKey = '' } = await fileCase('a');
       await db.database.transaction((tx) => tx('contests').where({ kid: 'case-keys' }).delete());
       const queries: string[] = [];
-      const note = ({ sql }: { readonly sql: string }): number => queries.push(sql);
-      db.database.read.on('query', note);
+      const end = noteStatements(db.database.read, ({ sql }) => queries.push(sql));
       const unknownKeys = [caseKey, `${caseKey.slice(0, -1)}Z`, '', 'not a key', 'ü'.repeat(3000)];
       for (const key of unknownKeys)
         for (const act of [() => cases.view(key), () => cases.answer(key, 'answer')])
           await expect(act()).rejects.toMatchObject({ code: 'no-such-case' });
-      db.database.read.removeListener('query', note);
+      end();
       expect(queries).toHaveLength(2 * unknownKeys.length);
       expect(new Set(queries).size).toBe(1);
       expect(queries[0]).toContain('case_hash');
@@ -110,12 +107,12 @@ export function casesContract(make: MakeDatabase): void {
     it('tells once of an erasure that is not done, behind 500 that were reported and still wait', async () => {
       const kid = 'notice-erasure';
       const { look } = await house(kid);
-      const row = { kid, subject: 's', requested_by: 'dpo', scopes: '[]', refs: '{}', step: 'logged' };
+      const row = { kid, subject: 's', requested_by: 'dpo', scopes: '[]', refs: '{}', state: 'logged' };
       await db.database.transaction(async (tx) => {
         for (let n = 0; n < 500; n += 1)
           await tx('erasures').insert({ ...row, receipt_id: `era_many_${n}`, erased_at: NOW, noticed: true });
-        for (const step of ['rows', 'done'])
-          await tx('erasures').insert({ ...row, receipt_id: `era_z_${step}`, erased_at: NOW + 1, step });
+        for (const state of ['open', 'done'])
+          await tx('erasures').insert({ ...row, receipt_id: `era_z_${state}`, erased_at: NOW + 1, state });
       });
       expect(await look(NOW + MINUTE)).toEqual([]);
       for (const at of [NOW + 3 * MINUTE, NOW + HOUR]) expect(await look(at)).toEqual(['erasure.incomplete']);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../../src/db/engine.ts';
 import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
@@ -7,7 +7,7 @@ import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors-store.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
-import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
+import { KEEP_NOTHING, planErasure } from '../../../src/rights/erase/erase-service.ts';
 import {
   type ErasureTarget,
   type Keep,
@@ -17,19 +17,15 @@ import {
   scopeResults,
 } from '../../../src/rights/erase/erasure-service.ts';
 import { placeHold } from '../../../src/rights/erase/hold-store.ts';
-import { planErasure } from '../../../src/rights/erase/plan-service.ts';
-import { beginSteps } from '../../../src/rights/erase/rows-store.ts';
+import { eraseRows } from '../../../src/rights/erase/rows-store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
-import {
-  addTenant,
-  holdTransaction,
-  type MakeDatabase,
-  type TestDatabase,
-} from '../../db/contract/database.ts';
+import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
+import { noteStatements } from '../../support/database.ts';
 import { createEntry, createTestTenant, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 import { sealProblems } from '../../support/verify.ts';
 import { eraserOn, requestOf } from '../support/eraser.ts';
 import { contestOf, insert, WORDS } from './contest-texts.ts';
@@ -41,14 +37,10 @@ const FORGET: Keep = { openContests: true, override: true };
 /** The preview of an erasure equals its receipt, and a large one leaves its requests to steps. */
 export function erasureContract(make: MakeDatabase): void {
   describe('an erasure', () => {
-    let db: TestDatabase;
-    let other: Database;
+    const { db, other } = twoNodes(make);
     beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
       await db.database.transaction((tx) => writeMeta(tx, LAST_BACKUP, String(NOW)));
     });
-    afterAll(() => db.close());
 
     const within = (work: Parameters<Database['transaction']>[0]) => db.database.transaction(work);
     const hold = (kid: string, durable: string) =>
@@ -264,10 +256,11 @@ export function erasureContract(make: MakeDatabase): void {
       const looks: string[] = [];
       await within(async (tx) => {
         await lockHead(tx, kid);
-        tx.on('query', ({ sql }: { sql: string }) => {
+        noteStatements(tx, ({ sql }) => {
           if (/from [`"]decisions[`"]/.test(sql)) looks.push(sql);
         });
-        await beginSteps(tx, { ...MINE, kid, keep: KEEP_NOTHING, requestRef: String }, 'era_quiet');
+        const target = { ...MINE, kid, keep: KEEP_NOTHING, requestRef: String };
+        await eraseRows(tx, target, { leftTo: 'era_quiet' });
       });
       // The newest alone, by its index.
       expect(looks).toEqual([expect.stringMatching(/order by [`"]request_id[`"] desc limit/)]);

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors-store.ts';
@@ -9,8 +9,9 @@ import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { ruleReviews } from '../../../src/rights/tally-store.ts';
 import type { ReportedOutcome } from '../../../src/schema/responses.ts';
 import type { ContestOutcome } from '../../../src/schema/rights.ts';
-import { holdHot, type MakeDatabase, othersWait, type TestDatabase } from '../../db/contract/database.ts';
+import { holdHot, type MakeDatabase, othersWait } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 import { sealProblems } from '../../support/verify.ts';
 import { contestOf, insert, openHouse } from './contest-texts.ts';
 
@@ -22,13 +23,7 @@ const RULES = [
 /** Both databases must pass this suite. */
 export function outcomesContract(make: MakeDatabase): void {
   describe('outcomes of decisions', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     async function house(kid: string) {
       const { deps, rita, decide } = await openHouse(db.database, kid);
@@ -132,12 +127,7 @@ export function outcomesContract(make: MakeDatabase): void {
       const { decide, report, file, rule, counts } = await house('meets');
       await decide('x');
       await file('x');
-      const within: Database['transaction'] = (work) => other.transaction(work);
-      const plainTransaction = within as Database['plainTransaction'];
-      const ruling = await holdHot({ ...other, plainTransaction }, (holding) => {
-        const transaction: Database['transaction'] = (work) => holding.plainTransaction(work as never);
-        return rule('x', 'overturned', { ...other, transaction });
-      });
+      const ruling = await holdHot(other, (holding) => rule('x', 'overturned', holding));
       const reported = report('x', 'fraud');
       await othersWait(db.database);
       await ruling.commit();

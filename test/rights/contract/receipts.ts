@@ -31,31 +31,31 @@ export function receiptContract(make: MakeDatabase): void {
     let dataDir: string;
     const update = (receiptId: string, row: object): Promise<unknown> =>
       db.database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
-    const add = (receiptId: string, step: StoredErasure['step'], erasedAt = NOW): Promise<void> => {
+    const add = (receiptId: string, state: StoredErasure['state'], erasedAt = NOW): Promise<void> => {
       const kid = { a: 'aaa', b: 'bbb', c: 'ccc' }[receiptId[4] as 'a' | 'b' | 'c'];
-      const erasure = { receiptId, kid, subject: 's', requestedBy: 'dpo', erasedAt, step } as const;
+      const erasure = { receiptId, kid, subject: 's', requestedBy: 'dpo', erasedAt, state } as const;
       return insertReceipt(erasure);
     };
     const insertReceipt = (
-      fields: Omit<StoredErasure, 'scopes' | 'refs' | 'keep'> & Partial<StoredErasure>,
+      fields: Omit<StoredErasure, 'scopes' | 'refs' | 'keep' | 'filesCleanAt'> & Partial<StoredErasure>,
     ) => {
-      const plain = { scopes: scopeResults(emptyTally()), refs: [], keep: KEEP_NOTHING };
+      const plain = { scopes: scopeResults(emptyTally()), refs: [], keep: KEEP_NOTHING, filesCleanAt: null };
       return db.database.transaction((tx) => insertErasure(tx, { ...plain, ...fields }));
     };
-    const stepOf = (step: string): Promise<string[]> =>
-      db.database.read('erasures').where({ step }).orderBy('receipt_id').pluck('receipt_id');
+    const inState = (state: string): Promise<string[]> =>
+      db.database.read('erasures').where({ state }).orderBy('receipt_id').pluck('receipt_id');
     const eraser = () => eraserOn(db.database, dataDir, () => NOW + HOUR, { tenantOf: () => undefined });
 
     beforeEach(async () => {
       db = await make();
       dataDir = tempDir('receipts');
       for (const kid of ['aaa', 'bbb', 'ccc']) await addTenant(db.database, kid);
-      await add('era_b1', 'rows');
+      await add('era_b1', 'open');
       await add('era_c1', 'logged');
       await add('era_c2', 'logged', NOW + 1);
-      await add('era_c3', 'rows', NOW + 2);
-      await add('era_a1', 'rows', NOW + 3);
-      await add('era_b2', 'rows', NOW + 4);
+      await add('era_c3', 'open', NOW + 2);
+      await add('era_a1', 'open', NOW + 3);
+      await add('era_b2', 'open', NOW + 4);
       await add('era_c4', 'logged', NOW + 5);
       for (const [id, row] of Object.entries(DAMAGE)) await update(id, row);
     });
@@ -64,7 +64,7 @@ export function receiptContract(make: MakeDatabase): void {
     it('the receipt of a request is the latest of its subject, or one since then that names the request', async () => {
       const insert = (receiptId: string, over: Partial<StoredErasure> = {}) => {
         const plain = { kid: 'aaa', subject: 'req-1', requestedBy: 'subject', erasedAt: NOW } as const;
-        return insertReceipt({ ...plain, step: 'logged', receiptId, ...over });
+        return insertReceipt({ ...plain, state: 'logged', receiptId, ...over });
       };
       const find = async (over: object = {}) => {
         const request = { kid: 'aaa', subject: 'req-1', ref: 'ref_of-1', since: NOW, ...over };
@@ -90,10 +90,10 @@ export function receiptContract(make: MakeDatabase): void {
         resumeErasures: async () => (await eraser().resumeStale()).failures,
       });
       expect(await house.round()).toEqual(['resume-erasures bbb', 'resume-erasures ccc']);
-      expect(await stepOf('done')).toEqual(['era_a1', 'era_b2', 'era_c4']);
+      expect(await inState('done')).toEqual(['era_a1', 'era_b2', 'era_c4']);
       const buried = await tombstonesOf(db.database, dataDir);
       expect(buried.map(({ receiptId }) => receiptId)).toEqual(['era_a1', 'era_b2']);
-      expect(await stepOf('rows')).toEqual(['era_b1', 'era_c3']);
+      expect(await inState('open')).toEqual(['era_b1', 'era_c3']);
       const failing = { job: 'resume-erasures', reason: 'UnreadableErasure', since: NOW + MINUTE };
       expect(await readJobFailures(db.database)).toMatchObject([
         { ...failing, kid: 'bbb' },
@@ -104,9 +104,9 @@ export function receiptContract(make: MakeDatabase): void {
       expect(await house.round()).toEqual([]);
       await update('era_b1', { scopes: '[]' });
       expect(await house.round()).toEqual([]);
-      expect(await stepOf('done')).toContain('era_b1');
+      expect(await inState('done')).toContain('era_b1');
       expect((await readJobFailures(db.database)).map(({ kid }) => kid)).toEqual(['ccc']);
-      await update('era_b1', { ...DAMAGE.era_b1, step: 'rows' });
+      await update('era_b1', { ...DAMAGE.era_b1, state: 'open' });
       expect(await house.round()).toEqual(['resume-erasures bbb']);
       await house.stop();
     });

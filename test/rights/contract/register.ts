@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
 import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
 import type { ScopeResult } from '../../../src/rights/erase/erasure-service.ts';
 import { insertErasure } from '../../../src/rights/erase/receipts-store.ts';
 import { readRegister, wholeRegister } from '../../../src/rights/register-service.ts';
 import type { RegisterCursor } from '../../../src/rights/register-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
+import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
+import { started } from '../../support/started.ts';
 
 /** The register of requests, by both databases. */
 export function registerContract(make: MakeDatabase): void {
-  let db: TestDatabase;
-  beforeAll(async () => {
-    db = await make();
-  });
-  afterAll(() => db.close());
+  const db = started(make);
 
   it('the register has each request once with its due date, by pages of any size, and nobody else\u2019s', async () => {
     const { database } = db;
@@ -23,7 +21,7 @@ export function registerContract(make: MakeDatabase): void {
     for (const name of [kid, 'elsewhere']) await addTenant(database, name);
     const filed = { request_id: 'r', filed_by: 'a', filed_at: NOW };
     const contest = { ...filed, status: 'open', version: 1, class: 'unknown' };
-    const stored = { subject: 's', kid, requestedBy: 'dpo', keep: KEEP_NOTHING, step: 'done' } as const;
+    const stored = { subject: 's', kid, requestedBy: 'dpo', keep: KEEP_NOTHING, state: 'done' } as const;
     const erasure = { subject: 's', erased_at: NOW, scopes: '[]', refs: '{}' };
     const heldScopes = [
       { scope: 'decisions', action: 'retained', count: 2, basis: 'Proceedings 12/26.' },
@@ -33,16 +31,17 @@ export function registerContract(make: MakeDatabase): void {
       for (const of of [kid, 'elsewhere']) {
         const dates = { due_at: NOW + 50 * DAY, extended_from: NOW + 45 * DAY, case_hash: `h-${of}` };
         await tx('contests').insert({ ...contest, ...dates, kid: of, contest_id: `con_${of}` });
-        for (const [step, by] of [
-          ['done', 'dpo'],
-          ['rows', 'subject'],
-        ])
+        for (const [state, by, cleanAt] of [
+          ['done', 'dpo', NOW],
+          ['open', 'subject', null],
+        ] as const)
           await tx('erasures').insert({
             ...erasure,
             kid: of,
-            step,
+            state,
+            files_clean_at: cleanAt,
             requested_by: by,
-            receipt_id: `era_${of}_${step}`,
+            receipt_id: `era_${of}_${state}`,
           });
         for (const action of ['dsar.exported', 'dsar.staff-exported', 'subject.searched'])
           await tx('audit_log').insert({ ...export_, kid: of, at: NOW + DAY, action });
@@ -72,17 +71,18 @@ export function registerContract(make: MakeDatabase): void {
     const add = (receiptId: string, erasedAt: number, scopes: readonly ScopeResult[], ref = 'D') => {
       const refs = [{ kind: 'durable', ref }] as const;
       const heldRefs = scopes.length > 0 ? { held: [ref] } : {};
-      const receipt = { ...stored, receiptId, erasedAt, refs, scopes, ...heldRefs };
+      const receipt = { ...stored, receiptId, erasedAt, filesCleanAt: erasedAt, refs, scopes, ...heldRefs };
       return database.transaction((tx) => insertErasure(tx, receipt));
     };
     // Guards against: one scan of all receipts for each held one, on the connections of checks.
     const statements: string[] = [];
-    const note = ({ sql }: { readonly sql: string }) => statements.push(sql);
     const stateOf = async (id: string) => {
       statements.length = 0;
-      for (const reads of [database.read, database.longRead]) reads.on('query', note);
+      const ends = [database.read, database.longRead].map((reads) =>
+        noteStatements(reads, ({ sql }) => statements.push(sql)),
+      );
       const { requests } = await readRegister(database, tenant, null, 50);
-      for (const reads of [database.read, database.longRead]) reads.off('query', note);
+      for (const end of ends) end();
       expect(statements).toHaveLength(1);
       const { state, doneAt } = requests.find(({ number }) => number === id) ?? {};
       return { state, doneAt };

@@ -1,19 +1,13 @@
-import type { EventEmitter } from 'node:events';
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
-import { type Bindings, hasRowLocks, insertMany, rowsOf } from '../../../src/db/sql.ts';
-import { onConnection } from '../../../src/db/sqlite-client.ts';
+import { type Bindings, insertMany, rowsOf } from '../../../src/db/sql.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries-store.ts';
 import { deleteExpired } from '../../../src/rights/retention/store.ts';
-import {
-  addTenant,
-  holdTransaction,
-  type MakeDatabase,
-  type TestDatabase,
-} from '../../db/contract/database.ts';
+import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
+import { type NotedStatement, noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 const OLD = NOW - 40 * DAY;
 /** Tables in which a tenant has millions of rows. */
@@ -25,37 +19,10 @@ const WIDE = /^SCAN|Seq Scan|decided_at_index|\(kid=\? AND (decided_at|status)[<
 const OF_TENANT = /Index Cond: \(kid = '[^']*'::text\)$/;
 const FILLED = /\b(decisions|sightings|visitor_index|links)\b/;
 
-interface Statement {
-  readonly sql: string;
-  readonly bindings: readonly unknown[];
-}
-
-/**
- * A transaction that bypasses knex fires no query event, so SQLite itself reports each statement with its
- * values.
- */
-async function watchStatements(tx: Knex.Transaction, ran: Statement[]): Promise<void> {
-  if (hasRowLocks(tx)) {
-    tx.on('query', (query: Statement) => ran.push(query));
-    return;
-  }
-  await onConnection(tx, async (connection) => {
-    const events = connection as unknown as EventEmitter;
-    if (events.listenerCount('trace') > 0) return;
-    events.on('trace', (sql: string) => ran.push({ sql, bindings: [] }));
-  });
-}
-
 /** A step of retention must not read and lock again the rows that an earlier step has passed. */
 export function retentionStepsContract(make: MakeDatabase): void {
   describe('the steps of retention', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const insert = (table: string, columns: string, rows: readonly Bindings[]) =>
       db.database.transaction((tx) => insertMany(tx, `INSERT INTO ${table} (${columns})`, rows));
@@ -102,12 +69,12 @@ export function retentionStepsContract(make: MakeDatabase): void {
     it('finds the rows of a step by their keys', async () => {
       const kid = await addTenant(db.database, 'by-key');
       await addAll(kid, 600);
-      const ran: Statement[] = [];
+      const ran: NotedStatement[] = [];
       const watched: Database = {
         ...db.database,
         transaction: (work) =>
           db.database.transaction(async (tx) => {
-            await watchStatements(tx, ran);
+            noteStatements(tx, (statement) => ran.push(statement));
             return work(tx);
           }),
       };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/audit-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
@@ -30,10 +30,10 @@ import {
   type MakeDatabase,
   othersWait,
   someoneWaits,
-  type TestDatabase,
 } from '../../db/contract/database.ts';
 import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 import { sealProblems } from '../../support/verify.ts';
 import { contestOf, insert, WORDS } from './contest-texts.ts';
 
@@ -42,13 +42,7 @@ const RULING = { reason: 'r', role: 'dpo', by: 'rita', version: null, fourEyes: 
 
 export function rightsContract(make: MakeDatabase): void {
   describe('contests, links, erasure and retention', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const record = (kid: string, id: string, fields: object = {}) =>
       createRecorder(db.database).record(createEntry({ kid, id, ...fields }));

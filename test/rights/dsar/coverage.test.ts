@@ -4,6 +4,7 @@ import { gatherDsar } from '../../../src/rights/dsar/service.ts';
 import { tablesWhere } from '../../../src/rights/person-map.ts';
 import { reachOfRequests } from '../../../src/rights/subject.ts';
 import { KID } from '../../support/constants.ts';
+import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
 import { open, record } from '../support/eraser.ts';
@@ -16,10 +17,10 @@ it('an export reads every table that the map of a person says it contains, and n
   await database.transaction((tx) => tx('consent_openings').insert({ ...event, salt: 's', detail: '{}' }));
   const read = new Set<string>();
   let ofOthers = 0;
-  database.read.on('query', () => {
+  noteStatements(database.read, () => {
     ofOthers += 1;
   });
-  database.longRead.on('query', ({ sql }: { readonly sql: string }) => {
+  noteStatements(database.longRead, ({ sql }) => {
     for (const [, table = ''] of sql.matchAll(/\b(?:from|join) [`"]?(\w+)/gi)) read.add(table);
   });
   const contestTexts = contestTextsOf(tenantOf);

@@ -1,26 +1,27 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type IncomingMessage, request } from 'node:http';
 import express from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { send as sendReply } from '../../../src/http/server.ts';
 import { RULES } from '../../../src/ingest/verdict/classify.ts';
 import type { Dsar } from '../../../src/rights/dsar/service.ts';
 import { createExportPlaces, createSendExport } from '../../../src/rights/export-routes.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
-import { apiKey, type Rights, startRights, type Visit } from '../support/rights.ts';
+import { serve } from '../../support/serve.ts';
+import { started } from '../../support/started.ts';
+import { apiKey, startRights, type Visit } from '../support/rights.ts';
 
 /** The export of a person explains each decision; few run at a time. */
 
-let rights: Rights;
+const rights = started(() => startRights({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } }));
 let secret: string;
 let visit: Visit;
 /** About 20 MB as JSON: more than a socket buffers, so that an export lasts until its client has read it. */
 const DECISIONS = 6000;
 
 beforeAll(async () => {
-  rights = await startRights({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
   secret = await apiKey(rights, 'secret');
   visit = await rights.visit();
   await rights.sql(
@@ -29,7 +30,6 @@ beforeAll(async () => {
      FROM decisions, n WHERE request_id = '${visit.requestId}'`,
   );
 });
-afterAll(() => rights.stop());
 
 interface Exported {
   readonly decisions: readonly {
@@ -205,14 +205,14 @@ it('an export that takes too long ends, and its place is free', async () => {
   const ends: unknown[] = [];
   const app = express();
   app.get('/', (_request, response) =>
-    sendExport(response, { kid: KID, client: 'one' }, async () => endless).catch((error: unknown) => {
-      ends.push(error);
-    }),
+    sendExport({ kid: KID, client: 'one' }, async () => endless)
+      .then((exported) => sendReply(response, exported))
+      .catch((error: unknown) => {
+        ends.push(error);
+      }),
   );
-  const server = createServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, stop } = await serve(app);
   for (let n = 0; n < 2; n++) await expect(ask(url, '/')).rejects.toThrow('aborted');
   expect(ends).toMatchObject(Array(2).fill({ code: 'ERR_STREAM_PREMATURE_CLOSE' }));
-  server.close();
+  await stop();
 });

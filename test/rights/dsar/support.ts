@@ -13,6 +13,7 @@ import { linkRequest } from '../../../src/rights/link-store.ts';
 import { principalRef } from '../../../src/tenants/tenant.ts';
 import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
+import { insertBatches } from '../../support/database.ts';
 import { createConsentState, createVerdict, DAY, NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
 import { open } from '../support/eraser.ts';
@@ -74,7 +75,7 @@ export async function insertDecisions(
       const row = { kid: KID, request_id: id, decided_at: decidedAt, class: name, durable };
       return { ...row, verdict: JSON.stringify(verdict), salt: 'salt', commitment: 'commitment' };
     });
-    await database.transaction((tx) => tx.batchInsert('decisions', rows, 100).then(() => {}));
+    await database.transaction((tx) => insertBatches(tx, 'decisions', rows));
   }
 }
 

@@ -155,7 +155,7 @@ it.each(['wrapped_key', 'salt', 'principal_id', 'wrapped_principal_id'])(
     withPlace(async ({ database, tenant, eraser, leave }) => {
       const id = 'person-1';
       const ref = principalRef(tenant.principalKey, id);
-      const { service } = createConsent(database, Date.now, randomBytes);
+      const { service } = createConsent({ database, clock: Date.now, random: randomBytes });
       const body = { principalId: id, purposes: ['device-identification'] };
       await service.write(tenant, {
         action: 'grant',

@@ -15,6 +15,7 @@ import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
+import { noteStatements } from '../../support/database.ts';
 import { initGpd } from '../../support/server.ts';
 import { eraserOn, open, REAPPLY, record, requestOf, tombstonesOf } from '../support/eraser.ts';
 
@@ -55,7 +56,7 @@ async function startOn(dataDir: string) {
   for (const table of ['decisions', 'sightings', 'overrides', 'links'])
     counts[table] = (await database.read(table).where({ kid: KID })).length;
   const keys = await database.read('consent_principals').where({ kid: KID }).pluck('wrapped_key');
-  const pending = await database.read('erasures').whereNot({ step: 'done' });
+  const pending = await database.read('erasures').where({ files_clean_at: null });
   expect(pending).toEqual([]);
   await database.close();
   return { applied, holds, keys, ...counts };
@@ -99,7 +100,7 @@ describe('an erasure', () => {
     const { receiptId, scopes } = await eraser.erase(requestOf(tenant));
     expect(scopes.at(-1)).toEqual({ scope: 'storage', action: 'erased', count: 1 });
     const moved = scopes.map((one) => (one.scope === 'storage' ? { ...one, action: 'pending' } : one));
-    const row = { step: 'scrub', scopes: JSON.stringify(moved) };
+    const row = { files_clean_at: null, scopes: JSON.stringify(moved) };
     await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
     expect(await eraser.status(receiptId)).toMatchObject({ incomplete: true });
     expect((await eraser.resume()).receipts).toMatchObject([{ receiptId, incomplete: false, scopes }]);
@@ -114,7 +115,7 @@ describe('an erasure', () => {
       ...database,
       transaction: (work) =>
         database.transaction((tx) => {
-          tx.on('query', (query: (typeof ran)[number]) => ran.push(query));
+          noteStatements(tx, (query) => ran.push(query));
           return work(tx);
         }),
     };
@@ -157,7 +158,7 @@ describe('an erasure of many visits', () => {
       letGo = resolve;
     });
     const transaction: Database['transaction'] = async (work) => {
-      const isStep = (await database.read('erasures').where({ step: 'logged' })).length > 0;
+      const isStep = (await database.read('erasures').where({ state: 'logged' })).length > 0;
       const wait = isStep ? first : null;
       if (isStep) first = null;
       await wait;
@@ -258,7 +259,7 @@ describe('a restore', () => {
     const principal = principalRef(tenant.principalKey, 'paul');
     const body = { principalId: 'paul', purposes: ['device-identification'] };
     const grant = { action: 'grant', body, source: 'backend', caller: 'k', idempotencyKey: null } as const;
-    await createConsent(database, Date.now, randomBytes).service.write(tenant, grant);
+    await createConsent({ database, clock: Date.now, random: randomBytes }).service.write(tenant, grant);
     const link = { kid: KID, request_id: 'req_a', principal, linked_at: 1 };
     await database.transaction((tx) => tx('links').insert(link));
     const bringBack = await backUp(database, dataDir);

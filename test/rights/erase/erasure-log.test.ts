@@ -30,10 +30,11 @@ function createErasure(receiptId: string, requests = 1): StoredErasure {
     subject: 'ref',
     requestedBy: 'subject',
     erasedAt: NOW,
-    scopes: [],
+    scopes: [{ scope: 'storage', action: 'pending', count: 1 }],
     refs: refs.map((ref) => ({ kind: 'request', ref })),
     keep: KEEP_NOTHING,
-    step: 'rows',
+    state: 'open',
+    filesCleanAt: null,
   };
 }
 
@@ -152,13 +153,19 @@ describe('what the database and the file know of each other', () => {
     const kid = await addTenant(database, 'swept');
     const logAccess = await createLog();
     const rows = [
-      { ...createErasure('era_there'), kid, step: 'logged' as const },
-      { ...createErasure('era_lost'), kid, step: 'done' as const, doneAt: NOW },
+      { ...createErasure('era_there'), kid, state: 'logged' as const },
+      { ...createErasure('era_lost'), kid, state: 'done' as const, filesCleanAt: NOW },
       // It writes its line itself.
       { ...createErasure('era_rows'), kid },
       // It had nothing to erase.
-      { ...createErasure('era_nothing'), kid, step: 'done' as const },
-      { ...createErasure('era_old'), kid, step: 'done' as const, doneAt: NOW, erasedAt: NOW - 31 * DAY },
+      { ...createErasure('era_nothing'), kid, state: 'done' as const, filesCleanAt: NOW, scopes: [] },
+      {
+        ...createErasure('era_old'),
+        kid,
+        state: 'done' as const,
+        filesCleanAt: NOW,
+        erasedAt: NOW - 31 * DAY,
+      },
     ];
     for (const row of rows) await database.transaction((tx) => insertErasure(tx, row));
     await appendTombstone(logAccess, rows[0] as StoredErasure);
@@ -174,7 +181,7 @@ describe('what the database and the file know of each other', () => {
   it('a forged line of an erasure keeps the genuine one out of no file', async () => {
     const kid = await addTenant(database, 'suppressed');
     const logAccess = await createLog();
-    const row = { ...createErasure('era_forged'), kid, step: 'logged' as const };
+    const row = { ...createErasure('era_forged'), kid, state: 'logged' as const };
     await database.transaction((tx) => insertErasure(tx, row));
     await appendTombstone(logAccess, row);
     await appendTombstone(logAccess, { ...createErasure('era_other'), kid });

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { forgottenSchema, transparencyViewSchema } from '../../../src/schema/rights.ts';
 import { ORIGIN, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
-import { apiKey, keepSummaries, type Rights, startRights, type Visit } from '../support/rights.ts';
+import { started } from '../../support/started.ts';
+import { apiKey, keepSummaries, startRights, type Visit } from '../support/rights.ts';
 
-let rights: Rights;
+const rights = started(() => startRights());
 let secret: string;
 beforeAll(async () => {
-  rights = await startRights();
   secret = await apiKey(rights, 'secret');
 });
-afterAll(() => rights.stop());
 
 /** These bands come from the studies (signals.md section 5). */
 const PRIOR: Readonly<Record<string, string>> = {
@@ -193,12 +192,10 @@ describe('view', () => {
   });
 
   describe('where the tenant keeps summaries', () => {
-    let summaryRights: Rights;
+    const summaryRights = started(() => startRights());
     beforeAll(async () => {
-      summaryRights = await startRights();
       await keepSummaries(summaryRights);
     });
-    afterAll(() => summaryRights.stop());
 
     it('tells bands while few devices are known, never a value or the visitorId, and bits once enough are', async () => {
       const visit = await summaryRights.visit();

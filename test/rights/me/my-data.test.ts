@@ -1,24 +1,23 @@
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sqlite3 from 'sqlite3';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { toldOnce } from '../../../src/ingest/verdict/classify.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { startGpd } from '../../support/server.ts';
-import { type Rights, startRights, type Visit } from '../support/rights.ts';
+import { started } from '../../support/started.ts';
+import { startRights, type Visit } from '../support/rights.ts';
 
-let rights: Rights;
+const rights = started(() => startRights());
 beforeAll(async () => {
-  rights = await startRights();
   await rights.gpd.json(['tenants', 'set', KID, 'notice.contact=privacy@shop.example']);
   await vi.waitFor(async () => {
     expect((await form(await rights.visit())).text).toContain('privacy@shop.example');
   }, SEEN_WITHIN);
 });
-afterAll(() => rights.stop());
 
 const HTML = 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8';
 

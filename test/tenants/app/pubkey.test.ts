@@ -1,22 +1,21 @@
 import { createECDH } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runGpd } from '../../support/command.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError, REQUEST_ID, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
-import { type Gpd, startGpd } from '../../support/server.ts';
+import { startGpd } from '../../support/server.ts';
+import { started } from '../../support/started.ts';
 
-let gpd: Gpd;
-beforeAll(async () => {
-  gpd = await startGpd({
+const gpd = started(() =>
+  startGpd({
     tenants: [
       { kid: KID, origins: [ORIGIN] },
       { kid: 'Other_1.x', origins: [] },
     ],
-  });
-});
-afterAll(() => gpd.stop());
+  }),
+);
 
 const get = (query: string, headers: Record<string, string> = {}): Promise<Reply> =>
   ask(gpd.url, `/_fp/pubkey${query}`, { headers });

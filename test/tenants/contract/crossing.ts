@@ -1,15 +1,10 @@
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/engine.ts';
+import { describe, expect, it } from 'vitest';
 import { addKeyTraffic } from '../../../src/tenants/key-use-store.ts';
-import {
-  holdTransaction,
-  type MakeDatabase,
-  othersWait,
-  type TestDatabase,
-} from '../../db/contract/database.ts';
+import { holdTransaction, type MakeDatabase, othersWait } from '../../db/contract/database.ts';
 import { createEntry, NOW, type TestEntry } from '../../support/make.ts';
 import { createRecorder, ensureTenant } from '../../support/recorder.ts';
+import { twoNodes } from '../../support/started.ts';
 
 /**
  * Two nodes would deadlock if they locked the same rows in
@@ -17,13 +12,7 @@ import { createRecorder, ensureTenant } from '../../support/recorder.ts';
  */
 export function crossingContract(make: MakeDatabase): void {
   describe('Recorder, with batches that cross on two nodes', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const SIZE = 20;
     const numbers = Array.from({ length: SIZE }, (_, i) => i);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { bump } from '../../../src/db/meta-store.ts';
@@ -9,14 +9,11 @@ import { readSnapshot, type SnapshotPage } from '../../../src/tenants/snapshot-s
 import type { TenantSnapshot } from '../../../src/tenants/tenant.ts';
 import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
-import {
-  addTenant,
-  holdTransaction,
-  type MakeDatabase,
-  type TestDatabase,
-} from '../../db/contract/database.ts';
+import { addTenant, holdTransaction, type MakeDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
+import { insertBatches } from '../../support/database.ts';
 import { createGenerationRow, createNewTenant, NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 /** Applies polls like a server: it keeps unchanged tenants, and drops removed ones. */
 function createView() {
@@ -37,13 +34,7 @@ function createView() {
 
 export function snapshotContract(make: MakeDatabase): void {
   describe('snapshot', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     it('says at once that there is nobody, and that nothing changed', async () => {
       const empty = await make();
@@ -135,9 +126,9 @@ export function snapshotContract(make: MakeDatabase): void {
       await db.database.transaction(async (tx) => {
         const bumped = await bump(tx, 'tenants');
         const rows = kids.map((kid) => ({ kid, created_at: NOW, revision: bumped, settings: '{}' }));
-        await tx.batchInsert('tenants', rows, 100);
+        await insertBatches(tx, 'tenants', rows);
         const secrets = kids.map((kid) => ({ kid, purpose: 'root', wrapped: `root of ${kid}` }));
-        await tx.batchInsert('tenant_secrets', secrets, 100);
+        await insertBatches(tx, 'tenant_secrets', secrets);
       });
       const page = await readSnapshot(other, revision);
       expect(page.changed.map(({ kid }) => kid).sort()).toEqual(kids);

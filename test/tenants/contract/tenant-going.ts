@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/audit-store.ts';
 import { insertSession } from '../../../src/consent/sessions-store.ts';
 import { saveDraft } from '../../../src/console/session-store.ts';
@@ -23,10 +23,10 @@ import {
   holdTransaction,
   type MakeDatabase,
   someoneWaits,
-  type TestDatabase,
 } from '../../db/contract/database.ts';
 import { addDecision, countOf, createHouse } from '../../ops/contract/house.ts';
 import { createEntry, createNewTenant, DAY, NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 /**
  * A tenant is removed while other servers have not noticed:
@@ -34,13 +34,7 @@ import { createEntry, createNewTenant, DAY, NOW } from '../../support/make.ts';
  */
 export function tenantGoingContract(make: MakeDatabase): void {
   describe('a tenant that goes', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     const recorderOf = (database: Database) => createRecorder(database, () => performance.now());
     let visits = 0;

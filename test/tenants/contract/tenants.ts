@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/engine.ts';
+import { describe, expect, it } from 'vitest';
 import { createFirstPurpose, definedBy, type Purpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret, saveTenantSecret } from '../../../src/tenants/secrets-store.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { createTenantStore, insertTenant, purposeToRow } from '../../../src/tenants/tenant-store.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { createGenerationRow, createNewTenant, NOW } from '../../support/make.ts';
+import { twoNodes } from '../../support/started.ts';
 
 const settings = tenantSettingsSchema.parse({
   origins: 'https://a.example https://b.example:8443',
@@ -28,13 +28,7 @@ const purpose: Purpose = {
 
 export function tenantContract(make: MakeDatabase): void {
   describe('TenantStore', () => {
-    let db: TestDatabase;
-    let other: Database;
-    beforeAll(async () => {
-      db = await make();
-      other = await db.connect();
-    });
-    afterAll(() => db.close());
+    const { db, other } = twoNodes(make);
 
     it('inserts a tenant with all it is made of, and every node sees it', async () => {
       const newTenant = createNewTenant('Whole.Tenant_1', { secrets: { root: 'r', symmetric: 's' } });

@@ -16,34 +16,6 @@ import {
 
 export function appenderContract(at: Nodes): void {
   describe('ConsentAppender', () => {
-    it('a withdrawal is seen at once on another connection', async () => {
-      const kid = await addLog(at.db, 'at-once');
-      const appenders = [createAppender(at.db), createAppender(at.other)] as const;
-      const choices: unknown[] = [];
-      for (const i of numbers(10)) {
-        const [here, there] = i % 2 === 0 ? appenders : [appenders[1], appenders[0]];
-        const reader = i % 2 === 0 ? at.other : at.db;
-        await append(here, createAppend(kid));
-        choices.push((await stateOf(reader, kid)).event?.choice);
-        await append(there, createAppend(kid, { choice: 'withdrawn' }));
-        choices.push((await stateOf(i % 2 === 0 ? at.db : at.other, kid)).event?.choice);
-      }
-      expect(choices).toEqual(numbers(10).flatMap(() => ['granted', 'withdrawn']));
-    });
-
-    it('two nodes with two appenders each write 4 × 100 without a gap or a fork', async () => {
-      const kid = await addLog(at.db, 'race');
-      const appenders = [at.db, at.other, at.db, at.other].map(createAppender);
-      const answers = await Promise.all(
-        appenders.flatMap((appender, node) =>
-          numbers(100).map((i) => append(appender, createAppend(kid, { principalId: `${node}-${i}` }))),
-        ),
-      );
-      const seqs = answers.flatMap(({ entries }) => entries.map(({ seq }) => seq));
-      expect(seqs.sort((a, b) => a - b)).toEqual(numbers(400).map((i) => i + 2));
-      expect(await expectWhole(at.other, kid)).toBe(402);
-    });
-
     it('the last of many writes of one person, on two nodes, is the one that counts', async () => {
       const kid = await addLog(at.db, 'last');
       const appenders = [createAppender(at.db), createAppender(at.other)];

@@ -78,21 +78,6 @@ export function doubtsContract(at: Nodes): void {
       expect(await typesOf(kid)).toEqual(['withdrawn', 'granted']);
     });
 
-    it('is not hidden by a person, whose verdict another node marks in the same moment', async () => {
-      const kid = await addLog(at.db, 'doubt-person');
-      const seq = await grant(kid);
-      const [here, there] = [createMarker(at.db), createMarker(at.other)];
-      const person = markOf(kid, seq, { detail: { class: 'human', source: 'ingest' } });
-      await here.submit(person);
-      expect(await givenOf(kid)).toMatchObject({ given: 'person', doubtSeq: null });
-      await there.submit(markOf(kid, seq));
-      await here.submit(person);
-      expect(await givenOf(kid)).toMatchObject({ given: 'automation', doubtSeq: seq + 1 });
-      await grant(kid);
-      expect(await givenOf(kid)).toMatchObject({ given: null, doubtSeq: null });
-      expect(await countInvalid(at.other, { kid, stateMac: macOf(kid) })).toBe(0);
-    });
-
     it('believes no row that was forged', async () => {
       const kid = await addLog(at.db, 'doubt-forged');
       const seq = await grant(kid);

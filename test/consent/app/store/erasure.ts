@@ -12,7 +12,6 @@ import {
   macOf,
   type Nodes,
   opens,
-  principalKey,
   stateOf,
   WRAP_KEY,
 } from './fixture.ts';
@@ -25,27 +24,6 @@ function shred(database: Database, kid: string) {
 
 export function erasureContract(at: Nodes): void {
   describe('consent and erasure', () => {
-    it('is erased until a new grant, which starts a new key', async () => {
-      const kid = await addLog(at.db, 'erased');
-      const appender = createAppender(at.db);
-      await append(appender, createAppend(kid));
-      const before = await principalKey(at.other, kid);
-      await shred(at.db, kid);
-      expect(await stateOf(at.other, kid)).toMatchObject({ erased: true, event: null, head: { seq: 3 } });
-      expect(await principalKey(at.other, kid)).toBeNull();
-      await append(appender, createAppend(kid, { choice: 'denied' }));
-      expect(await stateOf(at.other, kid)).toMatchObject({ erased: true });
-      const { entries } = await append(appender, createAppend(kid));
-      const seq = entries[0]?.seq ?? 0;
-      expect(await stateOf(at.other, kid)).toMatchObject({
-        erased: false,
-        event: { choice: 'granted', seq },
-      });
-      expect(await principalKey(at.other, kid)).not.toEqual(before);
-      expect([await opens(at.other, kid, 2), await opens(at.other, kid, seq)]).toEqual([false, true]);
-      await expectWhole(at.other, kid);
-    });
-
     it('a withdrawal beside the grant, in one turn, is not lost', async () => {
       const kid = await addLog(at.db, 'erased-turn');
       const appender = createAppender(at.db);

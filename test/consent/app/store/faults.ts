@@ -28,9 +28,9 @@ export function faultsContract(at: Nodes): void {
       let transactions = 0;
       const counted: Database = {
         ...at.db,
-        plainTransaction: (work) => {
+        transaction: (work) => {
           transactions += 1;
-          return at.db.plainTransaction(work);
+          return at.db.transaction(work);
         },
       };
       const appender = createAppender(counted);

@@ -18,26 +18,6 @@ export function idempotencyContract(at: Nodes): void {
   describe('Idempotency-Key', () => {
     const countEntries = async (kid: string): Promise<number> => (await allEntries(at.other, kid)).length - 2;
 
-    it('is known on another node, by another appender', async () => {
-      const kid = await addLog(at.db, 'known');
-      const first = await append(createAppender(at.db), createKeyed(kid, 'k'));
-      expect(await append(createAppender(at.other), createKeyed(kid, 'k', { now: NOW + 5 }))).toEqual(first);
-      expect(await createAppender(at.other).append(createKeyed(kid, 'k', { body: 'another' }))).toBe(
-        'conflict',
-      );
-      expect(await countEntries(kid)).toBe(1);
-    });
-
-    it('twenty at once on each of two nodes write one entry', async () => {
-      const kid = await addLog(at.db, 'keyed-at-once');
-      const appenders = [createAppender(at.db), createAppender(at.other)];
-      const answers = await Promise.all(
-        numbers(40).map((i) => append(appenders[i % 2]!, createKeyed(kid, 'k'))),
-      );
-      expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
-      expect(await countEntries(kid)).toBe(1);
-    });
-
     it('one of two simultaneous bodies on two nodes wins', async () => {
       const kid = await addLog(at.db, 'two-bodies');
       const appenders = [createAppender(at.db), createAppender(at.other)];

@@ -22,7 +22,7 @@ it('kill -9 in the middle of the steps of a large erasure leaves a receipt that 
   const gpd = await startProcess({ dataDir: rights.gpd.dataDir, settings: rights.idp.settings });
   await gpd.json(['erase', 'resume']);
   expect(await countRows()).toBe(0);
-  expect(await rights.sql('SELECT step FROM erasures')).toEqual([{ step: 'done' }]);
+  expect(await rights.sql('SELECT state FROM erasures')).toEqual([{ state: 'done' }]);
   await gpd.stop();
   await rights.idp.stop();
 });

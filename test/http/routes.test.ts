@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { json, type RegisterDeps, registerAll } from '../../src/http/register.ts';
+import { json, requireWholeTable } from '../../src/http/routes.ts';
 import { ALL_ROUTES, ROUTES } from '../../src/schema/routes.ts';
 
 describe('the table of routes', () => {
@@ -26,7 +26,7 @@ describe('the table of routes', () => {
 
   it('starts no server with a row that has no handler, or two', () => {
     const health = json(ROUTES.getHealth, () => ({ status: 'ok' as const, version: '1' }));
-    const register = (...routes: (typeof health)[]) => registerAll({} as RegisterDeps, routes);
+    const register = (...routes: (typeof health)[]) => requireWholeTable(routes);
     const rest = ALL_ROUTES.filter((row) => row !== ROUTES.getHealth).map((row) => ({ ...health, row }));
     expect(() => register(health, ...rest)).not.toThrow();
     expect(() => register(...rest)).toThrow('get /healthz has no handler');

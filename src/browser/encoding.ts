@@ -1,4 +1,6 @@
-/** Bytes and JSON as text. A page may have changed the built-in classes, and the server has to get the same. */
+/**
+ * Bytes and JSON as text. A page may have changed the built-in classes, and the server has to get the same.
+ */
 
 /** Canonical padded base64 (RFC 4648 section 4). */
 export function toBase64(bytes: Uint8Array): string {
@@ -30,7 +32,7 @@ export async function shortHash(data: BufferSource): Promise<string> {
   return hex;
 }
 
-/** A copy that inherits nothing, so that JSON finds no `toJSON` on it: old libraries put one on Array.prototype. */
+/** A copy that inherits nothing: old libraries put a `toJSON` on Array.prototype, which JSON would call. */
 function bare(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const copy = Object.setPrototypeOf(Array.isArray(value) ? [] : {}, null) as Record<string, unknown>;
@@ -38,5 +40,5 @@ function bare(value: unknown): unknown {
   return copy;
 }
 
-/** JSON of plain data, whatever the page has done to the built-in classes. The banner has the same: neither imports the other. */
+/** JSON of plain data, whatever the page has done to the built-in classes. */
 export const toJson = (value: unknown): string => JSON.stringify(bare(value));
