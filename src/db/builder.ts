@@ -67,7 +67,9 @@ async function runBuilt(client: Client, built: Built): Promise<unknown> {
 const CLIENTS = { sqlite: 'sqlite3', postgres: 'pg' } as const;
 
 const clientOf = memoised((kind: keyof typeof CLIENTS): Client => {
-  const client = Object.create(knex({ client: CLIENTS[kind], useNullAsDefault: true }).client) as Client;
+  // A column without a value gets its default on PostgreSQL; SQLite has no such word in a list of values.
+  const options = { client: CLIENTS[kind], useNullAsDefault: kind === 'sqlite' };
+  const client = Object.create(knex(options).client) as Client;
   client.runner = function (this: Client, built: Built) {
     return { run: () => runBuilt(this, built) };
   };
@@ -115,7 +117,7 @@ export async function byKnex<T>(
     min: 0,
     max: 1,
   });
-  const options = { useNullAsDefault: true, log: SILENT, connectionPool };
+  const options = { useNullAsDefault: kind === 'sqlite', log: SILENT, connectionPool };
   try {
     return await knex({ client: CLIENTS[kind], ...options }).transaction(work);
   } finally {

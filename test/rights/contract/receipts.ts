@@ -106,7 +106,7 @@ export function receiptContract(make: MakeDatabase): void {
       expect(await house.round()).toEqual([]);
       expect(await inState('done')).toContain('era_b1');
       expect((await readJobFailures(db.database)).map(({ kid }) => kid)).toEqual(['ccc']);
-      await update('era_b1', { ...DAMAGE.era_b1, state: 'open' });
+      await update('era_b1', { ...DAMAGE.era_b1, state: 'open', files_clean_at: null });
       expect(await house.round()).toEqual(['resume-erasures bbb']);
       await house.stop();
     });
