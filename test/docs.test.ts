@@ -75,7 +75,15 @@ describe('the pages', () => {
     expect(/(\d+) checks/.exec(page)?.[1]).toBe(String(CHECKS.length));
   });
 
-  it('ARCHITECTURE.md stays a page that is read', () => {
-    expect(read('ARCHITECTURE.md').split('\n').length).toBeLessThanOrEqual(150);
+  it('ARCHITECTURE.md stays a page that is read, and its reading path a day', () => {
+    const [before = '', path = '', after = ''] = read('ARCHITECTURE.md').split(
+      /^## (?=Reading|What a process)/m,
+    );
+    expect(`${before}${after}`.split('\n').length).toBeLessThanOrEqual(150);
+    const files = [...path.matchAll(/^\| `(.+?)` \|/gm)].map(([, file]) => file);
+    expect(files.length).toBeGreaterThan(30);
+    expect(files.length).toBeLessThanOrEqual(60);
+    const lines = files.map((file) => read(`src/${file}`).split('\n').length - 1);
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(9000);
   });
 });
