@@ -19,10 +19,7 @@ import type { Extension, Ruling } from '../schema/rights.ts';
 import type { Context, Staff } from './context-service.ts';
 import { type Draft, deleteDrafts, listDrafts, saveDraft } from './session-store.ts';
 
-/**
- * Reads cases and the queue for the pages, and calls the contest
- * service for what reviewers do. Keeps their unsent texts.
- */
+/** Reads the queue and its cases for the pages, acts on cases for reviewers and keeps their drafts. */
 
 const TRAIL_ROWS = 20;
 const AUDIT_ROWS = 50;
