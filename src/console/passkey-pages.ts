@@ -11,7 +11,7 @@ import { joinByPasskey, offerPasskey, signInByPasskey } from './passkey-service.
 
 /** The pages on which staff sign in with a passkey, or register one with an invitation. */
 
-/** Each page has a challenge and a cookie of its own, so that two tabs do not disturb each other. */
+/** Each page has a separate challenge and cookie, so that two tabs do not disturb each other. */
 export function showPasskey(
   context: Context,
   request: Request,
