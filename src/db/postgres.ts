@@ -189,8 +189,7 @@ function createPostgresPool(
       }
     },
     async close() {
-      await first.end();
-      if (pool !== first) await pool.end();
+      for (const each of new Set([first, pool])) if (!each.ended) await each.end();
     },
   };
 }

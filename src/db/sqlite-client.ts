@@ -191,9 +191,11 @@ export function createPool(
   const free: SqliteConnection[] = [];
   const queue = createQueue(file, waitMs);
   let opened = 0;
+  let isClosed = false;
   let onLastBack: (() => void) | null = null;
 
   async function take(): Promise<SqliteConnection> {
+    if (isClosed) throw asUnavailable(new Error(NO_CONNECTION), file);
     const connection = free.pop();
     if (connection !== undefined) return connection;
     if (opened >= max) return queue.wait();
@@ -226,11 +228,13 @@ export function createPool(
       }
     },
     async close() {
+      isClosed = true;
       if (free.length < opened) {
         await new Promise<void>((resolve) => {
           onLastBack = resolve;
         });
       }
+      opened = 0;
       for (const connection of free.splice(0)) await connection.close();
     },
   };

@@ -137,7 +137,8 @@ it('can be repeated after it was killed at any moment, and each message names th
       const again = await startSetup(data, '--config', file);
       const form = await openForm(again.url, again.token);
       const reply = await postTo(again.url, '/setup', { ...FORM, csrf: form.csrf }, { cookie: form.cookie });
-      expect(reply.status).toBe(200);
+      const alert = /role="alert"[^]*?<\/\w+>/.exec(reply.text)?.[0];
+      expect({ appears, status: reply.status, alert }).toEqual({ appears, status: 200 });
       again.gpd.child.kill('SIGTERM');
       await again.gpd.exited;
     }
