@@ -36,18 +36,18 @@ export function formatCookie(name: string, value: string, maxAgeMs: number, secu
 }
 
 /**
- * The ways to sign in. A pending sign-in is one of them, with the text that its answer has to repeat: the state
- * of an identity provider, or the challenge of a passkey.
+ * A pending sign-in has a kind, and a text that its answer has to repeat: the state of an identity provider,
+ * or the challenge of a passkey.
  */
 export interface SignInId {
   readonly kind: 'provider' | Ceremony;
   readonly id: string;
 }
 
-/** How long a sign-in may take. */
+/** Milliseconds that a sign-in may take. */
 export const PENDING_MS = { provider: 10 * MINUTE, create: 5 * MINUTE, get: 5 * MINUTE } as const;
 
-/** Only a sign-in at an identity provider has details: they never leave the server and this browser's cookie. */
+/** Only a sign-in at an identity provider has details. The browser has them, encrypted, and nobody else. */
 const detailsSchema = z.object({
   nonce: z.string(),
   verifier: z.string(),
@@ -63,7 +63,7 @@ export type PendingSignIn = z.output<typeof pendingSchema>;
 /** The cookie of one sign-in decrypts for no other kind and no other answer. */
 const pendingContext = ({ kind, id }: SignInId): string => `gpd/console-login/v1|${kind}|${id}`;
 
-/** A pending sign-in is in an encrypted cookie and not in the database, so that strangers cannot fill a table. */
+/** A pending sign-in is in a cookie and not in the database, so that strangers cannot fill a table. */
 export function encryptPending(
   key: Uint8Array,
   random: Random,

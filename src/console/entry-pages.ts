@@ -50,7 +50,8 @@ export function beginSignIn(
   const names = cookieNames(origin());
   const lifeMs = PENDING_MS[which.kind];
   const cookie = encryptPending(keys.login, random, which, { expiresAt: clock() + lifeMs, details });
-  // Another site can make this browser begin many sign-ins: their cookies must not exceed the size limit of headers.
+  // Another site can make this browser begin many sign-ins:
+  // their cookies must not exceed the size limit of headers.
   const pending = sentNames(request.headers.cookie).filter((name) => name.startsWith(names.login('')));
   for (const name of pending.length < MAX_PENDING ? [] : pending)
     response.append('set-cookie', formatCookie(name, '', 0, names.secure));
@@ -59,7 +60,7 @@ export function beginSignIn(
 
 /**
  * @returns the sign-in that this browser began, whose cookie is deleted
- * @throws {LoginRefused} `not-yours` if it began none of this kind with this id, or it has expired, or was answered
+ * @throws {LoginRefused} `not-yours` if it began none of this kind and id, or it expired or was answered
  */
 export async function takeSignIn(
   { keys, clock, origin, signInLimits }: Context,
