@@ -323,22 +323,29 @@ export function createDataDirectory({ data_dir }: Config): void {
   }
 }
 
+/**
+ * The number of cells on the first page: 0 while there is no table (sqlite.org/fileformat2.html, section
+ * 1.6).
+ */
+const CELLS_OFFSET = 103;
 /** These bytes of a database file say that it is in WAL mode (sqlite.org/fileformat2.html, section 1.3.3). */
 const WAL_OFFSET = 18;
 const WAL = Buffer.from([2, 2]);
 
 /**
- * An interrupted `gpd init` leaves an empty file, or gpd's schema without the server's secret. A
- * database in another mode than WAL belongs to another program, and opening it would change it.
+ * An interrupted `gpd init` leaves a file without tables, or gpd's schema without the server's secret. A
+ * database with tables in another mode than WAL belongs to another program, and opening it would change it.
  */
 async function isUnfinished(config: Config, file: string): Promise<boolean> {
   if (!statSync(file).isFile())
     throw new ConfigError(`${file} is not a file: name another directory in GPD_DATA_DIR`);
-  const firstBytes = Buffer.alloc(WAL_OFFSET + WAL.length);
+  const firstBytes = Buffer.alloc(CELLS_OFFSET + 2);
   const descriptor = openSync(file, 'r');
   const length = readSync(descriptor, firstBytes);
   closeSync(descriptor);
-  if (length > 0 && !firstBytes.subarray(WAL_OFFSET).equals(WAL)) return false;
+  const isWal = firstBytes.subarray(WAL_OFFSET, WAL_OFFSET + WAL.length).equals(WAL);
+  // gpd writes the first page before it changes the mode: a file without a table may be from that moment.
+  if (length > 0 && !isWal && firstBytes.readUInt16BE(CELLS_OFFSET) > 0) return false;
   return withClosing(openData(config), async (database) => {
     const tables = await tablesOfFile(database);
     if (tables.length === 0) return true;
