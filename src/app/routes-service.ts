@@ -18,7 +18,7 @@ import { createRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
-import { createCaseService } from '../rights/contests/case-by-key-service.ts';
+import { createCaseByKeyService } from '../rights/contests/case-by-key-service.ts';
 import { readNotice } from '../rights/dsar/service.ts';
 import { eraseOwn } from '../rights/erase/erase-service.ts';
 import { createExportPlaces, createSendExport } from '../rights/export-routes.ts';
@@ -154,7 +154,7 @@ function createRightsServices({ services, markerFor }: OpenServer) {
   const markNetwork = markerFor('gpd/cases/v1');
   // A look at the page ends in milliseconds; it must not wait for somebody who reads an export slowly.
   const takePlace = createExportPlaces(LOOKS_OF_TENANT);
-  const cases = createCaseService({
+  const cases = createCaseByKeyService({
     database,
     serverSecret,
     tenantOf,

@@ -4,7 +4,7 @@ import { json, page, reply, type ServedRoute } from '../http/routes.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
-import type { CaseService } from './contests/case-by-key-service.ts';
+import type { CaseByKeyService } from './contests/case-by-key-service.ts';
 import { classText } from './dsar/dsar.ts';
 import type { SendExport } from './export-routes.ts';
 import type { OutcomeReporter } from './outcomes-store.ts';
@@ -80,7 +80,7 @@ const sendCasePage = createFixedPage('case', 'no-store', () => ({ classText }));
  * Routes of a contest by its case key. The page reads the key from the fragment of its address, which
  * browsers send to no server.
  */
-export const caseRoutes = (cases: CaseService): readonly ServedRoute[] => [
+export const caseRoutes = (cases: CaseByKeyService): readonly ServedRoute[] => [
   page(ROUTES.getCasePage, (_request, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
   json(ROUTES.answerCase, async ({ readBody }) => {

@@ -16,7 +16,7 @@ import { findContest } from './store.ts';
 /** A contest by its case key, without an account. */
 
 /** The acts of a person who has the key of a case, or gets one. */
-export interface CaseService {
+export interface CaseByKeyService {
   /**
    * Files a contest of the visit. A second one of the request answers the first, without a key.
    * @throws {Refusal} `unauthenticated`, `no-such-decision`, `too-many-cases`
@@ -100,7 +100,7 @@ async function answer(parts: Parts, caseKey: string, text: string) {
   return caseResponse(parts.database, await parts.contests.answer(replier, contestId, text));
 }
 
-export const createCaseService = (parts: Parts): CaseService => ({
+export const createCaseByKeyService = (parts: Parts): CaseByKeyService => ({
   file: (visit, filing) => file(parts, visit, filing),
   view: async (caseKey) => caseResponse(parts.database, await openCase(parts, caseKey)),
   answer: (caseKey, text) => answer(parts, caseKey, text),

@@ -10,7 +10,7 @@ import { Refusal } from '../../lib/errors.ts';
 import { withHead } from '../../log/head-queue-store.ts';
 import type { CaseFiled, CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
-import type { CaseService } from '../contests/case-by-key-service.ts';
+import type { CaseByKeyService } from '../contests/case-by-key-service.ts';
 import { UNNAMED } from '../dsar/dsar.ts';
 import { type Dsar, exportDsar, readNotice, requireDsar } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase-service.ts';
@@ -53,7 +53,7 @@ export interface MeService {
 
 interface Parts extends Omit<RightsParts, 'random'>, Pick<Installation, 'serverSecret'> {
   readonly eraser: EraseService;
-  readonly cases: CaseService;
+  readonly cases: CaseByKeyService;
   readonly kAnonymityFloor: number;
 }
 

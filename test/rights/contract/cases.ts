@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import { createCaseService } from '../../../src/rights/contests/case-by-key-service.ts';
+import { createCaseByKeyService } from '../../../src/rights/contests/case-by-key-service.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from '../../../src/rights/notices-store.ts';
 import { reachOfRequests } from '../../../src/rights/subject.ts';
 import type { MakeDatabase } from '../../db/contract/database.ts';
@@ -18,7 +18,12 @@ export function casesContract(make: MakeDatabase): void {
       const opened = await openHouse(db.database, kid, ['w1']);
       const { deps, contests, decide, now, setClock } = opened;
       const markNetwork = (network: string): string => `${network} ${Math.floor(now() / DAY)}`;
-      const cases = createCaseService({ ...deps, contests, serverSecret: Buffer.alloc(32, 9), markNetwork });
+      const cases = createCaseByKeyService({
+        ...deps,
+        contests,
+        serverSecret: Buffer.alloc(32, 9),
+        markNetwork,
+      });
       const events = (): Promise<string[]> =>
         db.database.read('webhook_outbox').where({ kid }).orderBy('seq').pluck('event');
       return {
