@@ -112,7 +112,6 @@ export function createContext(needs: ConsoleNeeds) {
       login: hmacSha256(serverSecret, 'gpd/console-login/v1'),
       idToken: hmacSha256(serverSecret, 'gpd/console-id-token/v1'),
       flash: hmacSha256(serverSecret, 'gpd/console-flash/v1'),
-      passkey: hmacSha256(serverSecret, 'gpd/console-passkey/v1'),
     },
     provider: createProviderLoader(needs),
     signInLimits: needs.signInLimits,

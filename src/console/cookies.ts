@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LoginChallenge, SignInPrompt } from '../auth/credentials.ts';
+import type { Ceremony } from '../attest/ceremony.ts';
 import { MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { decryptText, encryptText } from '../lib/crypto.ts';
@@ -11,8 +11,6 @@ import { isLoopback } from '../lib/ip.ts';
  * is only allowed on this machine; browsers refuse the prefix there, because it requires Secure.
  */
 
-export const LOGIN_MS = 10 * MINUTE;
-
 export function cookieNames(origin: string) {
   const secure = origin.startsWith('https:');
   const prefix = secure ? '__Host-' : '';
@@ -20,7 +18,7 @@ export function cookieNames(origin: string) {
   return {
     session: `${prefix}gpd_console`,
     flash: `${prefix}gpd_flash`,
-    login: (state: string) => `${prefix}gpd_login_${state.replace(/[^\w-]/g, '').slice(0, 8)}`,
+    login: (id: string) => `${prefix}gpd_login_${id.replace(/[^\w-]/g, '').slice(0, 8)}`,
     secure,
   };
 }
@@ -37,33 +35,56 @@ export function formatCookie(name: string, value: string, maxAgeMs: number, secu
   return `${name}=${value}; HttpOnly; ${secure ? 'Secure; ' : ''}SameSite=Lax; Path=/; Max-Age=${age}`;
 }
 
-export interface PendingLogin extends LoginChallenge {
-  /** The console address that the person first asked for. */
-  readonly back: string;
-  readonly prompt: SignInPrompt | null;
+/**
+ * A pending sign-in has a kind, and a text that its answer has to repeat: the state of an identity provider,
+ * or the challenge of a passkey.
+ */
+export interface SignInId {
+  readonly kind: 'provider' | Ceremony;
+  readonly id: string;
 }
 
-const LOGIN_PURPOSE = 'gpd/console-login/v1';
-const promptSchema = z.enum(['select_account', 'login']).nullable();
-const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(), promptSchema]);
+/** Milliseconds that a sign-in may take. */
+export const PENDING_MS = { provider: 10 * MINUTE, create: 5 * MINUTE, get: 5 * MINUTE } as const;
 
-/**
- * A pending sign-in is in an encrypted cookie and not in the database, so that strangers cannot fill a table.
- */
-export function encryptLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
-  const { state, nonce, verifier, back, prompt } = login;
-  const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS, prompt]);
-  return encryptText(key, random, LOGIN_PURPOSE, text);
+/** Only a sign-in at an identity provider has details. The browser has them, encrypted, and nobody else. */
+const detailsSchema = z.object({
+  nonce: z.string(),
+  verifier: z.string(),
+  /** The console address that the person first asked for. */
+  back: z.string(),
+  prompt: z.enum(['select_account', 'login']).nullable(),
+});
+export type SignInDetails = z.output<typeof detailsSchema>;
+
+const pendingSchema = z.object({ expiresAt: z.int(), details: detailsSchema.nullable() });
+export type PendingSignIn = z.output<typeof pendingSchema>;
+
+/** The cookie of one sign-in decrypts for no other kind and no other answer. */
+const pendingContext = ({ kind, id }: SignInId): string => `gpd/console-login/v1|${kind}|${id}`;
+
+/** A pending sign-in is in a cookie and not in the database, so that strangers cannot fill a table. */
+export function encryptPending(
+  key: Uint8Array,
+  random: Random,
+  which: SignInId,
+  pending: PendingSignIn,
+): string {
+  return encryptText(key, random, pendingContext(which), JSON.stringify(pending));
 }
 
 /** @returns null for every cause alike, so that a forger learns nothing */
-export function decryptLogin(key: Uint8Array, value: string, now: number) {
-  const plain = decryptText(key, LOGIN_PURPOSE, value);
-  if (plain === null) return null;
-  const read = pendingSchema.safeParse(JSON.parse(plain));
-  if (!read.success) return null;
-  const [state, nonce, verifier, back, expiresAt, prompt] = read.data;
-  return now < expiresAt ? { state, nonce, verifier, back, prompt, expiresAt } : null;
+export function decryptPending(
+  key: Uint8Array,
+  which: SignInId,
+  cookie: string,
+  now: number,
+): PendingSignIn | null {
+  const text = decryptText(key, pendingContext(which), cookie);
+  const { data } = pendingSchema.safeParse(text === null ? null : JSON.parse(text));
+  if (!data || now >= data.expiresAt) return null;
+  // A clock that was ahead made it, and it would live that much longer.
+  return data.expiresAt <= now + PENDING_MS[which.kind] + MINUTE ? data : null;
 }
 
 /** Accepts only addresses within the console, because phishers use open redirects. */

@@ -1,19 +1,10 @@
 import type { Request, Response, Router } from 'express';
 import { type LoginFault, LoginRefused, mayOpen, type SignInPrompt } from '../auth/credentials.ts';
 import { limitClients } from '../http/express-app.ts';
-import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Context } from './context-service.ts';
-import {
-  cookieNames,
-  decryptLogin,
-  encryptLogin,
-  formatCookie,
-  LOGIN_MS,
-  type PendingLogin,
-  sanitiseBack,
-} from './cookies.ts';
-import { showUnconfigured, startSession, takesPasskeys } from './entry-pages.ts';
+import { cookieNames, formatCookie, sanitiseBack } from './cookies.ts';
+import { beginSignIn, showUnconfigured, startSession, takeSignIn, takesPasskeys } from './entry-pages.ts';
 import { redirectDone, takeFlash } from './flash.ts';
 import { registerPasskeyPages, showPasskey } from './passkey-pages.ts';
 import { type ConsoleVisit, type FormVisit, isSignedIn, type PageTable } from './session-guard-service.ts';
@@ -24,14 +15,6 @@ import { finishSignIn, signOutAddress } from './sign-in-service.ts';
  * Sign-in with an identity provider, sign-out, and the list
  * of sessions. Each failure has a page that says what to do.
  */
-
-/** Pending sign-ins per browser. */
-const MAX_PENDING = 8;
-
-const listCookiesToClear = (all: readonly string[], prefix: string): readonly string[] => {
-  const pending = all.filter((name) => name.startsWith(prefix));
-  return pending.length < MAX_PENDING ? [] : pending;
-};
 
 const readPrompt = (value: unknown): SignInPrompt | null =>
   value === 'select_account' || value === 'login' ? value : null;
@@ -52,15 +35,10 @@ function findPublicSignIn(publicOrigin: string, { headers, query }: Request): st
 
 async function goToProvider(context: Context, request: Request, response: Response): Promise<void> {
   const prompt = readPrompt(request.query['switch']);
-  const { url, ...challenge } = await (await context.provider()).begin(prompt);
-  const names = cookieNames(context.origin());
-  const pending = { ...challenge, prompt, back: sanitiseBack(request.query['back']) };
-  const cookie = encryptLogin(context.keys.login, context.random, pending, context.clock());
-  // Another site can make this browser begin many sign-ins:
-  // their cookies must not exceed the size limit of headers.
-  for (const name of listCookiesToClear(sentNames(request.headers.cookie), names.login('')))
-    response.append('set-cookie', formatCookie(name, '', 0, names.secure));
-  response.append('set-cookie', formatCookie(names.login(challenge.state), cookie, LOGIN_MS, names.secure));
+  const { url, state, nonce, verifier } = await (await context.provider()).begin(prompt);
+  const back = sanitiseBack(request.query['back']);
+  const which = { kind: 'provider', id: state } as const;
+  beginSignIn(context, request, response, which, { nonce, verifier, back, prompt });
   response.set({ 'cache-control': 'no-store' }).redirect(302, url);
 }
 
@@ -85,36 +63,23 @@ async function signIn(context: Context, request: Request, response: Response): P
   }
 }
 
-/**
- * @returns the sign-in that this browser began, whose cookie is deleted
- * @throws {LoginRefused} `not-yours`
- */
-async function takePending(context: Context, request: Request, response: Response): Promise<PendingLogin> {
-  const names = cookieNames(context.origin());
-  const { state } = request.query;
-  const name = names.login(typeof state === 'string' ? state : '');
-  const [cookie] = cookieValues(request.headers.cookie, name);
-  const pending = cookie === undefined ? null : decryptLogin(context.keys.login, cookie, context.clock());
-  // The cookie works once, whatever the result; isFirstUse below refuses a client that keeps it.
-  if (cookie !== undefined) response.append('set-cookie', formatCookie(name, '', 0, names.secure));
-  // This browser did not begin the sign-in: someone else's answer is being planted (login CSRF).
-  if (!pending || pending.state !== state) throw new LoginRefused('not-yours');
-  const { expiresAt, ...login } = pending;
-  if (!(await context.signInLimits.isFirstUse(login.state, expiresAt))) throw new LoginRefused('not-yours');
-  return login;
-}
-
 async function finishCallback(context: Context, request: Request, response: Response): Promise<void> {
-  const { back, prompt, ...challenge } = await takePending(context, request, response);
+  const { state } = request.query;
+  const which = { kind: 'provider', id: typeof state === 'string' ? state : '' } as const;
+  const { details } = await takeSignIn(context, request, response, which);
+  if (!details) throw new LoginRefused('not-yours');
+  const { back, prompt, nonce, verifier } = details;
   // Only the query is taken from the request, because a
   // request line may name any host (RFC 9112 section 3.2.2).
   const callback = new URL('/console/callback', context.origin());
   callback.search = /\?.*$/s.exec(request.originalUrl)?.[0] ?? '';
-  const signedIn = await finishSignIn(context, callback, challenge).catch((error: unknown) => {
-    const refused = error instanceof LoginRefused && error.fault === 'provider-refused';
-    if (refused && prompt === 'select_account') return null;
-    throw error;
-  });
+  const signedIn = await finishSignIn(context, callback, { state: which.id, nonce, verifier }).catch(
+    (error: unknown) => {
+      const refused = error instanceof LoginRefused && error.fault === 'provider-refused';
+      if (refused && prompt === 'select_account') return null;
+      throw error;
+    },
+  );
   // Some providers do not support select_account, but all support login.
   if (!signedIn) {
     response.redirect(303, `/console/login?switch=login&back=${encodeURIComponent(back)}`);

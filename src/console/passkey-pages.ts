@@ -1,34 +1,26 @@
 import type { Request, Response, Router } from 'express';
-import type { Ceremony } from '../attest/ceremony.ts';
+import { type Ceremony, readCredential } from '../attest/ceremony.ts';
 import { createConsoleToken, LoginRefused } from '../auth/credentials.ts';
 import { limitClients } from '../http/express-app.ts';
-import { cookieValues } from '../http/request.ts';
-import { Refusal } from '../lib/errors.ts';
+import { Refusal, tryOr } from '../lib/errors.ts';
 import type { Context } from './context-service.ts';
-import { cookieNames, formatCookie, LOGIN_MS, sanitiseBack } from './cookies.ts';
-import { showUnconfigured, startSession, takesPasskeys } from './entry-pages.ts';
+import { sanitiseBack } from './cookies.ts';
+import { beginSignIn, showUnconfigured, startSession, takeSignIn, takesPasskeys } from './entry-pages.ts';
 import { isSameOrigin, readForm } from './form.ts';
 import { joinByPasskey, offerPasskey, signInByPasskey } from './passkey-service.ts';
 
 /** The pages on which staff sign in with a passkey, or register one with an invitation. */
 
-const PASSKEY_STATE = 'passkey';
-
-/**
- * The cookie binds the answer to this browser. An existing cookie
- * is used again, so that two tabs do not disturb each other.
- */
+/** Each page has a separate challenge and cookie, so that two tabs do not disturb each other. */
 export function showPasskey(
   context: Context,
   request: Request,
   response: Response,
   ceremony: Ceremony,
 ): void {
-  const names = cookieNames(context.origin());
-  const name = names.login(PASSKEY_STATE);
-  const cookie = cookieValues(request.headers.cookie, name)[0] ?? createConsoleToken(context.random);
-  const offer = offerPasskey(context, cookie, ceremony);
-  response.append('set-cookie', formatCookie(name, cookie, LOGIN_MS, names.secure));
+  const challenge = createConsoleToken(context.random);
+  const offer = offerPasskey(context, challenge, ceremony);
+  if (offer) beginSignIn(context, request, response, { kind: ceremony, id: challenge });
   const back = sanitiseBack(request.query['back']);
   context.render(response, 'passkey', { offer, back, origin: context.origin() }, offer ? 200 : 503);
 }
@@ -54,14 +46,14 @@ async function takePasskey(context: Context, request: Request, response: Respons
   if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
   if (await refusePasskeys(context, response)) return;
   const form = await readForm(request);
-  const [cookie] = cookieValues(request.headers.cookie, cookieNames(context.origin()).login(PASSKEY_STATE));
-  const answer = form.get('answer') ?? '';
+  const answer = readCredential(tryOr((): unknown => JSON.parse(form.get('answer') ?? ''), null));
   const invitation = form.get('invitation');
   try {
-    if (cookie === undefined) throw new LoginRefused('not-yours');
+    if (!answer) throw new LoginRefused('passkey');
+    await takeSignIn(context, request, response, { kind: answer.ceremony, id: answer.challenge });
     const token = await (invitation === undefined
-      ? signInByPasskey(context, cookie, answer)
-      : joinByPasskey(context, cookie, { invitation, answer }));
+      ? signInByPasskey(context, answer)
+      : joinByPasskey(context, answer, invitation));
     await startSession(context, request, response, { token, back: sanitiseBack(form.get('back')) });
   } catch (error) {
     if (!(error instanceof LoginRefused)) throw error;

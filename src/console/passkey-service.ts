@@ -1,10 +1,8 @@
 import {
   type Ceremony,
-  createChallenge,
   isCloned,
+  type Presentation,
   publicKeyOf,
-  readChallenge,
-  readCredential,
   relyingPartyOf,
   verifyCreated,
   verifyUsed,
@@ -13,7 +11,7 @@ import { actorRef } from '../audit/audit-store.ts';
 import { createConsoleToken, hashSecret, LoginRefused } from '../auth/credentials.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import { tryOr, Unavailable } from '../lib/errors.ts';
+import { Unavailable } from '../lib/errors.ts';
 import type { Context } from './context-service.ts';
 import type { ConsoleTransaction } from './session-store.ts';
 import { openSession } from './sign-in-service.ts';
@@ -48,33 +46,19 @@ export const staffRef = (rightsKey: Uint8Array, { id }: Pick<StaffMember, 'id'>)
  */
 const findRpId = ({ origin }: Context): string | null => relyingPartyOf(origin(), '');
 
-const createBinding = (cookie: string, ceremony: Ceremony, rpId: string) =>
-  ({ token: cookie, kid: '', ceremony, rpId }) as const;
-
-/**
- * @param cookie of this browser: an answer from another browser is refused
- * @returns the WebAuthn options for the page
- */
-export function offerPasskey(context: Context, cookie: string, ceremony: Ceremony) {
+/** @returns the WebAuthn options for the page */
+export function offerPasskey(context: Context, challenge: string, ceremony: Ceremony) {
   const rpId = findRpId(context);
   if (rpId === null) return null;
-  const { keys, random, clock } = context;
-  const challenge = createChallenge(keys.passkey, random, clock(), createBinding(cookie, ceremony, rpId));
-  const userId = random(USER_ID_BYTES).toString('base64url');
+  const userId = context.random(USER_ID_BYTES).toString('base64url');
   return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }, 'required') };
 }
 
-/** Each challenge can be answered once. @throws {LoginRefused} */
-async function readAnswer(context: Context, cookie: string, text: string) {
-  const response = readCredential(tryOr((): unknown => JSON.parse(text), null));
+/** @throws {LoginRefused} */
+function expectedOf(context: Context, { challenge }: Presentation) {
   const rpId = findRpId(context);
-  if (!response || rpId === null) throw new LoginRefused('passkey');
-  const { challenge, ceremony } = response;
-  const binding = createBinding(cookie, ceremony, rpId);
-  const read = readChallenge(context.keys.passkey, context.clock(), challenge, binding);
-  if (read === null || !(await context.signInLimits.isFirstUse(challenge, read.expiresAt)))
-    throw new LoginRefused('not-yours');
-  return { response, expected: { challenge, origin: context.origin(), rpId, verifiesUser: true } };
+  if (rpId === null) throw new LoginRefused('passkey');
+  return { challenge, origin: context.origin(), rpId, verifiesUser: true };
 }
 
 async function openPasskeySession(
@@ -96,16 +80,15 @@ async function openPasskeySession(
 /** @returns the token of the new session @throws {LoginRefused} */
 export async function joinByPasskey(
   context: Context,
-  cookie: string,
-  { invitation, answer }: Readonly<Record<'invitation' | 'answer', string>>,
+  answer: Presentation,
+  invitation: string,
 ): Promise<string> {
   const member = await findInvited(context.database, hashSecret(invitation));
   const at = context.clock();
   if (!member || at >= member.inviteUntil) throw new LoginRefused('invitation');
-  const { response, expected } = await readAnswer(context, cookie, answer);
   const registration =
-    response.ceremony === 'create' ? await verifyCreated(response.credential, expected) : null;
-  const credential = hashSecret(response.credential.id);
+    answer.ceremony === 'create' ? await verifyCreated(answer.credential, expectedOf(context, answer)) : null;
+  const credential = hashSecret(answer.credential.id);
   if (!registration || (await findByCredential(context.database, credential)))
     throw new LoginRefused('passkey');
   const joined: RegisteredPasskey = {
@@ -124,12 +107,11 @@ export async function joinByPasskey(
 }
 
 /** All wrong passkeys get the same refusal. @returns the token of the new session @throws {LoginRefused} */
-export async function signInByPasskey(context: Context, cookie: string, answer: string): Promise<string> {
-  const { response, expected } = await readAnswer(context, cookie, answer);
-  if (response.ceremony !== 'get') throw new LoginRefused('passkey');
-  const member = await findByCredential(context.database, hashSecret(response.credential.id));
+export async function signInByPasskey(context: Context, answer: Presentation): Promise<string> {
+  if (answer.ceremony !== 'get') throw new LoginRefused('passkey');
+  const member = await findByCredential(context.database, hashSecret(answer.credential.id));
   if (!member?.publicKey) throw new LoginRefused('passkey');
-  const counter = await verifyUsed(response.credential, member.publicKey, expected);
+  const counter = await verifyUsed(answer.credential, member.publicKey, expectedOf(context, answer));
   if (counter === null || isCloned(member.counter, counter)) throw new LoginRefused('passkey');
   return openPasskeySession(context, member, (tx) => raiseCounter(tx, member, counter));
 }

@@ -324,10 +324,11 @@ export function createDataDirectory({ data_dir }: Config): void {
 }
 
 /**
- * The number of cells on the first page: 0 while there is no table (sqlite.org/fileformat2.html, section
- * 1.6).
+ * The header of the first page: a leaf without a cell while there is no table (sqlite.org/fileformat2.html,
+ * section 1.6).
  */
-const CELLS_OFFSET = 103;
+const PAGE_OFFSET = 100;
+const EMPTY_LEAF = Buffer.from([13, 0, 0, 0, 0]);
 /** These bytes of a database file say that it is in WAL mode (sqlite.org/fileformat2.html, section 1.3.3). */
 const WAL_OFFSET = 18;
 const WAL = Buffer.from([2, 2]);
@@ -339,13 +340,13 @@ const WAL = Buffer.from([2, 2]);
 async function isUnfinished(config: Config, file: string): Promise<boolean> {
   if (!statSync(file).isFile())
     throw new ConfigError(`${file} is not a file: name another directory in GPD_DATA_DIR`);
-  const firstBytes = Buffer.alloc(CELLS_OFFSET + 2);
+  const firstBytes = Buffer.alloc(PAGE_OFFSET + EMPTY_LEAF.length);
   const descriptor = openSync(file, 'r');
   const length = readSync(descriptor, firstBytes);
   closeSync(descriptor);
   const isWal = firstBytes.subarray(WAL_OFFSET, WAL_OFFSET + WAL.length).equals(WAL);
   // gpd writes the first page before it changes the mode: a file without a table may be from that moment.
-  if (length > 0 && !isWal && firstBytes.readUInt16BE(CELLS_OFFSET) > 0) return false;
+  if (length > 0 && !isWal && !firstBytes.subarray(PAGE_OFFSET).equals(EMPTY_LEAF)) return false;
   return withClosing(openData(config), async (database) => {
     const tables = await tablesOfFile(database);
     if (tables.length === 0) return true;

@@ -82,10 +82,40 @@ describe('an answer of a passkey', () => {
     const together = await Promise.all([1, 2, 3].map(() => send(cookie, { answer })));
     expect(together.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 400, 400]);
     const later = await send(cookie, { answer });
-    expect([later.status, cookiesOf(later.headers)]).toEqual([400, '']);
+    expect([later.status, cookiesOf(later.headers)]).toEqual([
+      400,
+      expect.not.stringContaining('gpd_console'),
+    ]);
     const next = await prepareSignIn(key);
     expect((await send(next.cookie, { answer: next.answer })).status).toBe(303);
     // Joining signs in too.
     expect(await countSignIns()).toBe(before + 3);
+  });
+});
+
+describe('a pending sign-in', () => {
+  it('is answered in the browser and for the act that it was begun for, in two tabs too', async () => {
+    const key = createPasskey(0);
+    const invitation = await invite('Ada', 'reviewer');
+    const mine = await openPage('/console/login');
+    const created = JSON.stringify(create(key, { origin: base, challenge: mine.challenge }));
+    expect((await send(mine.cookie, { answer: created, invitation })).status).toBe(400);
+    // The invitation is still good, and a page to join lets nobody sign in.
+    expect((await join(key, invitation)).status).toBe(303);
+    const joining = await openPage('/console/join');
+    const signed = JSON.stringify(get(key, { origin: base, challenge: joining.challenge }));
+    expect((await send(joining.cookie, { answer: signed })).status).toBe(400);
+
+    const [first, second, other] = [
+      await prepareSignIn(key),
+      await prepareSignIn(key),
+      await prepareSignIn(key),
+    ];
+    for (const cookie of ['', other.cookie, other.cookie.replace(/_[^=]*/, first.cookie.match(/_[^=]*/)![0])])
+      expect((await send(cookie, { answer: first.answer })).status).toBe(400);
+    const tabs = `${first.cookie}; ${second.cookie}`;
+    expect((await send(tabs, { answer: second.answer })).status).toBe(303);
+    expect((await send(tabs, { answer: first.answer })).status).toBe(303);
+    expect((await send(tabs, { answer: first.answer })).status).toBe(400);
   });
 });

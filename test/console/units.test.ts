@@ -3,8 +3,8 @@ import { cellOf, layOutBars, listLastSlots } from '../../src/console/charts.ts';
 import {
   canServe,
   cookieNames,
-  decryptLogin,
-  encryptLogin,
+  decryptPending,
+  encryptPending,
   formatCookie,
 } from '../../src/console/cookies.ts';
 import { adviseDestruction } from '../../src/console/insight-pages.ts';
@@ -29,16 +29,28 @@ describe('cookies', () => {
     );
   });
 
-  it('a pending sign-in opens until it is ten minutes old, and not when it was touched', () => {
+  it('a pending sign-in opens until it expires, for its own kind and answer alone, and not when it was touched', () => {
     const key = sha256('key');
-    const login = { state: 's', nonce: 'n', verifier: 'v', back: '/console', prompt: null };
-    const sealed = encryptLogin(key, seededRandom('login'), login, NOW);
-    const expiresAt = NOW + 10 * MINUTE;
-    expect(decryptLogin(key, sealed, expiresAt - 1)).toEqual({ ...login, expiresAt });
-    expect(decryptLogin(key, sealed, NOW + 10 * MINUTE)).toBeNull();
-    expect(decryptLogin(sha256('other'), sealed, NOW)).toBeNull();
-    expect(decryptLogin(key, `${sealed.slice(0, -2)}AA`, NOW)).toBeNull();
-    for (const junk of ['', 'AAAA', '%']) expect(decryptLogin(key, junk, NOW)).toBeNull();
+    const details = { nonce: 'n', verifier: 'v', back: '/console', prompt: null };
+    for (const [kind, minutes] of [
+      ['provider', 10],
+      ['create', 5],
+      ['get', 5],
+    ] as const) {
+      const which = { kind, id: 's' } as const;
+      const pending = { expiresAt: NOW + minutes * MINUTE, details: kind === 'provider' ? details : null };
+      const cookie = encryptPending(key, seededRandom(kind), which, pending);
+      expect(decryptPending(key, which, cookie, pending.expiresAt - 1)).toEqual(pending);
+      expect(decryptPending(key, which, cookie, pending.expiresAt)).toBeNull();
+      // It was made while a clock was over a minute ahead.
+      expect(decryptPending(key, which, cookie, NOW - MINUTE - 1)).toBeNull();
+      expect(decryptPending(sha256('other'), which, cookie, NOW)).toBeNull();
+      expect(decryptPending(key, { kind, id: 't' }, cookie, NOW)).toBeNull();
+      for (const other of ['provider', 'create', 'get'] as const)
+        expect(decryptPending(key, { kind: other, id: 's' }, cookie, NOW) === null).toBe(other !== kind);
+      for (const junk of ['', 'AAAA', '%', `${cookie.slice(0, -2)}AA`])
+        expect(decryptPending(key, which, junk, NOW)).toBeNull();
+    }
   });
 });
 

@@ -137,7 +137,7 @@ it('can be repeated after it was killed at any moment, and each message names th
       const again = await startSetup(data, '--config', file);
       const form = await openForm(again.url, again.token);
       const reply = await postTo(again.url, '/setup', { ...FORM, csrf: form.csrf }, { cookie: form.cookie });
-      const alert = /role="alert"[^]*?<\/\w+>/.exec(reply.text)?.[0];
+      const alert = /role="alert"[\s\S]*?<\/\w+>/.exec(reply.text)?.[0];
       expect({ appears, status: reply.status, alert }).toEqual({ appears, status: 200 });
       again.gpd.child.kill('SIGTERM');
       await again.gpd.exited;
