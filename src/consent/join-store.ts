@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { writeAudit } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
-import { cellOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
+import { cellOf, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { personalEntry } from '../ledger/entries.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -28,6 +28,8 @@ import {
  * ends its joins.
  */
 
+/** A check reads a row for each: nobody may make the checks of their account as slow as they like. */
+const MAX_BROWSERS = 1000;
 const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 const LINKED_DETAIL = { policyVersion: null, gpc: false, source: 'session', expiresAt: null } as const;
@@ -137,6 +139,8 @@ export function joinPrincipals(
       return { joinedAt: Number(await cellOf<number>(links.orderBy('seq', 'desc'), 'at')), isNew: false };
     }
     if (other.row.account !== null) throw new Refusal('claimed-by-another');
+    if ((await countOf(tx('consent_principals').where({ kid, account: group }))) > MAX_BROWSERS)
+      throw new Refusal('invalid-request', { details: ['principalId: the account has too many browsers'] });
     const { key, wrapped } = openKey(tenant, browser.ref, other.wrapped);
     await tellLog(tx, tenant, account, browser, key, now);
     key.fill(0);

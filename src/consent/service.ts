@@ -85,7 +85,8 @@ export interface ConsentService {
   history(tenant: Tenant, principalId: string, page: HistoryPage): Promise<HistoryResponse>;
   /**
    * Joins a browser with the account of the session; from then on each answers for both.
-   * @throws {Refusal} `claimed-by-another`; `invalid-request` for the session's own principal
+   * @throws {Refusal} `claimed-by-another`; `invalid-request` for the session's own principal and for the
+   * thousandth browser
    */
   join(
     tenant: Tenant,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID } from '../../support/constants.ts';
+import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { type Action, type Api, bearer, createBrowser, PURPOSE, startApi } from './support/api.ts';
@@ -40,6 +41,9 @@ async function joinedPair(): Promise<{ readonly account: string; readonly browse
   return { account, browser };
 }
 
+/** The reference of a principal, as a check tells it to a backend. */
+const refOf = async (principalId: string) => (await api.check(principalId)).subject ?? '';
+
 const choose = (action: Action, principalId: string, fields: { gpc?: boolean; purposes?: string[] } = {}) =>
   api.write(action, { principalId, ...fields });
 
@@ -70,6 +74,18 @@ describe('POST /v1/principals/join', () => {
     expectError(await join(newAccount(), browser), 'claimed-by-another');
     expectError(await api.post('/v1/principals/join', other), 'insufficient-scope');
     expectError(await join(other.principalId, other), 'invalid-request');
+  });
+
+  it('refuses more browsers than a check should have to read', async () => {
+    const { account } = await joinedPair();
+    await execute(
+      api.gpd.dataDir,
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        INSERT INTO consent_principals (kid, principal, gpc, account)
+        SELECT '${KID}', 'crowd-' || i, 0, (SELECT account FROM consent_principals WHERE principal = '${await refOf(account)}') FROM n`,
+    );
+    expectError(await join(account, createBrowser()), 'invalid-request');
+    await execute(api.gpd.dataDir, "DELETE FROM consent_principals WHERE principal LIKE 'crowd-%'");
   });
 
   it('says so in the log, which names nobody, and to webhooks', async () => {
