@@ -362,7 +362,7 @@ describe('every store', () => {
     const named = [...Object.keys(EXPORTED_IN), ...Object.keys(UNTOLD), ...HOLDS];
     expect([...tables.keys()].sort()).toEqual(named.sort());
     const ofPerson = tablesWhere(({ exported }) => exported.includes('person'));
-    const beside = ['decision_updates', 'decision_outcomes', TOMBSTONE];
+    const beside = ['decision_updates', 'decision_outcomes'];
     expect(Object.keys(EXPORTED_IN).sort()).toEqual([...ofPerson, ...beside].sort());
     for (const table of HOLDS) tables.delete(table);
     for (const [table, columns] of tables)
