@@ -56,8 +56,6 @@ export function housekeepingContract(make: MakeDatabase): void {
       expect(await house.round()).toEqual(['retention bbb', 'seal-verdicts aaa']);
       expect(endedJobs).toEqual(KIDS);
       for (const kid of KIDS) expect(await privateKeyOf(db.database, kid), kid).toBeNull();
-      // The other one was deleted with its decision.
-      expect(await countOf(db.database, 'verdict_seals', 'ccc')).toBe(1);
       for (const [kid, count] of [
         ['aaa', 1],
         ['bbb', 2],
@@ -67,6 +65,8 @@ export function housekeepingContract(make: MakeDatabase): void {
       expect(await house.round()).toEqual([]);
       // The destroyed key is in the audit log, which is anchored in the same damaged log after its hour.
       expect(await house.round(HOUR)).toEqual(['seal-audit aaa']);
+      // Retention runs beside the sealing: the seal of the other decision is gone by the next retention.
+      expect(await countOf(db.database, 'verdict_seals', 'ccc')).toBe(1);
       expect(await house.round()).toEqual([]);
       const reason = expect.any(String) as string;
       expect(await readJobFailures(db.database)).toEqual([
