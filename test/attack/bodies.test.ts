@@ -56,6 +56,11 @@ const ROUTES: readonly JsonRoute[] = [
   { path: '/v1/sessions', as: 'secret', good: who },
   { path: '/v1/decisions/{requestId}/outcome', as: 'secret', good: { outcome: 'fraud' } },
   { path: '/v1/principals/link', as: 'session', good: { token: 'x' } },
+  {
+    path: '/v1/principals/join',
+    as: 'session',
+    good: { principalId: `b_${'A'.repeat(43)}`, principalSecret: 'A'.repeat(43) },
+  },
   { path: '/v1/principals/erase', as: 'session', good: {} },
 ];
 
