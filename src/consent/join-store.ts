@@ -157,6 +157,7 @@ export function joinPrincipals(
 interface Member {
   readonly ref: string;
   readonly wrapped: string | null;
+  readonly mac: string | null;
   readonly row: PrincipalRow;
   readonly choices: ReadonlyMap<string, ReturnType<typeof toStateRow>>;
 }
@@ -178,6 +179,7 @@ async function readMembers(tx: Transaction, kid: string, account: string): Promi
     members.push({
       ref: stored.principal,
       wrapped: stored.wrapped_key,
+      mac: stored.mac,
       row: toPrincipalRow(stored),
       choices,
     });
@@ -235,6 +237,8 @@ export async function endJoins(
   const members = await readMembers(tx, kid, account);
   const isWhole = account === principal;
   for (const member of members.filter(({ ref }) => ref !== principal)) {
+    // A row that gpd did not write keeps its invalid MAC, so that nobody believes it.
+    if (!isMacValid(member.mac, stateMac.ofPrincipal(member.ref, member.row))) continue;
     const leavers = members.filter(({ ref }) => ref !== member.ref && (isWhole || ref === principal));
     const row = leavers.reduce<PrincipalRow>(
       (result, other) => keepRefusals({ ...member, row: result }, other),
