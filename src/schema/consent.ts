@@ -158,8 +158,15 @@ export type DecisionAnswer = Answer<typeof decisionSchema>;
 
 export const batchResponseSchema = z.object({ results: z.array(decisionSchema.extend({ id: z.string() })) });
 
+/** A compact JWS that says which purposes a person has granted (contract-2 section 20). */
+const signedStateSchema = z
+  .string()
+  .regex(/^[\w-]+\.[\w-]+\.[\w-]*$/, 'the cookie gpd_consent: a compact JWS');
+
 export const writeResponseSchema = entrySchema.extend({
   entries: z.array(entrySchema.extend({ purpose: z.string() })),
+  /** The person's state after this write. Only a publishable key or a session gets it. */
+  state: signedStateSchema.optional(),
 });
 export type WriteResponse = Answer<typeof writeResponseSchema>;
 
@@ -170,6 +177,8 @@ export type ConsentChoice = z.infer<typeof choiceSchema>;
 export const stateResponseSchema = z.object({
   principalId: z.string(),
   subject: decisionSchema.shape.subject,
+  /** Only a publishable key or a session gets it. */
+  state: signedStateSchema.optional(),
   purposes: z.array(
     decisionSchema.omit({ subject: true }).extend({
       purpose: z.string(),
@@ -181,6 +190,37 @@ export const stateResponseSchema = z.object({
       overGpc: z.literal(true).optional(),
     }),
   ),
+});
+
+export const refreshRequestSchema = z.strictObject({
+  /** A state of any age. */
+  state: signedStateSchema,
+  /** The visitor's request carried Sec-GPC: the answer heeds it, and nothing is recorded. */
+  gpc: z.boolean().default(false),
+});
+export const refreshedStateSchema = z.object({
+  state: signedStateSchema,
+  /** Ids of the granted purposes. */
+  purposes: z.array(z.string()),
+  /** The newest entry of the person's state; 0 without any. */
+  seq: z.int(),
+});
+
+const stateKeySchema = z.object({
+  kty: z.literal('EC'),
+  crv: z.literal('P-256'),
+  x: z.string().meta(base64Url(43)),
+  y: z.string().meta(base64Url(43)),
+  /** Thumbprint of the key (RFC 7638). */
+  kid: z.string().meta(base64Url(43)),
+  alg: z.literal('ES256'),
+  use: z.literal('sig'),
+});
+export type StateKey = z.infer<typeof stateKeySchema>;
+export const stateKeysSchema = z.object({
+  keys: z.array(stateKeySchema),
+  /** The tenant of the credential, to compare with the claim `kid`; missing without a credential. */
+  tenant: z.string().optional(),
 });
 
 /** The fields to which an entry's body commits (contract section 7: detail). */
