@@ -50,12 +50,22 @@ function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'd
   return { title: title ?? purpose.title, description: description ?? purpose.description };
 }
 
+/** The log had these texts before a purpose could be left out: their bytes are the same where none is. */
+function toShown(purpose: Purpose): Omit<Purpose, 'banner'> {
+  const { banner: _banner, ...words } = toPurpose(purpose);
+  return words;
+}
+
+const askedPurposes = ({ purposes }: Tenant) => purposes.filter(({ banner }) => banner);
+
 /** All texts that a person may be shown, in all languages. The log has their hash. */
-function allTexts({ kid, settings, purposes, rules }: Tenant): string {
+function allTexts(tenant: Tenant): string {
+  const { kid, settings, rules } = tenant;
+  const purposes = askedPurposes(tenant);
   const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
   const banner = pickBannerSettings(settings);
   const shown = {
-    ...{ kid, banner, purposes: purposes.map(toPurpose), policyVersion: rules.currentVersion },
+    ...{ kid, banner, purposes: purposes.map(toShown), policyVersion: rules.currentVersion },
     ...translated,
   };
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
@@ -63,7 +73,7 @@ function allTexts({ kid, settings, purposes, rules }: Tenant): string {
 
 /** Without an entry in the log: for previews. */
 export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
-  const { settings, purposes, rules, kid } = tenant;
+  const { settings, rules, kid } = tenant;
   const banner = pickBannerSettings(settings);
   const languageTexts = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
   const named = languageTexts?.purposes ?? {};
@@ -76,7 +86,7 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
     },
     title: languageTexts?.title ?? banner.title,
     body: languageTexts?.body ?? banner.body,
-    purposes: purposes.map((purpose) => ({
+    purposes: askedPurposes(tenant).map((purpose) => ({
       id: purpose.id,
       ...((Object.hasOwn(named, purpose.id) && named[purpose.id]) || wordsOf(purpose, language)),
       gpc: purpose.gpc,

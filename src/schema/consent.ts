@@ -105,6 +105,8 @@ const purposeSchema = z.strictObject({
   lawfulBasis: oneLine(1, 100).default('consent'),
   gpc: gpcPolicySchema.default('opt-out'),
   ttlDays: z.int().min(1).max(36_500).default(180),
+  /** False: the banner never asks for it. */
+  banner: z.boolean().default(true),
 });
 /** False: the change asks nobody again, for instance because it corrects a typing error. */
 const materialSchema = z.boolean();
@@ -264,6 +266,8 @@ export const purposeAnswerSchema = z.object({
   lawfulBasis: z.string(),
   gpc: gpcPolicySchema,
   ttlDays: z.int(),
+  /** False: the banner never asks for it. */
+  banner: z.boolean(),
 });
 export const purposesResponseSchema = z.object({ purposes: z.array(purposeAnswerSchema) });
 export const savedPurposesSchema = purposesResponseSchema.extend({ entries: z.array(entrySchema) });
@@ -302,7 +306,7 @@ export const consentReceiptAnswerSchema = z.object({
     status: choiceSchema,
     time: z.string(),
     policySha256: hashSchema.nullable(),
-    purpose: purposeAnswerSchema.omit({ gpc: true, ttlDays: true }),
+    purpose: purposeAnswerSchema.omit({ gpc: true, ttlDays: true, banner: true }),
   }),
   proof: entrySchema.extend({ log: z.string() }),
 });
