@@ -99,6 +99,7 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
       },
     })),
     gpc,
+    refusalDays: settings['banner.refusalDays'],
   };
 }
 

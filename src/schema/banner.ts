@@ -34,6 +34,8 @@ export const bannerResponseSchema = z.object({
   ),
   /** The request carried Sec-GPC. */
   gpc: z.boolean(),
+  /** The days for which a refusal is remembered, unless what is asked changes. */
+  refusalDays: z.int(),
 });
 export type BannerResponse = z.infer<typeof bannerResponseSchema>;
 

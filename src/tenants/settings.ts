@@ -83,14 +83,15 @@ function parseJson(value: string, context: z.RefinementCtx): unknown {
 const texts = z.union([languages, z.string().max(200_000).transform(parseJson).pipe(languages)]);
 
 /**
- * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner. The labels of
- * the buttons are fixed, and are in src/banner.
+ * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner, and the days for
+ * which a refusal is remembered. The labels of the buttons are fixed, and are in src/banner.
  */
 const bannerShape = {
   'banner.title': oneLine(200).default(''),
   'banner.body': text(2000).default(''),
   'banner.policyUrl': link.default(''),
   'banner.texts': texts.default({}),
+  'banner.refusalDays': z.coerce.number('a whole number of days').int().min(1).max(730).default(183),
 } as const;
 
 const originList = listOf(originSchema);
