@@ -233,8 +233,10 @@ export class FakeConsent implements Consent {
       refresh: async (method, state, gpc) => {
         reach(method);
         const principalId = this.#signer.principalOf(state.subject);
-        if (principalId === undefined) throw new ConsentError(method, 'not-found', { status: 404 });
-        const current = this.#visitorState(principalId, gpc);
+        const current = principalId === undefined ? null : this.#visitorState(principalId, gpc);
+        // gpd does not know a person who has never chosen.
+        if (principalId === undefined || !current?.seq)
+          throw new ConsentError(method, 'not-found', { code: 'no-data', status: 404 });
         const signed = parseState(await this.#signer.sign(principalId, current));
         if (signed === null) throw new ConsentError(method, 'response');
         return { signed, purposes: current.purposes, seq: current.seq };

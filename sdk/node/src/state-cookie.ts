@@ -50,7 +50,13 @@ function parsePart(part: string): unknown {
   return bytes && parseJson(Buffer.from(bytes).toString());
 }
 
-const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+/** 9999-12-31T23:59:59Z, after which not every language can write the time. */
+const MAX_SECONDS = 253_402_300_799;
+
+const isInteger = (value: unknown, max: number): value is number =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max;
+const isSeconds = (value: unknown): value is number => isInteger(value, MAX_SECONDS);
+const isSeq = (value: unknown): value is number => isInteger(value, Number.MAX_SAFE_INTEGER);
 
 function isSignature(bytes: Uint8Array): boolean {
   const halves = [bytes.subarray(0, 32), bytes.subarray(32)];
@@ -80,8 +86,7 @@ export function parseState(text: string): SignedState | null {
     !isSeconds(expiresAt)
   )
     return null;
-  if (!Array.isArray(purposes) || !purposes.every((id) => typeof id === 'string') || !isSeconds(seq))
-    return null;
+  if (!Array.isArray(purposes) || !purposes.every((id) => typeof id === 'string') || !isSeq(seq)) return null;
   if (!isSignature(signature)) return null;
   const message = new TextEncoder().encode(`${head}.${payload}`);
   const claimed = { tenant, subject, issuedAt, expiresAt, purposes: purposes as string[], seq };
