@@ -18,7 +18,7 @@ import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context-service.ts';
-import { about, type Findings, fail, listSome, pass, Skipped, warn } from './finding.ts';
+import { about, type Findings, fail, listSome, pass, perTenant, Skipped, warn } from './finding.ts';
 import { readLog } from './inspect-store.ts';
 
 /** Checks of the tenants, their keys and terms, and their logs. */
@@ -28,7 +28,10 @@ async function* checkReadable(context: DoctorContext): Findings {
   const restore = 'Restore a backup: the server serves all tenants except these.';
   yield* about(damaged, fail('stored rows cannot be read', restore));
   if (readable.length + damaged.length === 0)
-    yield fail('there is no tenant', 'Run gpd tenants add KID --origin URL.');
+    yield fail(
+      'there is no tenant',
+      'Run gpd tenants add shop --origin https://shop.example, with your name and origin.',
+    );
   const database = await context.data();
   const remedy = 'Run gpd tenants policy KID --set FILE with a valid file.';
   yield* ofTenants(context, fail('a policy of weights cannot be read', remedy), ({ kid }) =>
@@ -55,7 +58,7 @@ async function* checkOrigins(context: DoctorContext): Findings {
   const plain = warn('an origin is plain http, where no agent runs', remedy);
   yield* ofTenants(context, plain, ({ settings }) => settings.origins.some(isPlain));
   const unattested = warn(
-    'no passkeys: an origin is an address, or not below attest.rpId',
+    'visitors cannot use passkeys on an origin that is an IP address, or not below attest.rpId',
     'Serve the pages under a domain, and name it or a parent of it: gpd tenants set KID attest.rpId=example.com.',
   );
   yield* ofTenants(context, unattested, ({ settings }) =>
@@ -242,12 +245,13 @@ async function* checkWitnesses({ config, data }: DoctorContext): Findings {
   if (config.witnesses.length === 0) throw new Skipped('GPD_WITNESSES is not set');
   const failed = (await readJobFailures(await data())).filter(({ job }) => job === COSIGN_JOB);
   const names = failed.map(({ kid, reason }) => `${kid}: ${reason.replace('NotCosigned ', '')}`);
+  const kids = [...new Set(failed.map(({ kid }) => kid ?? ''))];
   const isFork = names.some((name) => name.includes(': fork '));
   const createFinding = isFork ? fail : warn;
   const remedy = isFork
     ? 'Run gpd consent verify KID, and compare with what the witness keeps: docs/witnesses.md.'
     : 'Check that the witness answers at its URL and knows the log: docs/witnesses.md.';
-  yield* about(names, createFinding('checkpoints that are not cosigned', remedy));
+  yield* about(names, createFinding('checkpoints that are not cosigned', perTenant(remedy, kids)));
 }
 
 async function* checkOrigin(context: DoctorContext): Findings {
