@@ -124,7 +124,7 @@ export function wrapWords(text: string, columns: number, indent: number): string
 }
 
 /** A pipe gets whole lines: programs search them. */
-const fit = (text: string, { isTTY, columns = 80 }: OutputStream, indent: number): string[] =>
+const linesFor = (text: string, { isTTY, columns = 80 }: OutputStream, indent: number): string[] =>
   isTTY === true ? text.split('\n').flatMap((line) => wrapWords(line, columns, indent)) : [text];
 
 /** Columns of `gpd: `, which begins most messages. */
@@ -132,7 +132,7 @@ const MESSAGE_INDENT = 5;
 
 export function say(message: string): void {
   const { stderr: messages } = io();
-  messages.write(`${fit(printable(message), messages, MESSAGE_INDENT).join('\n')}\n`);
+  messages.write(`${linesFor(printable(message), messages, MESSAGE_INDENT).join('\n')}\n`);
 }
 
 /** Prints the message on stderr and sets the exit code. */
@@ -160,7 +160,7 @@ const hasColours = ({ stdout: output, env: variables }: Io): boolean =>
  */
 export function printWrapped(text: string, indent: number, colour?: Colour): void {
   const current = io();
-  const lines = fit(printable(text), current.stdout, indent).join('\n');
+  const lines = linesFor(printable(text), current.stdout, indent).join('\n');
   const painted =
     colour !== undefined && hasColours(current)
       ? lines.replace(/^\S+/, (word) => `\u001b[${COLOURS[colour]}m${word}\u001b[39m`)

@@ -1,5 +1,6 @@
 import { relyingPartyOf } from '../../attest/ceremony.ts';
 import { baseUrl } from '../../config.ts';
+import { untranslatedLanguages } from '../../consent/purpose-words.ts';
 import { countInvalid } from '../../consent/state-mac-store.ts';
 import { areTermsAuthentic } from '../../consent/terms-store.ts';
 import { readPolicies } from '../../ingest/policy-store.ts';
@@ -144,6 +145,23 @@ async function* checkNotice(context: DoctorContext): Findings {
   yield* ofTenants(context, noAuthority, ({ settings }) => settings['notice.authority'] === '');
 }
 
+async function* checkLanguages(context: DoctorContext): Findings {
+  const untranslated = warn(
+    'people whose language the banner speaks read a purpose in another one',
+    'Translate title and description in banner.texts: gpd tenants set KID banner.texts=JSON, see docs/banner.md.',
+  );
+  yield* ofTenants(context, untranslated, ({ purposes, settings }) =>
+    purposes
+      .map((purpose) => ({
+        id: purpose.id,
+        missing: untranslatedLanguages(purpose, settings['banner.texts']),
+      }))
+      .filter(({ missing }) => missing.length > 0)
+      .map(({ id, missing }) => `${id} (${listSome(missing)})`)
+      .join('; '),
+  );
+}
+
 const VISITS_MS = 30 * DAY;
 
 async function* checkGpc(context: DoctorContext): Findings {
@@ -285,6 +303,7 @@ export const TENANT_CHECKS: readonly Check[] = [
   { id: 'apikeys.use', title: 'every tenant has an API key, and each is in use', run: checkApiKeys },
   { id: 'terms.purpose', title: 'every tenant has published its terms', run: checkPurpose },
   { id: 'terms.notice', title: 'every notice is filled in', run: checkNotice },
+  { id: 'terms.languages', title: 'every purpose has its words in each language', run: checkLanguages },
   { id: 'terms.gpc', title: 'Global Privacy Control refuses few visits', run: checkGpc },
   { id: 'agent.worker', title: 'most bundles bring what the worker file sees', run: checkWorker },
   { id: 'consent.state', title: 'every row that a check reads carries its MAC', run: checkState },
