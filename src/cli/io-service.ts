@@ -113,9 +113,9 @@ export function wrapWords(text: string, columns: number, indent: number): string
   const lines: string[] = [];
   let rest = text;
   while (rest.length > columns) {
-    const fits = rest.lastIndexOf(' ', columns);
+    const breakAt = rest.lastIndexOf(' ', columns);
     const start = rest.search(/\S/);
-    const at = fits > start ? fits : rest.indexOf(' ', Math.max(columns, start));
+    const at = breakAt > start ? breakAt : rest.indexOf(' ', Math.max(columns, start));
     if (at === -1) break;
     lines.push(rest.slice(0, at).trimEnd());
     rest = ' '.repeat(indent) + rest.slice(at).trimStart();

@@ -140,7 +140,7 @@ export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
 
 export const TENANT_SETTING_NAMES = Object.keys(tenantSettingsSchema.shape) as (keyof TenantSettings)[];
 
-/** What a setting takes, in words for a person, and its default as it is typed. */
+/** Says in words for a person which values a setting takes, and its default as it is typed. */
 export function describeSetting(name: keyof TenantSettings): {
   readonly takes: string;
   readonly fallback: string;

@@ -162,7 +162,10 @@ async function* readRecords(file: string, tenant: Tenant): AsyncGenerator<Checke
   for await (const row of isNdjson(file) ? ndjsonRows(file) : csvRows(file)) yield checkRow(row, tenant, now);
 }
 
-/** @returns the number of rows @throws {CommandFailed} after it has named the first bad rows; nothing of such a file is recorded */
+/**
+ * @returns the number of rows
+ * @throws {CommandFailed} after it has named the first bad rows; nothing of such a file is recorded
+ */
 async function requireGoodRows(file: string, tenant: Tenant): Promise<number> {
   let [badRows, rows] = [0, 0];
   for await (const { problem } of readRecords(file, tenant)) {
