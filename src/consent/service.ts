@@ -317,7 +317,10 @@ async function state({ reader, clock }: Deps, tenant: Tenant, principalId: strin
     // A built-in purpose need not be defined, but a person who agreed to it must find it here.
     if (!event && !defined.includes(purpose)) return [];
     const decision = toAnswer(decideConsent(purpose, known, tenant.rules, now));
-    return [{ purpose, choice: event?.choice ?? null, at: iso(event?.at ?? null), ...decision }];
+    const words = event?.definition == null ? {} : { definition: event.definition };
+    const over = event?.overGpc === true ? { overGpc: true as const } : {};
+    const choice = { choice: event?.choice ?? null, at: iso(event?.at ?? null), ...words, ...over };
+    return [{ purpose, ...choice, ...decision }];
   });
   return { principalId, subject: isSecret ? tenant.refOf(principalId) : undefined, purposes };
 }

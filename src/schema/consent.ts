@@ -175,6 +175,10 @@ export const stateResponseSchema = z.object({
       purpose: z.string(),
       choice: choiceSchema.nullable(),
       at: z.string().nullable(),
+      /** The entry that defined the purpose in the words of this choice; missing where gpd wrote them. */
+      definition: z.int().optional(),
+      /** Only for a grant that overrules a GPC signal. */
+      overGpc: z.literal(true).optional(),
     }),
   ),
 });
