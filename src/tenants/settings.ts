@@ -156,7 +156,7 @@ export function describeSetting(name: keyof TenantSettings): {
   const fallback: unknown = tenantSettingsSchema.parse({})[name];
   return {
     takes: inner instanceof z.ZodEnum ? inner.options.join(' | ') : (inner.description ?? ''),
-    fallback: typeof fallback === 'object' ? '' : String(fallback),
+    fallback: typeof fallback === 'object' ? '' : `${fallback as string | number | boolean}`,
   };
 }
 
