@@ -124,6 +124,7 @@ function createApi(
     state: controller.snapshot,
     link: (session: string, token: string): Promise<LinkResult> =>
       server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
+    join: (session: string) => firstState.then(() => controller.join(session)),
     async withdraw(purposes?: string | readonly string[]) {
       await firstState;
       return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
@@ -139,6 +140,7 @@ const browserDeps = ({ server, missing, language }: ReturnType<typeof readTag>) 
   language: language.code,
   gpc: browserGpc,
   now: Date.now,
+  isVisible: () => doc.visibilityState === 'visible',
 });
 
 const GATED = `${GATED_SCRIPT},${GATED_MEDIA}`;
