@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { writeAudit } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
-import { cellOf, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
+import { byIndex, cellOf, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { personalEntry } from '../ledger/entries.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -165,7 +165,7 @@ interface Member {
 async function readMembers(tx: Transaction, kid: string, account: string): Promise<Member[]> {
   const people = await runSql<StoredPrincipal>(
     tx,
-    'SELECT * FROM consent_principals WHERE kid = ? AND account = ?',
+    `SELECT * FROM ${byIndex(tx, 'consent_principals', 'consent_principals_account')} WHERE kid = ? AND account = ?`,
     [kid, account],
   );
   const members: Member[] = [];
