@@ -197,3 +197,7 @@ export function createConsentStateReader(database: Database): ConsentStateReader
 
 export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
   (await read('consent_principals').where({ kid, principal }).first()) !== undefined;
+
+/** True for a principal that gpd knows and that was not erased since its last grant. */
+export const isPresent = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
+  (await read('consent_principals').where({ kid, principal }).whereNull('erased_at').first()) !== undefined;
