@@ -90,6 +90,7 @@ function createConsentPart(server: OpenServer, botAuth: BotAuth): ConsentApi {
   const { services, metrics, logFault, knowsOrigin } = server;
   return createConsentApi({
     ...services,
+    issuer: () => server.address.url,
     knowsOrigin,
     findApiKey: server.findApiKey,
     limits: server.limiters.consent,
