@@ -278,6 +278,8 @@ async function createTerms(knex) {
     ofTenant(t);
     texts(t, 'id', 'title', 'description', 'lawful_basis', 'gpc');
     integers(t, 'ttl_days');
+    // False: the banner never asks for it.
+    t.boolean('banner').notNullable().defaultTo(true);
     for (const name of ['definition', 'material_since', 'opt_out_until', 'ask_until'])
       t.bigInteger(name).nullable();
     t.primary(['kid', 'id']);

@@ -8,6 +8,7 @@ import { canonicalJson, type Json } from '../lib/json.ts';
 import { appendOne, lockHead } from '../log/entries-store.ts';
 import type { EntryMacs } from '../log/problems.ts';
 import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
+import type { Purpose } from '../tenants/purposes.ts';
 import { pickBannerSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { toPurpose } from '../tenants/tenant-store.ts';
@@ -31,12 +32,22 @@ interface BannerRequest {
   readonly gpc: boolean;
 }
 
+/** The log had these texts before a purpose could be left out: their bytes are the same where none is. */
+function toShown(purpose: Purpose): Omit<Purpose, 'banner'> {
+  const { banner: _banner, ...words } = toPurpose(purpose);
+  return words;
+}
+
+const askedPurposes = ({ purposes }: Tenant) => purposes.filter(({ banner }) => banner);
+
 /** All texts that a person may be shown, in all languages. The log has their hash. */
-function allTexts({ kid, settings, purposes, rules }: Tenant): string {
+function allTexts(tenant: Tenant): string {
+  const { kid, settings, rules } = tenant;
+  const purposes = askedPurposes(tenant);
   const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
   const banner = pickBannerSettings(settings);
   const shown = {
-    ...{ kid, banner, purposes: purposes.map(toPurpose), policyVersion: rules.currentVersion },
+    ...{ kid, banner, purposes: purposes.map(toShown), policyVersion: rules.currentVersion },
     ...translated,
   };
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
@@ -44,7 +55,7 @@ function allTexts({ kid, settings, purposes, rules }: Tenant): string {
 
 /** Without an entry in the log: for previews. */
 export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
-  const { settings, purposes, rules, kid } = tenant;
+  const { settings, rules, kid } = tenant;
   const banner = pickBannerSettings(settings);
   const languageTexts = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
   const named = languageTexts?.purposes ?? {};
@@ -57,7 +68,7 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
     },
     title: languageTexts?.title ?? banner.title,
     body: languageTexts?.body ?? banner.body,
-    purposes: purposes.map((purpose) => ({
+    purposes: askedPurposes(tenant).map((purpose) => ({
       id: purpose.id,
       ...((Object.hasOwn(named, purpose.id) && named[purpose.id]) || wordsOf(purpose, language)),
       gpc: purpose.gpc,
@@ -70,6 +81,7 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
       },
     })),
     gpc,
+    refusalDays: settings['banner.refusalDays'],
   };
 }
 

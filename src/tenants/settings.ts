@@ -82,14 +82,21 @@ function parseJson(value: string, context: z.RefinementCtx): unknown {
 const texts = z.union([languages, z.string().max(200_000).transform(parseJson).pipe(languages)]);
 
 /**
- * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner. The labels of
- * the buttons are fixed, and are in src/banner.
+ * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner, and the days for
+ * which a refusal is remembered. The labels of the buttons are fixed, and are in src/banner.
  */
 const bannerShape = {
   'banner.title': oneLine(200).describe('one line of up to 200 characters').default(''),
   'banner.body': text(2000).describe('text of up to 2,000 characters').default(''),
   'banner.policyUrl': link.describe('address of a page, https://…').default(''),
   'banner.texts': texts.describe('JSON: texts by language').default({}),
+  'banner.refusalDays': z.coerce
+    .number('a whole number of days')
+    .int()
+    .min(1)
+    .max(730)
+    .describe('days, 1 to 730')
+    .default(183),
 } as const;
 
 const originList = listOf(originSchema).describe('origins of the pages, separated by commas');
@@ -149,7 +156,7 @@ export function describeSetting(name: keyof TenantSettings): {
   const fallback: unknown = tenantSettingsSchema.parse({})[name];
   return {
     takes: inner instanceof z.ZodEnum ? inner.options.join(' | ') : (inner.description ?? ''),
-    fallback: typeof fallback === 'object' ? '' : String(fallback),
+    fallback: typeof fallback === 'object' ? '' : `${fallback as string | number | boolean}`,
   };
 }
 

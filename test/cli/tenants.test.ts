@@ -124,6 +124,10 @@ describe.concurrent('gpd consent purposes', () => {
     const changed = { id: 'analytics', title: 'Measuring', gpc: 'ignore', ttlDays: 30 };
     expect(await mine.json(`${command} Measuring --gpc ignore --ttl-days 30`)).toMatchObject(changed);
     expect(await mine.json(`${command} Measuring`)).toMatchObject(changed);
+    expect(await mine.json(`${command} Measuring --no-banner`)).toMatchObject({ ...changed, banner: false });
+    expect(await mine.json(`${command} Measuring`)).toMatchObject({ ...changed, banner: false });
+    expect((await mine.gpd(`consent purposes list ${KID}`)).stdout).toMatch(/^analytics .*\bno$/m);
+    expect(await mine.json(`${command} Measuring --banner`)).toMatchObject({ ...changed, banner: true });
     const idsOf = async (kid: string): Promise<string[]> =>
       (await mine.json<{ id: string }[]>(`consent purposes list ${kid}`)).map(({ id }) => id).sort();
     expect(await idsOf(KID)).toEqual(['analytics', 'device-identification']);

@@ -132,6 +132,7 @@ describe('insight', () => {
     const terms = (await dora.get('/console/terms')).text;
     expect(terms).toContain('device-identification');
     expect(terms).toContain('Preview of the banner');
+    expect(terms).toMatch(/<dt>Asked in the banner<\/dt>\s*<dd>yes<\/dd>/);
     expect(terms).toContain('No page loaded the banner in the last 30 days.');
     expect(terms).not.toContain('untranslated');
     await site.gpd.json(['consent', 'purposes', 'set', KID, 'ads', '--title', 'Ads']);

@@ -45,6 +45,8 @@ export function define(consent: Command): void {
     .option('--lawful-basis <basis>', 'the lawful basis, for instance consent')
     .option('--gpc <policy>', 'what a Global Privacy Control signal does: opt-out (default), ask or ignore')
     .option('--ttl-days <days>', 'how long a grant lasts')
+    .option('--banner', 'ask for it in the banner (default)')
+    .option('--no-banner', 'never ask for it in the banner')
     .option('--not-material', 'ask nobody again: the change does not alter what people agreed to');
   addCommand(purposes, 'remove <kid>', removePurpose, {
     about: 'ask nobody for a purpose any more; a check of it answers unknown-purpose',
@@ -62,7 +64,7 @@ export function define(consent: Command): void {
   });
 }
 
-type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & {
+type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays', 'banner'> & {
   readonly title: string;
   readonly notMaterial?: boolean;
 };
@@ -79,6 +81,7 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
     lawfulBasis: flags.lawfulBasis ?? before?.lawfulBasis ?? 'consent',
     gpc,
     ttlDays,
+    banner: flags.banner ?? before?.banner ?? true,
   };
 }
 
@@ -101,6 +104,7 @@ async function listPurposes({ stored }: CommandContext, kidArgument?: string): P
     TITLE: 'title',
     GPC: 'gpc',
     DAYS: 'ttlDays',
+    BANNER: ({ banner }) => (banner ? 'yes' : 'no'),
   });
 }
 
