@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { PEOPLE_LANGUAGES, type PeopleLanguage } from '../lib/languages.ts';
 
 /**
- * The words of mails: one file per language, with one key per line, such as `person.read  Read more …`. Staff is written to in
- * English, as the console is; keys of people, `person.…`, are in every file. An objection has a word that no
- * other right has: not `Widerspruch`, `opposition`, `oposición`, `opposizione` or `sprzeciw` (GDPR Art. 21).
+ * The words of mails: one file per language, with one key per line, such as `person.read  Read more …`. Staff
+ * gets English, as the console is; keys of people, `person.…`, are in every file. An objection has a word
+ * that no other right has: not `Widerspruch`, `opposition` or `sprzeciw` (GDPR Art. 21).
  */
 
 function readWords(language: PeopleLanguage): ReadonlyMap<string, string> {
