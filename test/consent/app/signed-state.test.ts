@@ -4,8 +4,9 @@ import { refreshedStateSchema, stateKeysSchema } from '../../../src/schema/conse
 import { KID, ORIGIN, OTHER } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
-import type { Reply } from '../../support/http.ts';
+import { ask, type Reply } from '../../support/http.ts';
 import { createKey, encodePart, macJws, signJws } from '../../support/jws.ts';
+import { initGpd, startGpd } from '../../support/server.ts';
 import { type Action, type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** The signed state from which a site's server renders a page without a call (contract-2 section 20). */
@@ -129,6 +130,18 @@ describe('GET /v1/consent/state-keys', () => {
     expect(tenant).toBeUndefined();
     expect(keys).toHaveLength(1);
     expect(keys[0]?.kid).toBe(await calculateJwkThumbprint(keys[0] ?? {}));
+  });
+
+  it('has the same key after a new master key and a restart', async () => {
+    const { dataDir } = await initGpd();
+    const first = await startGpd({ dataDir });
+    const before = (await ask(first.url, '/v1/consent/state-keys')).json();
+    await first.json(['keys', 'rewrap', '--yes']);
+    await first.stop();
+    const second = await startGpd({ dataDir });
+    expect((await ask(second.url, '/v1/consent/state-keys')).json()).toEqual(before);
+    await second.stop();
+    expect(before).not.toEqual(await keySet());
   });
 
   it('names the tenant of a credential, and refuses a wrong one', async () => {
