@@ -8,18 +8,15 @@ import { canonicalJson, type Json } from '../lib/json.ts';
 import { appendOne, lockHead } from '../log/entries-store.ts';
 import type { EntryMacs } from '../log/problems.ts';
 import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
-import { createFirstPurpose, type Purpose } from '../tenants/purposes.ts';
+import type { Purpose } from '../tenants/purposes.ts';
 import { pickBannerSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { toPurpose } from '../tenants/tenant-store.ts';
-import firstPurposeTexts from './first-purpose-texts.json' with { type: 'json' };
+import { FIRST_PURPOSE_TEXTS, hasFirstWords, wordsOf } from './purpose-words.ts';
 
 /**
  * Serves the consent banner of a tenant its texts and script, which the log records before they are shown.
  */
-
-/** Texts of the first purpose of every tenant, in the banner's other languages. */
-const FIRST_PURPOSE_TEXTS: Readonly<Record<string, readonly string[]>> = firstPurposeTexts;
 
 interface Deps {
   readonly database: Database;
@@ -33,21 +30,6 @@ interface BannerRequest {
   readonly language: string;
   /** The request carried Sec-GPC: 1. */
   readonly gpc: boolean;
-}
-
-/**
- * True if the purpose has gpd's words, which exist in every language. A tenant that changes them provides its
- * translations.
- */
-function hasFirstWords({ id, title, description }: Purpose): boolean {
-  const purpose = createFirstPurpose();
-  return id === purpose.id && title === purpose.title && description === purpose.description;
-}
-
-function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'description'> {
-  const texts = Object.hasOwn(FIRST_PURPOSE_TEXTS, language) ? FIRST_PURPOSE_TEXTS[language] : undefined;
-  const [title, description] = (hasFirstWords(purpose) && texts) || [];
-  return { title: title ?? purpose.title, description: description ?? purpose.description };
 }
 
 /** The log had these texts before a purpose could be left out: their bytes are the same where none is. */

@@ -109,18 +109,18 @@ export interface StateService {
 
 export function createStateService(parts: StateParts): StateService {
   const { database, clock, issuer } = parts;
-  const { key, sign, verify } = createStateSigner(parts.serverSecret);
+  const signer = createStateSigner(parts.serverSecret);
 
   async function issue({ kid }: Tenant, principal: string, standings: readonly Standing[], minSeq = 0) {
     const purposes = standings.filter(({ decision }) => decision.allowed).map(({ purpose }) => purpose);
     const seq = Math.max(minSeq, ...standings.map(({ event }) => event?.seq ?? 0));
     const iat = Math.floor(clock() / SECOND);
     const claims = { iss: issuer(), kid, sub: principal, iat, exp: iat + STATE_SECONDS, p: purposes, seq };
-    return { state: await sign(claims), purposes, seq };
+    return { state: await signer.sign(claims), purposes, seq };
   }
 
   return {
-    key,
+    key: signer.key,
     async read(tenant, principalId, reader) {
       const principal = tenant.refOf(principalId);
       const standings = await readStandings(parts, tenant, principal);
@@ -141,7 +141,7 @@ export function createStateService(parts: StateParts): StateService {
       return (await issue(tenant, principal, standings, seq)).state;
     },
     async refresh(tenant, state, gpc) {
-      const claims = await verify(state);
+      const claims = await signer.verify(state);
       if (claims?.kid !== tenant.kid) throw new Refusal('no-data');
       const standings = await readStandings(parts, tenant, claims.sub, gpc);
       if (!(await isPresent(database, tenant.kid, claims.sub))) throw new Refusal('no-data');

@@ -96,9 +96,9 @@ describe('the configuration', () => {
 describe('a write', () => {
   it('carries the principal’s secret and a key that lets it count once', async () => {
     const entries = [{ purpose: 'ads', seq: 4, hash: 'f'.repeat(64) }];
-    answer(201, { entries, seq: 4, hash: 'f'.repeat(64) });
+    answer(201, { entries, seq: 4, hash: 'f'.repeat(64), state: 'a.b.c' });
     const record = createRecord();
-    expect(await server.write(record, WRITE)).toEqual(entries);
+    expect(await server.write(record, WRITE)).toMatchObject({ entries, state: 'a.b.c' });
     expect(requests[0]).toMatchObject({ path: '/v1/consent/deny', headers: { 'idempotency-key': 'once' } });
     expect(JSON.parse(requests[0]?.body ?? '')).toEqual({
       principalId: record.principalId,

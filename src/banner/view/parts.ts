@@ -2,7 +2,7 @@ import { doc } from '../../browser/page.ts';
 import type { Purpose } from '../config.ts';
 import type { Words } from '../locales/en.ts';
 import type { Wants } from '../plan.ts';
-import { askedPurposes, choiceOf, statusOf, type Terms, whyAsked } from '../status.ts';
+import { askedPurposes, choiceOf, endOf, statusOf, type Terms, whyAsked } from '../status.ts';
 import { css } from './banner.css';
 
 /** Builds the parts of the first layer and of the settings; texts are inserted as text. */
@@ -133,12 +133,13 @@ function historyOf({ words, language }: Speech, terms: Terms, purpose: Purpose):
   const choice = choiceOf(terms.record, purpose.id);
   if (statusOf(terms, purpose) === 'gpc-opt-out') return words.gpcWhy;
   if (!choice) return '';
+  const until = endOf(terms.config, purpose, choice);
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'long' });
   const seq =
-    choice.proof && new Intl.NumberFormat(language, { useGrouping: false }).format(choice.proof.seq);
+    choice.proof?.hash && new Intl.NumberFormat(language, { useGrouping: false }).format(choice.proof.seq);
   return [
     fillIn(words[choice.choice], { date: format.format(choice.at) }),
-    choice.until > terms.now && fillIn(words.until, { date: format.format(choice.until) }),
+    until > terms.now && fillIn(words.until, { date: format.format(until) }),
     seq && `${fillIn(words.entry, { seq })}.`,
   ]
     .filter(Boolean)

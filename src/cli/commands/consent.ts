@@ -99,7 +99,7 @@ async function setPurpose({ by, open }: CommandContext, kid: string, id: string,
 async function listPurposes({ stored }: CommandContext, kidArgument?: string): Promise<void> {
   const { database, kid } = await stored(kidArgument);
   const purposes = await createTenantStore(database).purposes(kid);
-  printTable(purposes, 'no purposes', {
+  printTable(purposes, 'no purposes; `gpd consent purposes set` defines one', {
     PURPOSE: 'id',
     TITLE: 'title',
     GPC: 'gpc',
@@ -142,7 +142,7 @@ async function listBanners({ stored }: CommandContext, kidArgument?: string): Pr
     ...banner,
     publishedAt: isoTime(publishedAt),
   }));
-  printTable(shown, 'no banner was shown yet', {
+  printTable(shown, 'no banner was shown yet; it needs a publishable key: `gpd apikeys create`', {
     ENTRY: 'seq',
     SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
     TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),
