@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"gpd.dev/consent-go/internal/rules"
+	"gpd.dev/consent-go/internal/visitor"
 )
 
 // Client of gpd's consent API. Create one per process and share it between goroutines.
@@ -16,6 +17,7 @@ type Client struct {
 	// Sessions creates tokens for people's browsers.
 	Sessions *Sessions
 	settings settings
+	visitors *visitor.Visitors
 	sender   *sender
 }
 
@@ -40,6 +42,7 @@ func newClient(method string, options Options) (*Client, error) {
 	}
 	client := &Client{settings: of, sender: newSender(of, options.Transport)}
 	client.Sessions = &Sessions{client}
+	client.visitors = newVisitors(client)
 	return client, nil
 }
 
@@ -69,10 +72,14 @@ func (c *Client) CanProcessMany(ctx context.Context, checks []Check) ([]Decision
 	if hint := batchHint(checks); hint != "" {
 		return nil, hinted(name, KindInvalidRequest, hint)
 	}
-	decisions := make([]Decision, len(checks))
 	if len(checks) == 0 {
-		return decisions, nil
+		return []Decision{}, nil
 	}
+	return c.checkMany(ctx, name, checks)
+}
+
+func (c *Client) checkMany(ctx context.Context, name string, checks []Check) ([]Decision, error) {
+	decisions := make([]Decision, len(checks))
 	type item struct {
 		ID string `json:"id"`
 		Check

@@ -2,17 +2,20 @@ package consent_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	consent "gpd.dev/consent-go"
+	"gpd.dev/consent-go/consenttest"
 )
 
 // Translates the calls and arguments of a case to those of this package, and back.
 
 func (r *run) configure(args object) error {
-	options := consent.Options{}
+	options := consent.Options{Now: func() time.Time { return r.now() }}
 	for name, value := range args {
 		switch name {
 		case "url":
@@ -25,6 +28,8 @@ func (r *run) configure(args object) error {
 			options.WriteTimeout = time.Duration(value.(float64)) * time.Millisecond
 		case "retries":
 			options.Retries = consent.Retries(int(value.(float64)))
+		case "cookieDomain":
+			options.CookieDomain = value.(string)
 		case "onUnavailable":
 			options.OnUnavailable = consent.OnUnavailable(value.(string))
 		default:
@@ -60,10 +65,24 @@ func (r *run) invoke(ctx context.Context, name string, args, options object) (an
 		r.checkDenial(of)
 	case consent.Verdict:
 		return verdictAsWire(of), nil
+	case consent.CurrentState:
+		return withoutCookie(of, of.SetCookie), nil
+	case consent.Permissions:
+		return withoutCookie(of, of.SetCookie), nil
 	}
 	var wire any
 	asWire(result, &wire)
 	return wire, nil
+}
+
+// withoutCookie turns an empty SetCookie into the null of the wire.
+func withoutCookie(result any, setCookie string) object {
+	var wire object
+	asWire(result, &wire)
+	if setCookie == "" {
+		wire["setCookie"] = nil
+	}
+	return wire
 }
 
 // verdictAsWire returns all fields of the answer, with the typed value of Attested.
@@ -128,6 +147,16 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		var report consent.OutcomeReport
 		asWire(args, &report)
 		return r.client.ReportOutcome(ctx, args["requestId"].(string), report)
+	case "readState":
+		cookie, _ := args["cookie"].(string)
+		return r.client.ReadState(ctx, cookie)
+	case "currentState":
+		cookie, _ := args["cookie"].(string)
+		return r.client.CurrentState(ctx, cookie)
+	case "may":
+		return r.may(ctx, args)
+	case "cookieFor":
+		return r.cookieFor(ctx, principalID)
 	case "ping":
 		return r.client.Ping(ctx)
 	case "close":
@@ -144,6 +173,43 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return verifyWebhook(args)
 	}
 	panic("there is no call " + name)
+}
+
+func (r *run) may(ctx context.Context, args object) (any, error) {
+	request := &http.Request{Header: http.Header{}}
+	for name, value := range args["headers"].(object) {
+		request.Header.Set(name, value.(string))
+	}
+	ask := consent.Ask{}
+	ask.PrincipalID, _ = args["principalId"].(string)
+	asWire(args["purposes"], &ask.Purposes)
+	return r.client.May(ctx, request, ask)
+}
+
+// cookieFor returns the cookie of this person's banner: of the fake, or as the server answers a session of the person.
+func (r *run) cookieFor(ctx context.Context, principalID string) (any, error) {
+	if fake, ok := r.client.(*consenttest.Fake); ok {
+		return fake.CookieFor(principalID), nil
+	}
+	session, err := r.createSession(ctx, principalID)
+	if err != nil {
+		return nil, err
+	}
+	address := r.variables["url"].(string) + "/v1/consent/state"
+	request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(show(object{"principalId": principalID})))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+session.Token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var answer struct{ State string }
+	err = json.NewDecoder(response.Body).Decode(&answer)
+	return "gpd_consent=" + answer.State, err
 }
 
 func checkOf(args object) consent.Check {

@@ -23,7 +23,15 @@ func checkRequests(t *testing.T, requests []any, expected object) {
 	}
 	if each, ok := expected["each"].(object); ok {
 		for _, item := range requests {
-			checkEach(t, item.(object), each)
+			checkRequest(t, item.(object), each)
+		}
+	}
+	if inOrder, ok := expected["inOrder"].([]any); ok {
+		if len(requests) != len(inOrder) {
+			t.Fatalf("%d requests came, expected were %d", len(requests), len(inOrder))
+		}
+		for i, item := range inOrder {
+			checkRequest(t, requests[i].(object), item.(object))
 		}
 	}
 	gaps, _ := expected["gapsMs"].([]any)
@@ -38,7 +46,7 @@ func checkRequests(t *testing.T, requests []any, expected object) {
 	}
 }
 
-func checkEach(t *testing.T, request, each object) {
+func checkRequest(t *testing.T, request, each object) {
 	t.Helper()
 	rest := object{}
 	for name, value := range each {

@@ -24,6 +24,8 @@ type run struct {
 	client        consent.Consent
 	createSession func(context.Context, string) (consent.Session, error)
 	variables     object
+	// now is the clock of the client during the next call.
+	now func() time.Time
 	// hidden has texts that no error may contain.
 	hidden []string
 }
@@ -35,6 +37,7 @@ func (r *run) use(client consent.Consent, createSession func(context.Context, st
 // useFake takes a fake with the purposes of the conformance server.
 func (r *run) useFake() {
 	fake := consenttest.New()
+	fake.SetNow(func() time.Time { return r.now() })
 	fake.SetGPCPolicy("support", consenttest.GPCIgnore)
 	fake.SetGPCPolicy("offers", consenttest.GPCAsk)
 	r.use(fake, fake.Sessions.Create)
@@ -171,6 +174,7 @@ func (r *run) step(step object) (problem string) {
 		timer := time.AfterFunc(time.Duration(ms)*time.Millisecond, cancel)
 		defer timer.Stop()
 	}
+	r.now = clockOf(step)
 	startedAt := time.Now()
 	result, err := r.invoke(ctx, step["call"].(string), args, options)
 	elapsed := float64(time.Since(startedAt)) / float64(time.Millisecond)
@@ -192,6 +196,15 @@ func (r *run) step(step object) (problem string) {
 		r.variables[name] = value
 	}
 	return ""
+}
+
+// clockOf is the time of the step, or so much later than the time.
+func clockOf(step object) func() time.Time {
+	if now, ok := step["now"].(float64); ok {
+		return func() time.Time { return time.Unix(int64(now), 0) }
+	}
+	later, _ := step["laterSeconds"].(float64)
+	return func() time.Time { return time.Now().Add(time.Duration(later) * time.Second) }
 }
 
 func (r *run) judge(result any, err error, expected object) string {

@@ -36,6 +36,10 @@ type Options struct {
 	Retries *int
 	// OnUnavailable is DenyUnavailable by default.
 	OnUnavailable OnUnavailable
+	// CookieDomain is the data-domain of your banner, such as .shop.example, for the cookies that CurrentState and May return.
+	CookieDomain string
+	// Now is the clock for the age of cookies; time.Now by default.
+	Now func() time.Time
 	// Transport replaces the client's transport, for instance to use a proxy. Close does not close its connections.
 	Transport http.RoundTripper
 	// Getenv reads the variables for FromEnv; os.Getenv by default.
@@ -56,6 +60,8 @@ type settings struct {
 	writeTimeout  time.Duration
 	retries       int
 	onUnavailable OnUnavailable
+	cookieDomain  string
+	now           func() time.Time
 }
 
 const (
@@ -64,7 +70,10 @@ const (
 	maxRetries     = 10
 )
 
-var visibleASCII = regexp.MustCompile(`^[\x21-\x7e]+$`)
+var (
+	visibleASCII = regexp.MustCompile(`^[\x21-\x7e]+$`)
+	cookieDomain = regexp.MustCompile(`^\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$`)
+)
 
 func refuse(method, hint string) *Error { return hinted(method, KindConfig, hint) }
 
@@ -145,8 +154,18 @@ func readOptions(method string, options Options) (settings, *Error) {
 	default:
 		return settings{}, refuse(method, "OnUnavailable is DenyUnavailable or RaiseUnavailable")
 	}
+	if options.CookieDomain != "" && !cookieDomain.MatchString(options.CookieDomain) {
+		return settings{}, refuse(method, "CookieDomain is a domain such as .shop.example")
+	}
+	now := options.Now
+	if now == nil {
+		now = time.Now
+	}
 	key := options.Key
-	return settings{base, func() string { return key }, timeout, writeTimeout, retries, onUnavailable}, nil
+	return settings{
+		base: base, key: func() string { return key }, timeout: timeout, writeTimeout: writeTimeout, retries: retries,
+		onUnavailable: onUnavailable, cookieDomain: options.CookieDomain, now: now,
+	}, nil
 }
 
 // withEnv copies the two variables into the options.

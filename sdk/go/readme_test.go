@@ -107,16 +107,16 @@ func TestReadmeWordForWord(t *testing.T) {
 	for _, found := range block.FindAllStringSubmatch(string(text), -1) {
 		blocks = append(blocks, found[2])
 	}
-	if len(blocks) != 9 || !strings.Contains(blocks[2], "IsAllowed") {
+	if len(blocks) != 10 || !strings.Contains(blocks[2], "IsAllowed") {
 		t.Fatalf("the README has %d blocks", len(blocks))
 	}
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// blocks[1] has gpd commands, which test/sdks.test.ts of the repository runs.
+	// blocks[1] has gpd commands, which test/sdks.test.ts of the repository runs; examples/page has blocks[6].
 	install, ask, why, failures, writes, proofs, webhooks, fakes := blocks[0], blocks[2], blocks[3], blocks[4],
-		blocks[5], blocks[6], blocks[7], blocks[8]
+		blocks[5], blocks[7], blocks[8], blocks[9]
 	f := newFollower(t, startServers(t))
 	f.run(t, "sh", "-ec", strings.Replace(install, "/path/to/gpd/sdk/go", here, 1))
 	f.write(t, "main.go", ask)

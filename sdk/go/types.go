@@ -3,6 +3,7 @@ package consent
 import (
 	"context"
 	"fmt"
+	"net/http"
 )
 
 // ProofRef is the place of an entry in the tenant's log.
@@ -184,6 +185,9 @@ type Consent interface {
 	Proof(ctx context.Context, seq int64) (string, error)
 	Decision(ctx context.Context, requestID string) (Verdict, error)
 	ReportOutcome(ctx context.Context, requestID string, report OutcomeReport) (ReportedOutcome, error)
+	ReadState(ctx context.Context, cookieHeader string) (*VisitorState, error)
+	CurrentState(ctx context.Context, cookieHeader string) (CurrentState, error)
+	May(ctx context.Context, r *http.Request, ask Ask) (Permissions, error)
 	Ping(ctx context.Context) (Health, error)
 	Close() error
 }

@@ -10,7 +10,7 @@ import { consentRoutes } from '../consent/routes.ts';
 import { createConsole } from '../console/console-routes.ts';
 import type { ClockRule } from '../db/clock-rule-store.ts';
 import { exactRouter } from '../http/express-app.ts';
-import { builtFiles, FIVE_MINUTES, sendBuilt } from '../http/reply.ts';
+import { builtFiles, FIVE_MINUTES, FOREVER, sendBuilt } from '../http/reply.ts';
 import { type PageRoute, page, requireWholeTable, type ServedRoute } from '../http/routes.ts';
 import { createIngest } from '../ingest/create-ingest-service.ts';
 import type { IssueToken } from '../ingest/ingest.ts';
@@ -38,7 +38,15 @@ import type { OpenServer } from './server-service.ts';
 
 /** Hands each feature what its routes need, and joins the lists of all features. */
 
-const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
+/** The name of a font has its version, so a browser keeps it; every other file is asked for again. */
+const assetFiles = serveStatic(fileURLToPath(new URL('../../views/assets', import.meta.url)), {
+  index: false,
+  redirect: false,
+  maxAge: 0,
+  setHeaders(response, path) {
+    if (path.endsWith('.woff2')) response.setHeader('cache-control', FOREVER);
+  },
+});
 const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
 const script =
   (name: string): PageRoute['page'] =>
@@ -83,6 +91,7 @@ function createConsentPart(server: OpenServer, botAuth: BotAuth): ConsentApi {
   const { services, metrics, logFault, knowsOrigin } = server;
   return createConsentApi({
     ...services,
+    issuer: () => server.address.url,
     knowsOrigin,
     findApiKey: server.findApiKey,
     limits: server.limiters.consent,
@@ -240,10 +249,7 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
   return {
     served,
     deps: { authorization: consent.authorization, authenticate, limiters, onFault },
-    behind: [
-      exactRouter().use('/assets', serveStatic(assets, { index: false, redirect: false, maxAge: 0 })),
-      mountConsole(server, origin),
-    ],
+    behind: [exactRouter().use('/assets', assetFiles), mountConsole(server, origin)],
     idle: () => Promise.all([ingest.idle(), consent.idle()]),
   };
 }

@@ -29,6 +29,8 @@ export interface Config {
   readonly body: string;
   readonly purposes: readonly Purpose[];
   readonly gpc: boolean;
+  /** The days for which a refusal is remembered, unless what is asked changes. */
+  readonly refusalDays: number;
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
@@ -51,7 +53,7 @@ function isPurpose(value: unknown): value is Purpose {
  */
 export function readConfig(value: unknown): Config | null {
   const config = (value ?? {}) as Config;
-  const { kid, policy, title, body, purposes, gpc } = config;
+  const { kid, policy, title, body, purposes, gpc, refusalDays } = config;
   const isWhole =
     isText(kid) &&
     isText(title) &&
@@ -60,6 +62,7 @@ export function readConfig(value: unknown): Config | null {
     isCount(policy.material) &&
     isText(policy.url) &&
     typeof gpc === 'boolean' &&
+    isCount(refusalDays) &&
     Array.isArray(purposes) &&
     purposes.every(isPurpose);
   return isWhole ? config : null;

@@ -16,6 +16,8 @@ export interface ControllerDeps {
   /** The Global Privacy Control of this browser. */
   readonly gpc: () => boolean;
   readonly now: () => number;
+  /** False for a page in a hidden tab. */
+  readonly isVisible: () => boolean;
   /** Called when the snapshot has changed. */
   readonly onChange: (snapshot: ConsentSnapshot) => void;
   /** Called when the ledger has recorded a choice. */
@@ -33,8 +35,9 @@ export const createContext = (deps: ControllerDeps) => ({
   config: null as Config | null,
   record: null as ConsentRecord | null,
   problem: null as string | null,
-  /** The last snapshot that the page was notified of, as JSON. */
-  lastNotified: '',
+  snapshot: null as { readonly json: string; readonly value: ConsentSnapshot } | null,
+  /** The last snapshot that the page was notified of. */
+  lastNotified: null as ConsentSnapshot | null,
   waiters: [] as (() => void)[],
   /** The request for the ledger's answer while it is under way. */
   ongoingCheck: null as Promise<void> | null,
@@ -64,8 +67,13 @@ export function termsOf(context: Context): Terms | null {
   return { config, record, gpc: hasGpc(context), now: ledgerTime(context), askedAt };
 }
 
-export const currentSnapshot = (context: Context): ConsentSnapshot =>
-  snapshotOf(termsOf(context), context.problem, hasGpc(context));
+/** It stays the same object until something in it changes: frameworks compare snapshots by identity. */
+export function currentSnapshot(context: Context): ConsentSnapshot {
+  const snapshot = snapshotOf(termsOf(context), context.problem, hasGpc(context));
+  const json = toJson(snapshot);
+  if (json !== context.snapshot?.json) context.snapshot = { json, value: snapshot };
+  return context.snapshot?.value ?? snapshot;
+}
 
 /** A choice may expire while its page stays open. A timer holds 31 bits of milliseconds. */
 function scheduleExpiry(context: Context, { purposes }: ConsentSnapshot): void {
@@ -82,9 +90,8 @@ function scheduleExpiry(context: Context, { purposes }: ConsentSnapshot): void {
 export function notifyPage(context: Context): void {
   const state = currentSnapshot(context);
   scheduleExpiry(context, state);
-  const json = toJson(state);
-  if (json === context.lastNotified) return;
-  context.lastNotified = json;
+  if (state === context.lastNotified) return;
+  context.lastNotified = state;
   context.onChange(state);
   const { waiters } = context;
   context.waiters = [];

@@ -10,6 +10,7 @@ import {
   termsOf,
   updateRecord,
 } from './context.ts';
+import { checkGrants, joinAccount, RETRY_MS, reloadRecord, scheduleCheck } from './ledger.ts';
 import {
   addProofs,
   CHOICE_BY_ACTION,
@@ -22,9 +23,9 @@ import {
   type Wants,
   withdrawStored,
 } from './plan.ts';
-import { hasGrants, isFresh, isRecorded, reconcile } from './reconcile.ts';
-import { type Choice, type ConsentRecord, createKey, createPrincipal, type Write } from './record.ts';
-import { type Entry, isFailure, type Standing } from './server.ts';
+import { isFresh, isRecorded } from './reconcile.ts';
+import { type Choice, createKey, createPrincipal, type Write } from './record.ts';
+import { isFailure, type Written } from './server.ts';
 import {
   askablePurposes,
   choiceOf,
@@ -37,12 +38,6 @@ import type { ChoiceResult, ConsentReceipt } from './types.ts';
 
 /** Applies choices. A refusal takes effect before it is sent, a grant once the ledger has recorded it. */
 
-/** An open page waits this long before it sends an unsent choice again. */
-const RETRY_MS = 30_000;
-
-/** An open page asks the ledger again after half a day: an answer counts for a day. */
-const CHECK_MS = 43_200_000;
-
 /** A receipt rests on an answer of the ledger that is at most this old. */
 const RECEIPT_MS = 60_000;
 
@@ -53,8 +48,9 @@ async function sendWrite({ server, record, missing }: Context, write: Write) {
   return server && record ? server.write(record, write) : { problem: missing, transient: false };
 }
 
-/** Notifies the page that the ledger has this write. */
-function notifyRecorded(context: Context, { action, purposes }: Write, entries: readonly Entry[]): void {
+/** Notifies the page that the ledger has this write, and the site's server unless a refusal is unsent. */
+function notifyRecorded(context: Context, { action, purposes }: Write, { entries, state }: Written): void {
+  if (context.record?.pending.length === 0) context.store.saveState(state);
   const choices = Object.fromEntries(purposes.map((id) => [id, CHOICE_BY_ACTION[action]]));
   context.onRecorded({ seq: Math.max(...entries.map(({ seq }) => seq)), choices, recorded: true });
 }
@@ -71,7 +67,7 @@ async function sendPending(context: Context, kid: string): Promise<ReadonlySet<s
   for (const write of queue) {
     const answer = await sendWrite(context, write);
     if (!isFailure(answer)) {
-      updateRecord(context, kid, (record) => removePending(addProofs(record, answer), write));
+      updateRecord(context, kid, (record) => removePending(addProofs(record, answer.entries), write));
       notifyRecorded(context, write, answer);
     }
     // An earlier attempt recorded the write, and the person was erased since.
@@ -119,13 +115,14 @@ async function requestGrant(context: Context, terms: Terms, write: Write): Promi
   const refusedIds = findRefused(sentRecord, storedRecord, write.purposes);
   const grantedWrite = { ...write, purposes: write.purposes.filter((id) => !refusedIds.includes(id)) };
   const grantedTerms = { ...terms, now: ledgerTime(context) };
-  updateRecord(context, kid, (record) => rememberWrite(record, grantedWrite, grantedTerms, answer));
-  notifyRecorded(context, write, answer);
-  scheduleCheck(context, kid, CHECK_MS);
+  updateRecord(context, kid, (record) => rememberWrite(record, grantedWrite, grantedTerms, answer.entries));
+  // A refusal of another tab is newer than this state.
+  notifyRecorded(context, write, refusedIds.length === 0 ? answer : { entries: answer.entries });
+  scheduleCheck(context, kid);
   if (refusedIds.length === 0) return RECORDED;
   // Another tab refused meanwhile, so the grant is withdrawn again where the ledger recorded it after that
   // refusal.
-  const purposes = findOvertaken(storedRecord, answer).filter((id) => refusedIds.includes(id));
+  const purposes = findOvertaken(storedRecord, answer.entries).filter((id) => refusedIds.includes(id));
   const { overGpc: _overGpc, definitions: _definitions, ...plainWrite } = write;
   const withdrawal = { ...plainWrite, action: 'withdraw', purposes, key: createKey() } as const;
   if (purposes.length > 0) await applyRefusal(context, terms, withdrawal);
@@ -186,8 +183,10 @@ async function reportSignal(context: Context): Promise<void> {
     .map(({ id }) => id);
   if (overruled.length === 0) return;
   const write = { purposes: overruled, policyVersion: policy.version, gpc: true, key: createKey() };
-  if (isFailure(await sendWrite(context, { action: 'deny', ...write }))) return;
+  const answer = await sendWrite(context, { action: 'deny', ...write });
+  if (isFailure(answer)) return;
   removeChoices(context, kid, (id) => overruled.includes(id));
+  if (context.record?.pending.length === 0) context.store.saveState(answer.state);
 }
 
 function removeChoices(
@@ -214,53 +213,6 @@ function serialise<T>(context: Context, work: () => Promise<T>): Promise<T> {
   const result = context.queue.then(work);
   context.queue = result.catch(() => {});
   return result;
-}
-
-function applyStandings(
-  context: Context,
-  sentRecord: ConsentRecord,
-  kid: string,
-  standings: readonly Standing[],
-): void {
-  const record = context.store.load(kid);
-  // Another tab may have created a new principal meanwhile.
-  if (record?.principalId !== sentRecord.principalId) return;
-  const reconciled = reconcile(record, sentRecord, standings);
-  if (reconciled) context.store.save(kid, { ...reconciled, confirmedAt: ledgerTime(context) });
-  // The person was erased: the next choice creates a new principal.
-  else context.store.remove(kid);
-}
-
-async function askLedger(context: Context, kid: string): Promise<void> {
-  const { server, store } = context;
-  const record = store.load(kid);
-  context.record = record;
-  if (!server || !record || !hasGrants(record)) return;
-  const answer = await server.state(record);
-  if (!isFailure(answer)) applyStandings(context, record, kid, answer);
-  // Many pages behind one address share its rate limit, so each failure doubles the wait.
-  context.failures = isFailure(answer) ? context.failures + 1 : 0;
-  const mayRetry = isFailure(answer) && answer.transient;
-  scheduleCheck(
-    context,
-    kid,
-    mayRetry ? Math.min(RETRY_MS * 2 ** (context.failures - 1), CHECK_MS) : CHECK_MS,
-  );
-}
-
-function scheduleCheck(context: Context, kid: string, ms: number): void {
-  clearTimeout(context.recheckTimer);
-  context.recheckTimer = setTimeout(() => void checkGrants(context, kid), ms);
-}
-
-/** Ends grants that ended elsewhere. No gated script starts until the ledger has answered. */
-function checkGrants(context: Context, kid: string): Promise<void> {
-  context.ongoingCheck ??= askLedger(context, kid).finally(() => {
-    context.ongoingCheck = null;
-    if (context.config) reloadRecord(context, kid);
-    context.onChecked();
-  });
-  return context.ongoingCheck;
 }
 
 /** @param inPage the terms that the page's server has written into the page; null to ask gpd */
@@ -304,11 +256,6 @@ function startAsking(context: Context): readonly string[] {
   return context.store.saveAsked(terms.config.kid, { ...terms.askedAt, ...askedNow }) ? ids : [];
 }
 
-function reloadRecord(context: Context, kid: string): void {
-  context.record = context.store.load(kid);
-  notifyPage(context);
-}
-
 async function waitForReceipt(context: Context): Promise<ConsentReceipt> {
   const { config, record } = context;
   if (config && record && !isFresh(record, ledgerTime(context), RECEIPT_MS))
@@ -340,6 +287,8 @@ export function createController(deps: ControllerDeps) {
     choose: (wants: Wants) => serialise(context, () => applyWants(context, wants)),
     withdraw: (ids: readonly string[] | null) => serialise(context, () => withdraw(context, ids)),
     askAgain: () => serialise(context, () => askAgain(context)),
+    /** After the choices under way: none of them is lost. */
+    join: (session: string) => serialise(context, () => joinAccount(context, session)),
     receipt: () => waitForReceipt(context),
     startAsking: () => startAsking(context),
   };

@@ -1,5 +1,6 @@
 import { attempt, browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
+import { createCookieStore } from './cookie.ts';
 import { type Fragment, findFragment } from './fragment.ts';
 import { directionOf, explainProblem, keyProblem, logProblem, pickLanguage } from './html-tag.ts';
 import { words as english, type Words } from './locales/en.ts';
@@ -80,6 +81,8 @@ function readTag(script: HTMLScriptElement) {
     language: pickLanguage([attribute('lang'), doc.documentElement.lang, ...navigator.languages]),
     google: createGoogle(attribute('google-consent')),
     theme: attribute('theme'),
+    store:
+      attribute('store') === 'cookie' ? createCookieStore(createStore(), attribute('domain')) : createStore(),
   };
 }
 
@@ -133,6 +136,7 @@ function createApi(
     state: controller.snapshot,
     link: (session: string, token: string): Promise<LinkResult> =>
       server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
+    join: (session: string) => firstState.then(() => controller.join(session)),
     async withdraw(purposes?: string | readonly string[]) {
       await firstState;
       return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
@@ -141,13 +145,14 @@ function createApi(
 }
 
 /** The controller reaches the browser through these alone, so tests run it without one. */
-const browserDeps = ({ server, missing, language }: ReturnType<typeof readTag>) => ({
+const browserDeps = ({ server, missing, language, store }: ReturnType<typeof readTag>) => ({
   server,
   missing,
-  store: createStore(),
+  store,
   language: language.code,
   gpc: browserGpc,
   now: Date.now,
+  isVisible: () => doc.visibilityState === 'visible',
 });
 
 const GATED = `${GATED_SCRIPT},${GATED_MEDIA}`;

@@ -10,9 +10,12 @@ export interface Choice {
   /** The definition of the purpose that the choice was made under; null if gpd wrote the words. */
   readonly definition: number | null;
   readonly at: number;
-  /** A refusal is remembered for as long as a grant. */
+  /** When a grant expires; 0 if only its time is known. */
   readonly until: number;
-  /** The choice's entry in the ledger; null while the server has not recorded it. */
+  /**
+   * The choice's entry in the ledger; null while the server has not recorded it. The hash is empty until the
+   * ledger answers which entry it is.
+   */
   readonly proof: { readonly seq: number; readonly hash: string } | null;
   /** The person agreed to this purpose alone although GPC was on. */
   readonly overGpc?: true;
@@ -34,14 +37,22 @@ export interface Write {
   readonly key: string;
 }
 
-export interface ConsentRecord {
+export interface Principal {
   readonly secret: string;
   readonly principalId: string;
+}
+
+export interface ConsentRecord extends Principal {
   readonly choices: Readonly<Record<string, Choice>>;
   /** Refusals that the server has not received yet, or has refused; never a grant. */
   readonly pending: readonly Write[];
   /** When the ledger last answered for the grants, in epoch milliseconds. */
   readonly confirmedAt?: number;
+  /**
+   * The browser takes over what the ledger says: it is joined with an account, or its cookie had no room for
+   * the choices.
+   */
+  readonly followsLedger?: boolean;
 }
 
 const SECRET_BYTES = 32;
@@ -50,7 +61,7 @@ const KEY_BYTES = 16;
 export const createKey = (): string => toBase64Url(randomBytes(KEY_BYTES));
 
 /** A browser principal: `b_` + toBase64Url(SHA-256(its 32 secret bytes)), contract section 7. */
-export async function createPrincipal(): Promise<{ readonly secret: string; readonly principalId: string }> {
+export async function createPrincipal(): Promise<Principal> {
   const bytes = randomBytes(SECRET_BYTES);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return { secret: toBase64Url(bytes), principalId: `b_${toBase64Url(hash)}` };
@@ -137,6 +148,10 @@ export function createStore() {
     /** @returns false if the browser stores nothing: then a yes over GPC must not be asked for */
     saveAsked: (kid: string, askedAt: Readonly<Record<string, number>>) =>
       writeItem(ASKED_PREFIX + kid, askedAt),
+    /** True if pages of other origins share the record. */
+    isShared: false as boolean,
+    /** Stores the signed state for the site's server; only a cookie reaches it. */
+    saveState: (_state: string | undefined): void => {},
     /** The tenant of the only stored record, for a page without configuration; null if there are several. */
     findOnlyKid(): string | null {
       const names = attempt(() => Object.keys(localStorage).filter((name) => name.startsWith(PREFIX)));

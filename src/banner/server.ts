@@ -1,7 +1,7 @@
 import { toJson } from '../browser/encoding.ts';
 import { type Config, readConfig } from './config.ts';
-import type { ConsentRecord, Write } from './record.ts';
-import type { LinkResult } from './types.ts';
+import type { ConsentRecord, Principal, Write } from './record.ts';
+import type { JoinResult, LinkResult } from './types.ts';
 
 /** Calls the consent API with a publishable key and without cookies. Every failure is a value. */
 
@@ -25,14 +25,33 @@ export interface Entry {
   readonly hash: string;
 }
 
+/** An answer with the JWS for `gpd_consent`; an older server sends none. */
+interface Signed {
+  readonly state?: string;
+}
+
+export interface Written extends Signed {
+  readonly entries: readonly Entry[];
+}
+
 /** The ledger's answer about one purpose. */
 export interface Standing {
   readonly purpose: string;
   readonly allowed: boolean;
   readonly reason: string;
+  readonly choice: string | null;
   /** Time of the last choice, RFC 3339. */
   readonly at: string | null;
+  readonly expiresAt: string | null;
+  readonly policyVersion: number;
+  readonly definition?: number;
+  readonly overGpc?: true;
+  readonly given: string;
   readonly proof: { readonly seq: number; readonly hash: string };
+}
+
+export interface Standings extends Signed {
+  readonly purposes: readonly Standing[];
 }
 
 export type Server = ReturnType<typeof createServerClient>;
@@ -74,17 +93,39 @@ const post = (body: object, headers: Record<string, string>): RequestInit => ({
   body: toJson(body),
 });
 
+/** Posts for the person of a session, which the page's backend opened. */
+async function postInSession(url: string, session: string, payload: object, init: RequestInit = {}) {
+  const answer = await request(url, WRITE_TIMEOUT_MS, {
+    ...post(payload, { authorization: `Bearer ${session}` }),
+    ...init,
+  });
+  const body = answer.body as Readonly<Record<string, string>>;
+  return { status: answer.status, body, error: body['error'] ?? 'unreachable' };
+}
+
 /** The transparency token is bound to the cookie, so this one request sends it. */
 async function linkPrincipal(base: string, session: string, token: string): Promise<LinkResult> {
-  const init = {
-    ...post({ token }, { authorization: `Bearer ${session}` }),
-    credentials: 'include',
-  } as const;
-  const { status, body } = await request(`${base}/v1/principals/link`, WRITE_TIMEOUT_MS, init);
-  const { principalId, requestId, linkedAt, error } = body as Readonly<Record<string, string>>;
+  const url = `${base}/v1/principals/link`;
+  const { status, body, error } = await postInSession(url, session, { token }, { credentials: 'include' });
+  const { principalId, requestId, linkedAt } = body;
   return status === 201 && principalId && requestId && linkedAt
     ? { linked: true, principalId, requestId, linkedAt }
-    : { linked: false, status, error: error ?? 'unreachable' };
+    : { linked: false, status, error };
+}
+
+async function joinPrincipal(
+  base: string,
+  session: string,
+  { principalId: browser, secret }: Principal,
+): Promise<JoinResult> {
+  const { status, body, error } = await postInSession(`${base}/v1/principals/join`, session, {
+    principalId: browser,
+    principalSecret: secret,
+  });
+  const { principalId, joinedAt } = body;
+  return (status === 200 || status === 201) && principalId && joinedAt
+    ? { joined: true, principalId, joinedAt }
+    : { joined: false, status, error };
 }
 
 export function createServerClient(base: string, key: string) {
@@ -118,7 +159,7 @@ export function createServerClient(base: string, key: string) {
     async write(
       { principalId, secret }: ConsentRecord,
       { action, key: idempotencyKey, ...write }: Write,
-    ): Promise<readonly Entry[] | Failure> {
+    ): Promise<Written | Failure> {
       const body = { principalId, principalSecret: secret, ...write };
       const headers = { authorization, 'idempotency-key': idempotencyKey };
       const answer = await timedRequest(
@@ -126,15 +167,15 @@ export function createServerClient(base: string, key: string) {
         WRITE_TIMEOUT_MS,
         post(body, headers),
       );
-      const { entries } = answer.body;
-      return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failureOf(answer);
+      const isWritten = answer.status === 201 && Array.isArray(answer.body['entries']);
+      return isWritten ? (answer.body as unknown as Written) : failureOf(answer);
     },
 
-    async state({ principalId, secret }: ConsentRecord): Promise<readonly Standing[] | Failure> {
+    async state({ principalId, secret }: ConsentRecord): Promise<Standings | Failure> {
       const init = post({ principalId, principalSecret: secret }, { authorization });
       const answer = await timedRequest(`${base}/v1/consent/state`, STATE_TIMEOUT_MS, init);
-      const { purposes } = answer.body;
-      return answer.status === 200 && Array.isArray(purposes) ? (purposes as Standing[]) : failureOf(answer);
+      const isRead = answer.status === 200 && Array.isArray(answer.body['purposes']);
+      return isRead ? (answer.body as unknown as Standings) : failureOf(answer);
     },
 
     async words(url: string): Promise<unknown> {
@@ -143,5 +184,6 @@ export function createServerClient(base: string, key: string) {
     },
 
     link: (session: string, token: string) => linkPrincipal(base, session, token),
+    join: (session: string, principal: Principal) => joinPrincipal(base, session, principal),
   };
 }

@@ -37,6 +37,12 @@ function strictestGpc({ gpc, definition }: Purpose, chosen: number | null): Purp
   return isUpTo(chosen, definition.askUntil) ? 'ask' : gpc;
 }
 
+/** @returns when the person is asked again, in epoch milliseconds */
+export function endOf({ refusalDays }: Config, { ttlDays }: Purpose, { choice, at, until }: Choice): number {
+  if (choice !== 'granted') return at + refusalDays * DAY_MS;
+  return until || at + ttlDays * DAY_MS;
+}
+
 /**
  * In the ledger's order (contract section 7): GPC comes before a choice, an expiry before an outdated policy.
  */
@@ -45,7 +51,7 @@ export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose):
   const ownStatus = ((): PurposeStatus => {
     if (!choice) return 'unasked';
     // A choice from the future was made under a wrong clock, so its end is unknown.
-    if (choice.until <= now || choice.at > now + DAY_MS) return 'expired';
+    if (endOf(config, purpose, choice) <= now || choice.at > now + DAY_MS) return 'expired';
     if (choice.ended) return choice.ended;
     if (record && choice.choice === 'granted' && !isConfirmed(record, choice, now)) return 'expired';
     const isOfOldPolicy = choice.version < config.policy.material;
@@ -98,12 +104,11 @@ export function snapshotOf(terms: Terms | null, problem: string | null, gpc: boo
     problem,
     gpc,
     granted: grantedPurposes(terms).map(({ id }) => id),
-    purposes: config.purposes.map((purpose) => ({
-      id: purpose.id,
-      title: purpose.title,
-      status: statusOf(terms, purpose),
-      until: choiceOf(record, purpose.id)?.until ?? null,
-    })),
+    purposes: config.purposes.map((purpose) => {
+      const choice = choiceOf(record, purpose.id);
+      const until = choice ? endOf(config, purpose, choice) : null;
+      return { id: purpose.id, title: purpose.title, status: statusOf(terms, purpose), until };
+    }),
     principalId: record?.principalId ?? null,
   };
 }
@@ -143,7 +148,7 @@ export function createReceipt(terms: Terms): ConsentReceipt {
     ...(leading && {
       version: leading.version,
       issuedAt: leading.at,
-      ...(leading.proof && { proof: leading.proof }),
+      ...(leading.proof?.hash && { proof: leading.proof }),
     }),
   };
 }

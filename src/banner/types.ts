@@ -74,6 +74,15 @@ export type LinkResult =
     }
   | { readonly linked: false; readonly status: number; readonly error: string };
 
+export type JoinResult =
+  | {
+      readonly joined: true;
+      /** The principal of the account. */
+      readonly principalId: string;
+      readonly joinedAt: string;
+    }
+  | { readonly joined: false; readonly status: number; readonly error: string };
+
 export interface ChangedSnapshot extends ConsentSnapshot {
   /**
    * True if the ledger has every choice of this browser. Right after a refusal it is false; the event
@@ -126,4 +135,10 @@ export interface GpdConsent {
    * @param token `transparencyToken` of the ingest answer
    */
   link(session: string, token: string): Promise<LinkResult>;
+  /**
+   * Joins this browser with the account of a logged-in person and takes over what the account has chosen.
+   * From then on each choice, here or there, counts for both. Call it on every page of a logged-in person.
+   * @param session `gpd_ps_…`, which your backend opened for the account
+   */
+  join(session: string): Promise<JoinResult>;
 }

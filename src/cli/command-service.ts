@@ -44,7 +44,7 @@ export const startCommand = ({ data_dir }: Config): string =>
     : 'gpd serve';
 
 export function noSuchTenant(kid: string): CommandFailed {
-  return notFound(`no tenant ${kid}; \`gpd tenants list\` shows them`);
+  return notFound(`no tenant "${kid}"; gpd tenants list`);
 }
 
 /** Refuses an unknown tenant: an empty list would look like a tenant without entries. */

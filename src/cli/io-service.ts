@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
  * tables and JSON.
  */
 
-type OutputStream = NodeJS.WritableStream & { readonly isTTY?: boolean };
+type OutputStream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -105,8 +105,34 @@ export function printableJson(json: string): string {
   return json.replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, codeUnits);
 }
 
+/**
+ * Breaks a line between words, and never within one: a command or an address stays whole.
+ * @param indent spaces before each further line
+ */
+export function wrapWords(text: string, columns: number, indent: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > columns) {
+    const breakAt = rest.lastIndexOf(' ', columns);
+    const start = rest.search(/\S/);
+    const at = breakAt > start ? breakAt : rest.indexOf(' ', Math.max(columns, start));
+    if (at === -1) break;
+    lines.push(rest.slice(0, at).trimEnd());
+    rest = ' '.repeat(indent) + rest.slice(at).trimStart();
+  }
+  return [...lines, rest];
+}
+
+/** A pipe gets whole lines: programs search them. */
+const linesFor = (text: string, { isTTY, columns = 80 }: OutputStream, indent: number): string[] =>
+  isTTY === true ? text.split('\n').flatMap((line) => wrapWords(line, columns, indent)) : [text];
+
+/** Columns of `gpd: `, which begins most messages. */
+const MESSAGE_INDENT = 5;
+
 export function say(message: string): void {
-  io().stderr.write(`${printable(message)}\n`);
+  const { stderr: messages } = io();
+  messages.write(`${linesFor(printable(message), messages, MESSAGE_INDENT).join('\n')}\n`);
 }
 
 /** Prints the message on stderr and sets the exit code. */
@@ -117,6 +143,29 @@ export function endWith({ exit, message }: CommandFailed): void {
 
 export function printLine(text: string): void {
   io().stdout.write(`${printable(text)}\n`);
+}
+
+/** SGR codes; a colour repeats what its word says, so that nothing is lost without it. */
+const COLOURS = { red: 31, yellow: 33, green: 32, grey: 90 } as const;
+export type Colour = keyof typeof COLOURS;
+
+/** https://no-color.org: any value but an empty one turns colours off. */
+const hasColours = ({ stdout: output, env: variables }: Io): boolean =>
+  output.isTTY === true && !variables['NO_COLOR'] && variables['TERM'] !== 'dumb';
+
+/**
+ * Prints a line that is broken between words at the width of a terminal.
+ * @param indent spaces before each further line
+ * @param colour of the first word
+ */
+export function printWrapped(text: string, indent: number, colour?: Colour): void {
+  const current = io();
+  const lines = linesFor(printable(text), current.stdout, indent).join('\n');
+  const painted =
+    colour !== undefined && hasColours(current)
+      ? lines.replace(/^\S+/, (word) => `\u001b[${COLOURS[colour]}m${word}\u001b[39m`)
+      : lines;
+  current.stdout.write(`${painted}\n`);
 }
 
 export function wantsJson(): boolean {

@@ -8,18 +8,15 @@ import { canonicalJson, type Json } from '../lib/json.ts';
 import { appendOne, lockHead } from '../log/entries-store.ts';
 import type { EntryMacs } from '../log/problems.ts';
 import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
-import { createFirstPurpose, type Purpose } from '../tenants/purposes.ts';
+import type { Purpose } from '../tenants/purposes.ts';
 import { pickBannerSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { toPurpose } from '../tenants/tenant-store.ts';
-import firstPurposeTexts from './first-purpose-texts.json' with { type: 'json' };
+import { FIRST_PURPOSE_TEXTS, hasFirstWords, wordsOf } from './purpose-words.ts';
 
 /**
  * Serves the consent banner of a tenant its texts and script, which the log records before they are shown.
  */
-
-/** Texts of the first purpose of every tenant, in the banner's other languages. */
-const FIRST_PURPOSE_TEXTS: Readonly<Record<string, readonly string[]>> = firstPurposeTexts;
 
 interface Deps {
   readonly database: Database;
@@ -35,27 +32,22 @@ interface BannerRequest {
   readonly gpc: boolean;
 }
 
-/**
- * True if the purpose has gpd's words, which exist in every language. A tenant that changes them provides its
- * translations.
- */
-function hasFirstWords({ id, title, description }: Purpose): boolean {
-  const purpose = createFirstPurpose();
-  return id === purpose.id && title === purpose.title && description === purpose.description;
+/** The log had these texts before a purpose could be left out: their bytes are the same where none is. */
+function toShown(purpose: Purpose): Omit<Purpose, 'banner'> {
+  const { banner: _banner, ...words } = toPurpose(purpose);
+  return words;
 }
 
-function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'description'> {
-  const texts = Object.hasOwn(FIRST_PURPOSE_TEXTS, language) ? FIRST_PURPOSE_TEXTS[language] : undefined;
-  const [title, description] = (hasFirstWords(purpose) && texts) || [];
-  return { title: title ?? purpose.title, description: description ?? purpose.description };
-}
+const askedPurposes = ({ purposes }: Tenant) => purposes.filter(({ banner }) => banner);
 
 /** All texts that a person may be shown, in all languages. The log has their hash. */
-function allTexts({ kid, settings, purposes, rules }: Tenant): string {
+function allTexts(tenant: Tenant): string {
+  const { kid, settings, rules } = tenant;
+  const purposes = askedPurposes(tenant);
   const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
   const banner = pickBannerSettings(settings);
   const shown = {
-    ...{ kid, banner, purposes: purposes.map(toPurpose), policyVersion: rules.currentVersion },
+    ...{ kid, banner, purposes: purposes.map(toShown), policyVersion: rules.currentVersion },
     ...translated,
   };
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
@@ -63,7 +55,7 @@ function allTexts({ kid, settings, purposes, rules }: Tenant): string {
 
 /** Without an entry in the log: for previews. */
 export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
-  const { settings, purposes, rules, kid } = tenant;
+  const { settings, rules, kid } = tenant;
   const banner = pickBannerSettings(settings);
   const languageTexts = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
   const named = languageTexts?.purposes ?? {};
@@ -76,7 +68,7 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
     },
     title: languageTexts?.title ?? banner.title,
     body: languageTexts?.body ?? banner.body,
-    purposes: purposes.map((purpose) => ({
+    purposes: askedPurposes(tenant).map((purpose) => ({
       id: purpose.id,
       ...((Object.hasOwn(named, purpose.id) && named[purpose.id]) || wordsOf(purpose, language)),
       gpc: purpose.gpc,
@@ -89,6 +81,7 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
       },
     })),
     gpc,
+    refusalDays: settings['banner.refusalDays'],
   };
 }
 

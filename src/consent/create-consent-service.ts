@@ -13,6 +13,7 @@ import { createGrants, createMarker } from './doubts-store.ts';
 import { createMarkup } from './markup-files.ts';
 import { createProveConsent } from './proven-purposes-service.ts';
 import { type ConsentCheck, type ConsentService, createConsentService } from './service.ts';
+import { createStateService } from './state-service.ts';
 import { type ConsentStateReader, createConsentStateReader } from './state-store.ts';
 
 /** Connects the consent room: its store for all callers, and the API with its limits. */
@@ -34,8 +35,11 @@ export function createConsent(parts: Pick<Installation, 'database' | 'clock' | '
   return { service, reader, idle: () => appender.idle() };
 }
 
-export interface ConsentApiNeeds extends Pick<Installation, 'database' | 'clock' | 'tenants' | 'keyUse'> {
+export interface ConsentApiNeeds
+  extends Pick<Installation, 'database' | 'clock' | 'tenants' | 'keyUse' | 'serverSecret'> {
   readonly consent: Consent;
+  /** The public address of this server. */
+  readonly issuer: () => string;
   readonly knowsOrigin: KnowsOrigin;
   readonly findApiKey: FindApiKey;
   readonly limits: ConsentLimits;
@@ -70,18 +74,21 @@ export function createConsentApi(needs: ConsentApiNeeds) {
     isSessionToken(token) ? service.readSession(tenants.find, token) : Promise.resolve(null);
   const freshConsent = createFreshConsent(service, tenantOf, refresh);
   const embed = createEmbed();
+  const authorization = { findApiKey, findSession, limits, knowsOrigin };
   return {
     /** When nothing is being written any more. */
     idle: () => Promise.all([needs.consent.idle(), grants.idle()]),
     grants,
     proveConsent: createProveConsent(database, service, tenantOf),
     check: freshConsent.check,
-    authorization: { findApiKey, findSession, limits, knowsOrigin },
+    authorization,
     routes: {
       database,
       clock,
       tenantOf,
       service,
+      states: createStateService({ ...needs, reader }),
+      authorization,
       fresh: freshConsent,
       check: needs.counted(freshConsent.check),
       refresh,

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { writeAudit } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
-import { cellOf, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
+import { byIndex, cellOf, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { personalEntry } from '../ledger/entries.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -11,7 +11,7 @@ import { appendEntries } from '../log/entries-store.ts';
 import { withHead } from '../log/head-queue-store.ts';
 import { webhookRows } from '../notify/notify-service.ts';
 import { enqueue } from '../notify/outbox-store.ts';
-import { isMacValid, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
+import { isMacValid, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { newerEvent } from './decide.ts';
 import {
@@ -157,64 +157,80 @@ export function joinPrincipals(
 interface Member {
   readonly ref: string;
   readonly wrapped: string | null;
-  readonly mac: string | null;
   readonly row: PrincipalRow;
-  readonly choices: ReadonlyMap<string, ReturnType<typeof toStateRow>>;
+  /** False for a row that gpd did not write. */
+  readonly isAuthentic: boolean;
+  readonly choices: ReadonlyMap<string, StateRow>;
+  /** Purposes whose row gpd did not write: nobody knows what was chosen. */
+  readonly forged: ReadonlySet<string>;
 }
 
-async function readMembers(tx: Transaction, kid: string, account: string): Promise<Member[]> {
-  const people = await runSql<StoredPrincipal>(
-    tx,
-    'SELECT * FROM consent_principals WHERE kid = ? AND account = ?',
-    [kid, account],
-  );
-  const members: Member[] = [];
-  for (const stored of people) {
-    const rows = await runSql<StateColumns & { purpose: string }>(
-      tx,
-      'SELECT * FROM consent_state WHERE kid = ? AND principal = ?',
-      [kid, stored.principal],
-    );
-    const choices = new Map(rows.map(({ purpose, ...columns }) => [purpose, toStateRow(columns)]));
-    members.push({
-      ref: stored.principal,
-      wrapped: stored.wrapped_key,
-      mac: stored.mac,
-      row: toPrincipalRow(stored),
-      choices,
-    });
+interface JoinEnd {
+  readonly kid: string;
+  readonly principal: string;
+  readonly stateMac: StateMac;
+}
+
+async function readMember(tx: Transaction, { kid, stateMac }: JoinEnd, stored: StoredPrincipal) {
+  const { principal: ref, wrapped_key: wrapped, mac } = stored;
+  const row = toPrincipalRow(stored);
+  const sql = 'SELECT * FROM consent_state WHERE kid = ? AND principal = ?';
+  const stateRows = await runSql<StateColumns & { purpose: string; mac: string | null }>(tx, sql, [kid, ref]);
+  const [choices, forged] = [new Map<string, StateRow>(), new Set<string>()];
+  for (const { purpose, mac: stateRowMac, ...columns } of stateRows) {
+    const choice = toStateRow(columns);
+    if (isMacValid(stateRowMac, stateMac.ofState(ref, purpose, choice))) choices.set(purpose, choice);
+    else forged.add(purpose);
   }
+  const isAuthentic = isMacValid(mac, stateMac.ofPrincipal(ref, row));
+  return { ref, wrapped, row, isAuthentic, choices, forged } satisfies Member;
+}
+
+async function readMembers(tx: Transaction, end: JoinEnd, account: string): Promise<Member[]> {
+  const people = byIndex(tx, 'consent_principals', 'consent_principals_account');
+  const sql = `SELECT * FROM ${people} WHERE kid = ? AND account = ?`;
+  const members: Member[] = [];
+  for (const stored of await runSql<StoredPrincipal>(tx, sql, [end.kid, account]))
+    members.push(await readMember(tx, end, stored));
   return members;
+}
+
+/**
+ * The purposes that `leaver` had refused for the grants of `member`. A forged row counts as a refusal,
+ * because nobody knows what it hides.
+ */
+function refusedBy(leaver: Member, { choices, forged }: Member): readonly string[] {
+  const purposes = new Set([...choices.keys(), ...forged, ...leaver.choices.keys(), ...leaver.forged]);
+  return [...purposes].filter((purpose) => {
+    if (!leaver.isAuthentic || leaver.forged.has(purpose)) return true;
+    const [grant, refusal] = [choices.get(purpose), leaver.choices.get(purpose)];
+    if (refusal === undefined || refusal.choice === 'granted') return false;
+    const isGrantRefused = grant?.choice === 'granted' && newerEvent(refusal, grant) === refusal;
+    return isGrantRefused || forged.has(purpose);
+  });
 }
 
 /**
  * A refusal that was in force for a grant of this principal stays so when the other one is gone: nobody is
  * processed again because a record was erased.
  */
-function keepRefusals({ row, choices }: Member, other: Member): PrincipalRow {
-  const isRefused = (purpose: string): boolean => {
-    const [grant, refusal] = [choices.get(purpose), other.choices.get(purpose)];
-    return (
-      grant?.choice === 'granted' &&
-      refusal !== undefined &&
-      refusal.choice !== 'granted' &&
-      newerEvent(refusal, grant) === refusal
-    );
-  };
-  const refused = [...choices.keys()].filter(isRefused);
+function keepRefusals(member: Member, leaver: Member): PrincipalRow {
+  const { row } = member;
+  // A row that gpd did not write may hide a signal.
+  const other = leaver.isAuthentic ? leaver.row : { ...leaver.row, gpc: true, except: null, withheld: null };
   const withheld = new Set([
     ...parsePurposes(row.withheld),
-    ...parsePurposes(other.row.withheld),
-    ...refused,
+    ...parsePurposes(other.withheld),
+    ...refusedBy(leaver, member),
   ]);
-  const excepts = [row, other.row].filter(({ gpc }) => gpc).map(({ except }) => parsePurposes(except));
+  const excepts = [row, other].filter(({ gpc }) => gpc).map(({ except }) => parsePurposes(except));
   const except = excepts.reduce(
     (common, next) => common.filter((purpose) => next.includes(purpose)),
     excepts[0] ?? [],
   );
   return {
     ...row,
-    gpc: row.gpc || other.row.gpc,
+    gpc: row.gpc || other.gpc,
     except: except.length === 0 ? null : JSON.stringify([...except].sort()),
     withheld: withheld.size === 0 ? null : JSON.stringify([...withheld].sort()),
   };
@@ -224,24 +240,18 @@ function keepRefusals({ row, choices }: Member, other: Member): PrincipalRow {
  * Ends the joins of a principal that is being erased, while its rows are still there: all of them where it is
  * the account. The head of the log has to be locked.
  */
-export async function endJoins(
-  tx: Knex.Transaction,
-  {
-    kid,
-    principal,
-    stateMac,
-  }: { readonly kid: string; readonly principal: string; readonly stateMac: StateMac },
-): Promise<void> {
+export async function endJoins(tx: Knex.Transaction, end: JoinEnd): Promise<void> {
+  const { kid, principal, stateMac } = end;
   const account = await cellOf<string | null>(tx('consent_principals').where({ kid, principal }), 'account');
   if (account == null) return;
-  const members = await readMembers(tx, kid, account);
+  const members = await readMembers(tx, end, account);
   const isWhole = account === principal;
   for (const member of members.filter(({ ref }) => ref !== principal)) {
     // A row that gpd did not write keeps its invalid MAC, so that nobody believes it.
-    if (!isMacValid(member.mac, stateMac.ofPrincipal(member.ref, member.row))) continue;
+    if (!member.isAuthentic) continue;
     const leavers = members.filter(({ ref }) => ref !== member.ref && (isWhole || ref === principal));
     const row = leavers.reduce<PrincipalRow>(
-      (result, other) => keepRefusals({ ...member, row: result }, other),
+      (result, leaver) => keepRefusals({ ...member, row: result }, leaver),
       member.row,
     );
     const next = { ...row, account: isWhole ? null : account };

@@ -1,11 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Caller, isBrowser, requireOwnPrincipal } from '../http/authorize.ts';
+import { authorize, type Caller, isBrowser, requireOwnPrincipal } from '../http/authorize.ts';
 import { charge, createConcurrencyLimit } from '../http/limiter.ts';
+import { corsHeaders, FIVE_MINUTES } from '../http/reply.ts';
 import { hasGpcHeader, readHeader } from '../http/request.ts';
 import { type Call, json, type ServedRoute } from '../http/routes.ts';
 import { hmacSha256Text } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type ConsentWrite, idempotencyKeySchema } from '../schema/consent.ts';
+import { ANYBODY } from '../schema/consent-routes.ts';
 import { ROUTES } from '../schema/routes.ts';
 import { bannerRoutes } from './banner-routes.ts';
 import type { createConsentApi } from './create-consent-service.ts';
@@ -19,6 +21,9 @@ import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './ter
  * Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20).
  */
 const isSecret = (caller: Caller): boolean => caller.kind === 'key' && caller.key.scope === 'secret';
+
+/** The person, in a browser or in a session, gets the signed state. */
+const isPerson = (caller: Caller): boolean => caller.kind === 'session' || isBrowser(caller);
 
 type ConsentRouteDeps = ReturnType<typeof createConsentApi>['routes'];
 
@@ -117,13 +122,16 @@ async function write(
   await countBrowserWrite(deps, action, call, body);
   const { principalSecret: _secret, ...publicBody } = body;
   const tenant = deps.tenantOf(caller.kid);
-  return deps.service.write(tenant, {
+  const answer = await deps.service.write(tenant, {
     action,
     body: heedSignal(caller, headers, publicBody),
     source: action === 'grant' ? await grantSource(deps, call, body) : sourceOf(caller),
     caller: retryOwner(caller, tenant.refOf(body.principalId)),
     idempotencyKey,
   });
+  const { principalId } = body;
+  const state = isPerson(caller) && (await deps.states.signAfterWrite(tenant, principalId, answer.seq));
+  return { ...answer, ...(state !== false && { state }) };
 }
 
 const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
@@ -131,6 +139,9 @@ const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   json(ROUTES.denyConsent, (call) => write(deps, 'deny', call)),
   json(ROUTES.withdrawConsent, (call) => write(deps, 'withdraw', call)),
 ];
+
+/** A credential is optional there: it adds the name of its tenant. */
+const STATE_KEY_READERS = { credential: ANYBODY, limit: 'consent-by-client' } as const;
 
 /** Checks and reads, with a session of the principal or with a key. */
 const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
@@ -150,7 +161,21 @@ const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
     const { principalId } = body;
     requireOwnPrincipal(caller, principalId);
     requireBrowserPrincipal(caller, body);
-    return deps.service.state(deps.tenantOf(caller.kid), principalId, isSecret(caller));
+    const tenant = deps.tenantOf(caller.kid);
+    if (isPerson(caller)) return deps.states.read(tenant, principalId, 'person');
+    return deps.states.read(tenant, principalId, isSecret(caller) ? 'secret' : 'other');
+  }),
+  json(ROUTES.refreshState, async ({ caller, readBody }) => {
+    const { state, gpc } = await readBody();
+    return deps.states.refresh(deps.tenantOf(caller.kid), state, gpc);
+  }),
+  json(ROUTES.getStateKeys, async (call, head) => {
+    const isAnonymous = call.headers.authorization === undefined;
+    const caller = isAnonymous ? null : await authorize(deps.authorization, call, STATE_KEY_READERS);
+    head.headers['cache-control'] = isAnonymous ? FIVE_MINUTES : 'private, max-age=300';
+    const cors = corsHeaders(call.headers, deps.knowsOrigin);
+    Object.assign(head.headers, cors, { vary: 'Authorization, Origin' });
+    return { keys: [deps.states.key], ...(caller && { tenant: caller.kid }) };
   }),
   json(ROUTES.listConsentHistory, async ({ caller, readBody }) => {
     const { principalId, ...page } = await readBody();

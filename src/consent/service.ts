@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { rightsRef } from '../audit/audit-store.ts';
 import type { PrincipalSession } from '../auth/credentials.ts';
-import { ConsentStateInvalid } from '../db/meta-store.ts';
-import { iso, isoTime } from '../lib/clock.ts';
+import { isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
@@ -18,7 +17,6 @@ import type {
   historyRequestSchema,
   WriteResponse,
 } from '../schema/consent.ts';
-import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
@@ -32,6 +30,7 @@ import {
   type WriteSource,
 } from './plan-write.ts';
 import { openSession, readSession, type SessionParts } from './sessions-store.ts';
+import { requireTerms, toAnswer } from './state-service.ts';
 import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
 import { listHistory } from './terms-store.ts';
 
@@ -79,8 +78,6 @@ export interface ConsentService {
   ): Promise<ImportOutcome[]>;
   /** True when the principal ever made a choice. */
   knows(tenant: Tenant, principalId: string): Promise<boolean>;
-  /** Shows the choice and the decision about each purpose, of one snapshot. */
-  state(tenant: Tenant, principalId: string, isSecret?: boolean): ReturnType<typeof state>;
   /** Shows a page of the principal's choices, the newest first. */
   history(tenant: Tenant, principalId: string, page: HistoryPage): Promise<HistoryResponse>;
   /**
@@ -126,17 +123,6 @@ interface Deps extends SessionParts {
 const MIN_SEQ_WAIT_MS = 250;
 const MIN_SEQ_STEP_MS = 25;
 const HISTORY_PAGE = 50;
-
-/** @param subject the principal's reference, if the caller may know it */
-function toAnswer(decision: ConsentDecision, subject?: string): DecisionAnswer {
-  const { allowed, reason, proof, policyVersion, given } = decision;
-  return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given, subject };
-}
-
-/** @throws {ConsentStateInvalid} */
-function requireTerms({ areTermsAuthentic, kid }: Tenant): void {
-  if (!areTermsAuthentic) throw new ConsentStateInvalid(kid);
-}
 
 function queryOf(tenant: Tenant, { principalId, purpose }: ConsentCheck): StateQuery {
   return { kid: tenant.kid, principal: tenant.refOf(principalId), purpose, mac: tenant.stateMac };
@@ -305,23 +291,6 @@ async function previewImport(
   return requests.map((request) => refuseRecord(last, request) ?? 'recorded');
 }
 
-async function state({ reader, clock }: Deps, tenant: Tenant, principalId: string, isSecret: boolean) {
-  requireTerms(tenant);
-  const defined = tenant.purposes.map(({ id }) => id);
-  const ids = [...new Set([...defined, DEVICE_ATTESTATION])];
-  const states = await reader.readAll(ids.map((purpose) => queryOf(tenant, { principalId, purpose })));
-  const now = clock();
-  const purposes = states.flatMap((known, i) => {
-    const purpose = ids[i] ?? '';
-    const { event } = known;
-    // A built-in purpose need not be defined, but a person who agreed to it must find it here.
-    if (!event && !defined.includes(purpose)) return [];
-    const decision = toAnswer(decideConsent(purpose, known, tenant.rules, now));
-    return [{ purpose, choice: event?.choice ?? null, at: iso(event?.at ?? null), ...decision }];
-  });
-  return { principalId, subject: isSecret ? tenant.refOf(principalId) : undefined, purposes };
-}
-
 /** Joins the browser with the account of the session; a browser that is its own account is joined already. */
 async function join(
   { database, clock }: Deps,
@@ -374,7 +343,6 @@ export const createConsentService = (deps: Deps): ConsentService => ({
   importRecord: (tenant, record) => importRecord(deps, tenant, record),
   previewImport: (tenant, records, last) => previewImport(deps, tenant, records, last),
   knows: (tenant, principalId) => knows(deps, tenant, principalId),
-  state: (tenant, principalId, isSecret = false) => state(deps, tenant, principalId, isSecret),
   history: (tenant, principalId, page) => history(deps, tenant, principalId, page),
   join: (tenant, session, browserId) => join(deps, tenant, session, browserId),
   openSession: (tenant, principalId, keyId) => openSession(deps, tenant, principalId, keyId),

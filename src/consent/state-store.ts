@@ -97,7 +97,7 @@ const select = (
   FROM q
   JOIN ledger_heads h ON h.kid = ?
   ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
-  ${joinRows(db, 'consent_principals', 'm', 'm.kid = ? AND m.account = p.account')}
+  ${joinRows(db, 'consent_principals', 'm', 'consent_principals_account', 'm.kid = ? AND m.account = p.account')}
   ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = COALESCE(m.principal, q.principal) AND s.purpose = q.purpose')}`;
 
 /**
@@ -197,3 +197,7 @@ export function createConsentStateReader(database: Database): ConsentStateReader
 
 export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
   (await read('consent_principals').where({ kid, principal }).first()) !== undefined;
+
+/** True for a principal that gpd knows and that was not erased since its last grant. */
+export const isPresent = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
+  (await read('consent_principals').where({ kid, principal }).whereNull('erased_at').first()) !== undefined;

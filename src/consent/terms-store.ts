@@ -70,8 +70,10 @@ export async function definePurpose(
   { material = true, ...purpose }: PurposeChange,
   by: Pick<Act, 'at' | 'ref'>,
 ) {
-  const { id } = purpose;
-  const body = { ...purpose, ...(!material && { material, by: by.ref }) };
+  const { banner, ...words } = purpose;
+  const { id } = words;
+  // The member is left out where the banner asks, so that such entries keep their bytes (ADR 0099).
+  const body = { ...words, ...(!banner && { banner }), ...(!material && { material, by: by.ref }) };
   const entry = impersonalEntry({ type: 'purpose.defined', at: by.at, purpose: id }, body);
   const appended = await appendOne(tx, kid, entry, stateMac);
   // Read after the append, which locks the head, so that simultaneous changes follow each other.
@@ -96,8 +98,14 @@ export function savePurposes(
     const appended: AppendedEntry[] = [];
     for (const purpose of purposes) {
       appended.push(await definePurpose(tx, tenant, purpose, by));
-      const { id, gpc, ttlDays, material = true } = purpose;
-      const detail = { purpose: id, gpc, ttlDays, ...(!material && { material }) };
+      const { id, gpc, ttlDays, banner, material = true } = purpose;
+      const detail = {
+        purpose: id,
+        gpc,
+        ttlDays,
+        ...(!banner && { banner }),
+        ...(!material && { material }),
+      };
       await writeAct(tx, kid, by, 'purpose.defined', detail);
     }
     await macTerms(tx, tenant);

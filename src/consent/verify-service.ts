@@ -43,7 +43,7 @@ export interface VerifyOptions {
   readonly trusted: Trusted | undefined;
   /** No entry may be later than this. */
   readonly now: number;
-  readonly onProgress?: (done: number) => void;
+  readonly onProgress?: (done: number, total: number) => void;
 }
 
 type Claim = Pick<Checkpoint, 'size' | 'root'> & { readonly from: string };
@@ -138,7 +138,7 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
       checkEntry(row);
     }
     unopened = await checkOpenings(check, page, unopened, fold);
-    onProgress((page.at(-1)?.seq ?? 0) + 1);
+    onProgress((page.at(-1)?.seq ?? 0) + 1, head.size);
   };
   const sizes = new Set(claims.map(({ size }) => size));
   const { frontier, roots } = await walkLog(database, kid, head, { sizes, problems, onPage });

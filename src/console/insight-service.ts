@@ -1,6 +1,7 @@
 import { type AuditFilter, type AuditRow, listAudit, recordAudit } from '../audit/audit-store.ts';
 import { bannerAnswer } from '../consent/banner-store.ts';
 import { countDoubts, listDoubts } from '../consent/doubts-store.ts';
+import { untranslatedLanguages } from '../consent/purpose-words.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/engine.ts';
@@ -114,7 +115,8 @@ export async function verifyLedger({ database, readWhole, book, tenantOf, clock 
   return readWhole(staff, () => verifyLog(database, kid, { trusted, now: clock() }));
 }
 
-export async function readTerms({ database, embed, clock, config }: Context, { kid }: Staff) {
+export async function readTerms({ database, embed, clock, config, tenantOf }: Context, { kid }: Staff) {
+  const texts = tenantOf(kid)?.settings['banner.texts'] ?? {};
   const [purposes, policies, { languages }, visits] = await Promise.all([
     createTenantStore(database).purposes(kid),
     listPolicies(database, kid),
@@ -122,7 +124,10 @@ export async function readTerms({ database, embed, clock, config }: Context, { k
     readVisits(database, kid, clock() - TRAFFIC_DAYS * DAY),
   ]);
   return {
-    purposes,
+    purposes: purposes.map((purpose) => ({
+      ...purpose,
+      untranslated: untranslatedLanguages(purpose, texts),
+    })),
     policies: [...policies].reverse(),
     languages,
     visits: { ...visits, floor: config.k_anonymity_floor, days: TRAFFIC_DAYS },

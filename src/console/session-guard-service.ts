@@ -16,6 +16,7 @@ import {
   readForm,
   readTypedTexts,
 } from './form.ts';
+import { readPlaceCounts } from './places-service.ts';
 import { enterSession, findSession } from './sessions-service.ts';
 
 /**
@@ -60,6 +61,7 @@ async function admit(
   { role, now }: { readonly role: PageRole; readonly now: number },
 ): Promise<Staff> {
   const staff = await enterSession(context, session, now);
+  response.locals['places'] = await readPlaceCounts(context, staff);
   response.locals['staff'] = staff;
   response.locals['csrf'] = session.csrf;
   if (!mayOpen(staff.role, role)) throw new Refusal('insufficient-scope');

@@ -8,9 +8,9 @@ import { type Ask, createBuilder } from './builder.ts';
 export type Kind = 'sqlite' | 'postgres';
 
 /**
- * A `snapshot` only reads, and sees one moment. Nobody waits for the disk in a `repeatable` transaction,
- * while rows, a tenant's log or SQLite's writer are locked: a crash of PostgreSQL may lose its last 600 ms,
- * one of SQLite's machine whatever is not on disk, but never a later commit that was kept.
+ * A `snapshot` only reads, and sees one moment. A `repeatable` transaction commits without waiting for the
+ * disk, so that nobody waits long for what it locks. A crash may lose it (PostgreSQL: the last 600 ms;
+ * SQLite: what the machine had not written), and then every later commit too.
  */
 export type Begins = 'snapshot' | 'write' | 'repeatable';
 

@@ -45,6 +45,14 @@ function addPage(router: Router, { shop, publishableKey, verifyCommand }: TourNe
   });
 }
 
+/** Shows every part of a page in every state, for those who build or review pages. */
+function addParts(router: Router): void {
+  router.get('/docs/parts', ({ query }, response) => {
+    const dir = query['rtl'] === undefined ? 'ltr' : 'rtl';
+    response.render('demo/parts', { dir, people: query['people'] !== undefined });
+  });
+}
+
 /** The shop's backend looks the verdict up, because a browser could change one that it delivers. */
 function addDecisions(router: Router, { shop, url }: TourNeeds): void {
   router.get('/demo/decision', async (request, response) => {
@@ -105,6 +113,6 @@ function addVerify(router: Router, needs: TourNeeds): void {
 
 export function tourRoutes(needs: TourNeeds): Router {
   const router = exactRouter();
-  for (const add of [addPage, addDecisions, addBot, addSignIn, addVerify]) add(router, needs);
+  for (const add of [addPage, addParts, addDecisions, addBot, addSignIn, addVerify]) add(router, needs);
   return router;
 }

@@ -1,5 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { type Clock, SECOND } from '../lib/clock.ts';
+import { createBounded } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { RateSpec } from '../schema/settings.ts';
 import type { Limiter } from './request.ts';
@@ -89,12 +90,10 @@ const MAX_SPENT = 10_000;
  * Remembers clients that are over their limit: until their window ends they cost no counter and no look-up.
  */
 export function watchLimiter(limiter: Limiter, now: () => number = () => performance.now()) {
-  const blockedUntil = new Map<string, number>();
+  const blockedUntil = createBounded<number>(MAX_SPENT);
   function secondsBlocked(key: string): number {
     const remainingMs = (blockedUntil.get(key) ?? 0) - now();
-    if (remainingMs > 0) return seconds(remainingMs);
-    blockedUntil.delete(key);
-    return 0;
+    return remainingMs > 0 ? seconds(remainingMs) : 0;
   }
   return {
     /** Seconds that a client over its limit still has to wait; charges nothing, and 0 for everyone else. */
@@ -104,7 +103,6 @@ export function watchLimiter(limiter: Limiter, now: () => number = () => perform
       if (blockedFor > 0) return blockedFor;
       const wait = await limiter(key);
       if (wait === 0) return 0;
-      if (blockedUntil.size >= MAX_SPENT) blockedUntil.clear();
       blockedUntil.set(key, now() + wait * SECOND);
       return wait;
     },
@@ -149,7 +147,7 @@ export function createSharedLimiter(
 ): Limiter {
   const windowMs = spec.seconds * 1000;
   const hits = leaseOf(spec);
-  const leases = new Map<string, { readonly windowEnds: number; left: number }>();
+  const leases = createBounded<{ readonly windowEnds: number; left: number }>(MAX_SPENT);
   return async (client) => {
     const now = clock();
     const windowEnds = (Math.floor(now / windowMs) + 1) * windowMs;
@@ -162,7 +160,6 @@ export function createSharedLimiter(
     const granted = Math.min(hits, spec.points - total + hits);
     if (granted <= 0) return seconds(windowEnds - now);
     if (granted > 1) {
-      if (leases.size >= MAX_SPENT) leases.clear();
       // Other requests of the same turn may have leased meanwhile.
       const lease = leases.get(client);
       const unused = lease?.windowEnds === windowEnds ? lease.left : 0;

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { z } from 'zod';
+import { createBounded } from '../lib/collections.ts';
 import { Refusal, succeeds, tryOr } from '../lib/errors.ts';
 import {
   type Address,
@@ -58,7 +59,7 @@ function withKeys({ address, ...trust }: ReturnType<typeof resolveClient>) {
 const MAX_CLIENTS = 10_000;
 
 export function createClientReader(trusted: readonly AddressRange[]): (request: IncomingMessage) => Client {
-  const cache = new Map<string, Client>();
+  const cache = createBounded<Client>(MAX_CLIENTS);
   return (request) => {
     const peer = request.socket.remoteAddress;
     const forwardedFor = headerText(request.headers, 'x-forwarded-for') ?? undefined;
@@ -68,14 +69,7 @@ export function createClientReader(trusted: readonly AddressRange[]): (request: 
     if (found) return found;
     const client = withKeys(resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted));
     // A header of kilobytes is not worth caching.
-    if (key.length > 256) return client;
-    // Only the oldest is dropped: a stranger with many addresses would otherwise empty the cache for
-    // everyone.
-    for (const oldest of cache.size >= MAX_CLIENTS ? cache.keys() : []) {
-      cache.delete(oldest);
-      break;
-    }
-    cache.set(key, client);
+    if (key.length <= 256) cache.set(key, client);
     return client;
   };
 }

@@ -43,7 +43,7 @@ const CLIENT_LEFT = 499;
 /** Never set for the operator's other hosts. */
 const STRICT_TRANSPORT = `max-age=${HSTS_SECONDS}`;
 
-/** Scripts and styles from this origin only, nothing inline, no framing. */
+/** Scripts, styles and fonts from this origin only, nothing inline, no framing. */
 const CSP = {
   useDefaults: false,
   directives: {
@@ -51,6 +51,7 @@ const CSP = {
     scriptSrc: ["'self'"],
     styleSrc: ["'self'"],
     imgSrc: ["'self'", 'data:'],
+    fontSrc: ["'self'"],
     connectSrc: ["'self'"],
     workerSrc: ["'self'"],
     frameSrc: ["'self'"],

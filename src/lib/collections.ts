@@ -66,6 +66,29 @@ export function createRecent<Value>(ms: number, max: number, now: () => number) 
   };
 }
 
+/** A cache of at most `max` entries. It never forgets the `max / 2` that were set or read last. */
+export function createBounded<Value>(max: number) {
+  let current = new Map<string, Value>();
+  let previous = new Map<string, Value>();
+  function setBounded(key: string, value: Value): void {
+    if (current.size >= max / 2 && !current.has(key)) {
+      previous = current;
+      current = new Map();
+    }
+    current.set(key, value);
+  }
+  return {
+    get(key: string) {
+      const found = current.get(key);
+      if (found !== undefined) return found;
+      const older = previous.get(key);
+      if (older !== undefined) setBounded(key, older);
+      return older;
+    },
+    set: setBounded,
+  };
+}
+
 /**
  * A list of things that come and go all the time. It is not a Set: V8 links each table that a Set outgrows to
  * the next, so an entry of an old one keeps later entries alive until a full collection, measured as half of

@@ -76,9 +76,9 @@ function definePurpose(fold: Fold, seq: number, body: Readonly<Record<string, un
     fold.purposes.delete(id);
     return;
   }
-  const { material = true, by: _by, ...words } = body;
+  const { material = true, by: _by, banner = true, ...words } = body;
   const before = fold.purposes.get(id)?.purpose;
-  const purpose = definedBy(seq, words as unknown as Purpose, before, material === true);
+  const purpose = definedBy(seq, { ...words, banner } as unknown as Purpose, before, material === true);
   fold.purposes.set(id, { seq, purpose });
   fold.definitions.set(seq, id);
 }

@@ -3,6 +3,7 @@ import type { Database } from '../db/engine.ts';
 import { createMemoryLimiter, createSharedLimiter, unlimited, watchLimiter } from '../http/limiter.ts';
 import type { Limiter } from '../http/request.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
+import { createBounded } from '../lib/collections.ts';
 import { hmacSha256, sha256Text } from '../lib/crypto.ts';
 import type { RateSpec } from '../schema/settings.ts';
 import type { DaySalts } from './day-salt-store.ts';
@@ -24,17 +25,22 @@ export interface DayHashParts {
  * day
  */
 export function createDayHash({ serverSecret, saltOf, clock }: DayHashParts, label: string) {
-  let salt: { readonly day: number; readonly key: Uint8Array } = { day: -1, key: new Uint8Array(0) };
-  const hashes = new Map<string, string>();
+  const begin = (salt: string) => ({
+    salt,
+    key: hmacSha256(serverSecret, salt),
+    hashes: createBounded<string>(MAX_HASHES),
+  });
+  let current = begin('');
   return (text: string): string => {
     const day = Math.floor(clock() / DAY);
-    if (salt.day !== day || hashes.size >= MAX_HASHES) {
-      salt = { day, key: hmacSha256(serverSecret, `${label} ${day} ${saltOf(day)}`) };
-      hashes.clear();
-    }
-    const hashed = hashes.get(text) ?? hmacSha256(salt.key, text).subarray(0, 16).toString('base64url');
-    hashes.set(text, hashed);
-    return hashed;
+    const salt = `${label} ${day} ${saltOf(day)}`;
+    if (current.salt !== salt) current = begin(salt);
+    const { key, hashes } = current;
+    const found = hashes.get(text);
+    if (found !== undefined) return found;
+    const hash = hmacSha256(key, text).subarray(0, 16).toString('base64url');
+    hashes.set(text, hash);
+    return hash;
   };
 }
 

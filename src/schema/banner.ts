@@ -31,7 +31,7 @@ export const bannerResponseSchema = z.object({
   title: z.string(),
   body: z.string(),
   purposes: z.array(
-    purposeAnswerSchema.omit({ lawfulBasis: true }).extend({
+    purposeAnswerSchema.omit({ lawfulBasis: true, banner: true }).extend({
       /** Places in the log; a choice names the `seq` that was shown (contract-2 section 22). */
       definition: z.object({
         /** The entry that defines the purpose in these words; null if gpd wrote them. */
@@ -47,6 +47,8 @@ export const bannerResponseSchema = z.object({
   ),
   /** The request carried Sec-GPC. */
   gpc: z.boolean(),
+  /** The days for which a refusal is remembered, unless what is asked changes. */
+  refusalDays: z.int(),
 });
 export type BannerResponse = z.infer<typeof bannerResponseSchema>;
 

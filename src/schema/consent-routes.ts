@@ -17,6 +17,7 @@ const WITH_BODY = [...PROTECTED, ...BODY_ERRORS] as const;
 const READERS = ['secret', 'read-only', 'operator'] as const;
 const OWN_READERS = [...READERS, 'session'] as const;
 const ANY_KEY = ['publishable', ...READERS] as const;
+export const ANYBODY = [...ANY_KEY, 'session'] as const;
 
 const WRITE = {
   method: 'post',
@@ -26,7 +27,7 @@ const WRITE = {
   limit: 'consent-by-client',
   headers: {
     'idempotency-key': {
-      text: 'For 24 hours the same key with the same body is answered as before. It belongs to the secret key, or to the principal of the session or browser.',
+      text: 'For 24 hours the same key with the same body is answered as before, with the present `state`. It belongs to the secret key, or to the principal of the session or browser.',
       schema: consent.idempotencyKeySchema,
     },
   },
@@ -103,6 +104,26 @@ export const CONSENT_ROUTES = {
     request: consent.stateRequestSchema,
     responses: answer(200, 'The state', consent.stateResponseSchema),
     errors: [...WITH_BODY, 'origin-not-allowed', 'not-your-principal'],
+  },
+  refreshState: {
+    ...POST,
+    path: '/v1/consent/state/refresh',
+    summary: 'The present state of the person whom a signed state of any age is about.',
+    credential: READERS,
+    request: consent.refreshRequestSchema,
+    responses: answer(200, 'The present state', consent.refreshedStateSchema),
+    errors: [...WITH_BODY, 'no-data', 'unavailable'],
+  },
+  getStateKeys: {
+    method: 'get',
+    tag: 'consent',
+    path: '/v1/consent/state-keys',
+    summary: 'The key that verifies signed states. With a credential the answer names its tenant.',
+    credential: 'none',
+    cors: 'api',
+    limit: 'public',
+    responses: answer(200, 'A JWK set', consent.stateKeysSchema),
+    errors: ['unauthenticated', 'secret-key-in-page', 'rate-limited'],
   },
   listConsentHistory: {
     ...POST,

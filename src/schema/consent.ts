@@ -105,6 +105,8 @@ const purposeSchema = z.strictObject({
   lawfulBasis: oneLine(1, 100).default('consent'),
   gpc: gpcPolicySchema.default('opt-out'),
   ttlDays: z.int().min(1).max(36_500).default(180),
+  /** False: the banner never asks for it. */
+  banner: z.boolean().default(true),
 });
 /** False: the change asks nobody again, for instance because it corrects a typing error. */
 const materialSchema = z.boolean();
@@ -158,8 +160,15 @@ export type DecisionAnswer = Answer<typeof decisionSchema>;
 
 export const batchResponseSchema = z.object({ results: z.array(decisionSchema.extend({ id: z.string() })) });
 
+/** A compact JWS that says which purposes a person has granted (contract-2 section 20). */
+const signedStateSchema = z
+  .string()
+  .regex(/^[\w-]+\.[\w-]+\.[\w-]*$/, 'the cookie gpd_consent: a compact JWS');
+
 export const writeResponseSchema = entrySchema.extend({
   entries: z.array(entrySchema.extend({ purpose: z.string() })),
+  /** The person's state after this write. Only a publishable key or a session gets it. */
+  state: signedStateSchema.optional(),
 });
 export type WriteResponse = Answer<typeof writeResponseSchema>;
 
@@ -170,13 +179,50 @@ export type ConsentChoice = z.infer<typeof choiceSchema>;
 export const stateResponseSchema = z.object({
   principalId: z.string(),
   subject: decisionSchema.shape.subject,
+  /** Only a publishable key or a session gets it. */
+  state: signedStateSchema.optional(),
   purposes: z.array(
     decisionSchema.omit({ subject: true }).extend({
       purpose: z.string(),
       choice: choiceSchema.nullable(),
       at: z.string().nullable(),
+      /** The entry that defined the purpose in the words of this choice; missing where gpd wrote them. */
+      definition: z.int().optional(),
+      /** Only for a grant that overrules a GPC signal. */
+      overGpc: z.literal(true).optional(),
     }),
   ),
+});
+
+export const refreshRequestSchema = z.strictObject({
+  /** A state of any age. */
+  state: signedStateSchema,
+  /** The visitor's request carried Sec-GPC: the answer heeds it, and nothing is recorded. */
+  gpc: z.boolean().default(false),
+});
+export const refreshedStateSchema = z.object({
+  state: signedStateSchema,
+  /** Ids of the granted purposes. */
+  purposes: z.array(z.string()),
+  /** The newest entry of the person's state; 0 without any. */
+  seq: z.int(),
+});
+
+const stateKeySchema = z.object({
+  kty: z.literal('EC'),
+  crv: z.literal('P-256'),
+  x: z.string().meta(base64Url(43)),
+  y: z.string().meta(base64Url(43)),
+  /** Thumbprint of the key (RFC 7638). */
+  kid: z.string().meta(base64Url(43)),
+  alg: z.literal('ES256'),
+  use: z.literal('sig'),
+});
+export type StateKey = z.infer<typeof stateKeySchema>;
+export const stateKeysSchema = z.object({
+  keys: z.array(stateKeySchema),
+  /** The tenant of the credential, to compare with the claim `kid`; missing without a credential. */
+  tenant: z.string().optional(),
 });
 
 /** The fields to which an entry's body commits (contract section 7: detail). */
@@ -220,6 +266,8 @@ export const purposeAnswerSchema = z.object({
   lawfulBasis: z.string(),
   gpc: gpcPolicySchema,
   ttlDays: z.int(),
+  /** False: the banner never asks for it. */
+  banner: z.boolean(),
 });
 export const purposesResponseSchema = z.object({ purposes: z.array(purposeAnswerSchema) });
 export const savedPurposesSchema = purposesResponseSchema.extend({ entries: z.array(entrySchema) });
@@ -258,7 +306,7 @@ export const consentReceiptAnswerSchema = z.object({
     status: choiceSchema,
     time: z.string(),
     policySha256: hashSchema.nullable(),
-    purpose: purposeAnswerSchema.omit({ gpc: true, ttlDays: true }),
+    purpose: purposeAnswerSchema.omit({ gpc: true, ttlDays: true, banner: true }),
   }),
   proof: entrySchema.extend({ log: z.string() }),
 });

@@ -12,6 +12,8 @@ export interface Purpose {
   readonly gpc: GpcPolicy;
   /** Days a grant lasts. */
   readonly ttlDays: number;
+  /** False: the banner never asks for it. */
+  readonly banner: boolean;
 }
 
 /**
@@ -92,6 +94,7 @@ export function createFirstPurpose(): Purpose {
     lawfulBasis: 'consent',
     gpc: 'opt-out',
     ttlDays: DEFAULT_TTL_DAYS,
+    banner: true,
   };
 }
 

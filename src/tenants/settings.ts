@@ -27,10 +27,9 @@ export const originSchema = z.string().transform((text, context) => {
  */
 export const isWildcard = (origin: string): boolean => origin.includes('*');
 
-const booleanWord = z.union(
-  [z.boolean(), z.enum(['true', 'false']).transform((word) => word === 'true')],
-  'write true or false',
-);
+const booleanWord = z
+  .union([z.boolean(), z.enum(['true', 'false']).transform((word) => word === 'true')], 'write true or false')
+  .describe('true or false');
 
 /** Accepts an array, as it is stored, or a text with commas or spaces between the items. */
 const listOf = <T extends z.ZodType>(item: T) =>
@@ -83,29 +82,36 @@ function parseJson(value: string, context: z.RefinementCtx): unknown {
 const texts = z.union([languages, z.string().max(200_000).transform(parseJson).pipe(languages)]);
 
 /**
- * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner. The labels of
- * the buttons are fixed, and are in src/banner.
+ * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner, and the days for
+ * which a refusal is remembered. The labels of the buttons are fixed, and are in src/banner.
  */
 const bannerShape = {
-  'banner.title': oneLine(200).default(''),
-  'banner.body': text(2000).default(''),
-  'banner.policyUrl': link.default(''),
-  'banner.texts': texts.default({}),
+  'banner.title': oneLine(200).describe('one line of up to 200 characters').default(''),
+  'banner.body': text(2000).describe('text of up to 2,000 characters').default(''),
+  'banner.policyUrl': link.describe('address of a page, https://…').default(''),
+  'banner.texts': texts.describe('JSON: texts by language').default({}),
+  'banner.refusalDays': z.coerce
+    .number('a whole number of days')
+    .int()
+    .min(1)
+    .max(730)
+    .describe('days, 1 to 730')
+    .default(183),
 } as const;
 
-const originList = listOf(originSchema);
+const originList = listOf(originSchema).describe('origins of the pages, separated by commas');
 
 /** The relying party id of passkeys is a domain (https://www.w3.org/TR/webauthn-3/#rp-id). */
 const domainText = z
   .string()
   .toLowerCase()
-  .regex(/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$|^$/, 'write a domain such as example.com');
-const emailList = listOf(z.email('an e-mail address, or several with commas').max(254)).refine(
-  (all) => all.length <= 20,
-  'at most 20 addresses',
-);
+  .regex(/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$|^$/, 'write a domain such as example.com')
+  .describe('a domain: the pages’ own or a parent');
+const emailList = listOf(z.email('an e-mail address, or several with commas').max(254))
+  .refine((all) => all.length <= 20, 'at most 20 addresses')
+  .describe('up to 20 e-mail addresses, separated by commas');
 
-const noticeText = z.string().max(4000).default('');
+const noticeText = z.string().max(4000).describe('text of up to 4,000 characters').default('');
 
 /** The laws whose periods a due date can follow. */
 export const RIGHTS_PROFILES = ['gdpr', 'ccpa', 'dpdp'] as const;
@@ -120,7 +126,13 @@ export const tenantSettingsSchema = z.strictObject({
   'review.fourEyes': booleanWord.default(false),
   'rights.profile': z.enum(RIGHTS_PROFILES).default('gdpr'),
   'attest.rpId': domainText.default(''),
-  'retention.days': z.coerce.number('a whole number of days').int().min(1).max(3650).default(90),
+  'retention.days': z.coerce
+    .number('a whole number of days')
+    .int()
+    .min(1)
+    .max(3650)
+    .describe('days, 1 to 3650')
+    .default(90),
   'notify.email': emailList.default([]),
   'notice.controller': noticeText,
   'notice.contact': noticeText,
@@ -134,6 +146,19 @@ export const tenantSettingsSchema = z.strictObject({
 export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
 
 export const TENANT_SETTING_NAMES = Object.keys(tenantSettingsSchema.shape) as (keyof TenantSettings)[];
+
+/** Says in words for a person which values a setting takes, and its default as it is typed. */
+export function describeSetting(name: keyof TenantSettings): {
+  readonly takes: string;
+  readonly fallback: string;
+} {
+  const inner = tenantSettingsSchema.shape[name].unwrap();
+  const fallback: unknown = tenantSettingsSchema.parse({})[name];
+  return {
+    takes: inner instanceof z.ZodEnum ? inner.options.join(' | ') : (inner.description ?? ''),
+    fallback: typeof fallback === 'object' ? '' : `${fallback as string | number | boolean}`,
+  };
+}
 
 /** These settings have no free text, so the audit log shows their values. */
 const AUDITED_IN_FULL: readonly string[] = [

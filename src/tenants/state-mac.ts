@@ -73,7 +73,7 @@ export function createStateMac(kid: string, key: Uint8Array) {
       const sorted = [...purposes].sort((a, b) => (a.id < b.id ? -1 : 1));
       const rows = [
         sorted.map((one) => [
-          ...[one.id, one.title, one.description, one.lawfulBasis, one.gpc, one.ttlDays],
+          ...[one.id, one.title, one.description, one.lawfulBasis, one.gpc, one.ttlDays, one.banner],
           ...[one.definition, one.materialSince, one.optOutUntil, one.askUntil],
         ]),
         [...policies]

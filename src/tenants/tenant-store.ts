@@ -31,7 +31,9 @@ interface TenantRow {
   readonly settings: string;
 }
 
-export type PurposeRow = Columns<DefinedPurpose & { readonly kid: string }>;
+export type PurposeRow = Columns<Omit<DefinedPurpose, 'banner'> & { readonly kid: string }> & {
+  readonly banner: unknown;
+};
 
 export function rowToTenant(row: TenantRow): StoredTenant {
   const settings = tenantSettingsSchema.parse(JSON.parse(row.settings));
@@ -43,7 +45,7 @@ const placeOf = (cell: unknown): number | null => (cell == null ? null : Number(
 
 export function rowToPurpose({ kid: _kid, ...row }: PurposeRow): DefinedPurpose {
   return {
-    ...fromColumns<DefinedPurpose>(row),
+    ...fromColumns<DefinedPurpose>({ ...row, banner: isTrue(row.banner) }),
     definition: placeOf(row.definition),
     materialSince: placeOf(row.material_since),
     optOutUntil: placeOf(row.opt_out_until),
@@ -52,8 +54,8 @@ export function rowToPurpose({ kid: _kid, ...row }: PurposeRow): DefinedPurpose 
 }
 
 /** The purpose as people and API clients read it, without its places in the log. */
-export function toPurpose({ id, title, description, lawfulBasis, gpc, ttlDays }: Purpose): Purpose {
-  return { id, title, description, lawfulBasis, gpc, ttlDays };
+export function toPurpose({ id, title, description, lawfulBasis, gpc, ttlDays, banner }: Purpose): Purpose {
+  return { id, title, description, lawfulBasis, gpc, ttlDays, banner };
 }
 
 export function purposeToRow(kid: string, purpose: DefinedPurpose): PurposeRow {

@@ -28,6 +28,8 @@ function createStore(first: ConsentRecord | null) {
       store.kept = null;
     },
     watch: () => {},
+    isShared: false,
+    saveState: () => {},
   };
   return store;
 }
@@ -42,6 +44,8 @@ interface Options {
   readonly refuses?: (action: string, purposes: readonly string[]) => Failure | null | Promise<null>;
   /** The ledger's answer for every grant; an error means that it is away. */
   readonly standing?: Partial<Standing> | Error;
+  /** False while the page's tab is hidden. */
+  readonly isVisible?: () => boolean;
   /** The place of a write in the ledger. */
   readonly seqOf?: (action: string) => number;
 }
@@ -49,7 +53,8 @@ interface Options {
 /** A page that has loaded, and what its server was sent. */
 async function open(options: Options = {}) {
   const { record = null, config = createConfig(), gpc = () => false, ahead = 0 } = options;
-  const { refuses = () => null, seqOf = () => 0, standing } = options;
+  const { refuses = () => null, seqOf = () => 0, isVisible = () => true, standing } = options;
+  let questions = 0;
   const heard: ConsentSnapshot[] = [];
   const writes: { text: string; gpc: boolean; key: string }[] = [];
   const store = createStore(record);
@@ -58,21 +63,33 @@ async function open(options: Options = {}) {
     async write(_record, { action, purposes, gpc: signal, key }) {
       writes.push({ text: `${action} ${purposes.join()}`, gpc: signal, key });
       const refusal = await refuses(action, purposes);
-      return refusal ?? purposes.map((purpose) => ({ purpose, seq: seqOf(action), hash: 'b'.repeat(64) }));
+      if (refusal) return refusal;
+      return {
+        entries: purposes.map((purpose) => ({ purpose, seq: seqOf(action), hash: 'b'.repeat(64) })),
+      };
     },
     state: async ({ choices }) => {
+      questions += 1;
       if (standing instanceof Error) return AWAY;
       const proof = { seq: 8, hash: 'd'.repeat(64) };
-      return Object.keys(choices).map((purpose) => ({
-        purpose,
-        allowed: true,
-        reason: 'granted',
-        at: null,
-        proof,
+      const purposes = Object.entries(choices).map(([purpose, choice]) => ({
+        ...{
+          purpose,
+          allowed: true,
+          reason: 'granted',
+          choice: 'granted',
+          policyVersion: 3,
+          given: 'person',
+        },
+        at: new Date(choice.at).toISOString(),
+        expiresAt: new Date(choice.until).toISOString(),
+        proof: choice.proof ?? proof,
         ...standing,
       }));
+      return { purposes };
     },
     words: async () => null,
+    join: async () => ({ joined: false, status: 0, error: 'unreachable' }),
     link: async () => ({ linked: false, status: 0, error: 'unreachable' }),
     aheadMs: () => ahead,
   };
@@ -83,12 +100,14 @@ async function open(options: Options = {}) {
     language: 'en',
     gpc,
     now: () => Date.now(),
+    isVisible,
     onChange: (snapshot) => void heard.push(snapshot),
     onRecorded: () => {},
     onChecked: () => {},
   });
   await controller.load();
-  return { controller, heard, store, writes, sentTexts: () => writes.map(({ text }) => text) };
+  const sentTexts = () => writes.map(({ text }) => text);
+  return { controller, heard, store, writes, sentTexts, questions: () => questions };
 }
 const GRANTED = createRecord({ [AGENT]: createChoice() });
 const BOTH_GRANTED = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
@@ -307,4 +326,42 @@ it('a withdrawal reaches the ledger although the tenant has removed one of its p
   expect(new Set(writes.map(({ key }) => key)).size).toBe(3);
   expect(store.kept?.choices).toMatchObject({ [AGENT]: { choice: 'withdrawn', proof: { seq: 0 } } });
   expect(store.kept?.pending.map(({ purposes }) => purposes)).toEqual([['analytics']]);
+});
+
+describe('a page of a person who is logged in asks the ledger', () => {
+  const MINUTE = 60_000;
+  const joined = { ...GRANTED, followsLedger: true };
+
+  /** @returns how often a page asked within a minute after it had loaded */
+  async function questionsPerMinute(options: Options): Promise<number> {
+    const page = await open(options);
+    const before = page.questions();
+    await vi.advanceTimersByTimeAsync(MINUTE);
+    return page.questions() - before;
+  }
+
+  it.each<[what: string, options: Options, count: number]>([
+    ['every five seconds', { record: joined }, 12],
+    ['not without an account', { record: GRANTED }, 0],
+    ['not while its tab is hidden', { record: joined, isVisible: () => false }, 0],
+    [
+      'not where nothing is granted',
+      { record: joined, standing: { allowed: false, reason: 'denied', choice: 'denied' } },
+      0,
+    ],
+    // After 30 s, and then after a minute.
+    ['less and less while the ledger is away', { record: joined, standing: new Error() }, 1],
+  ])('%s', async (_what, options, count) => {
+    expect(await questionsPerMinute(options)).toBe(count);
+  });
+
+  it('no longer once its tab is hidden', async () => {
+    let isVisible = true;
+    const page = await open({ record: joined, isVisible: () => isVisible });
+    await vi.advanceTimersByTimeAsync(10_000);
+    isVisible = false;
+    const before = page.questions();
+    await vi.advanceTimersByTimeAsync(MINUTE);
+    expect([before, page.questions()]).toEqual([3, 3]);
+  });
 });

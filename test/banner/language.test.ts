@@ -40,6 +40,7 @@ describe('what the server says', () => {
       { ...createConfig(), purposes: [null] },
       { ...createConfig(), purposes: [{ ...createPurpose(), gpc: 'maybe' }] },
       { ...createConfig(), purposes: [{ ...createPurpose(), ttlDays: '7' }] },
+      { ...createConfig(), refusalDays: '183' },
     ];
     for (const value of broken) expect(readConfig(value)).toBeNull();
   });

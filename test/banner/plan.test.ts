@@ -46,7 +46,10 @@ describe('what is written', () => {
     ['not what is not named, or not a purpose', granted, { unknown: true }, []],
     [
       'a repeated choice, a refusal too',
-      { [AGENT]: createChoice({ choice: 'denied', until: NOW }), analytics: createChoice({ version: 1 }) },
+      {
+        [AGENT]: createChoice({ choice: 'denied', at: NOW - 183 * DAY }),
+        analytics: createChoice({ version: 1 }),
+      },
       no,
       [`deny ${AGENT},analytics`],
     ],

@@ -35,7 +35,12 @@ describe('a purpose', () => {
     ['withdrawn', { choice: 'withdrawn' }, 'withdrawn'],
     ['granted, to its last millisecond', { until: NOW + 1 }, 'granted'],
     ['granted and over', { until: NOW }, 'expired'],
-    ['denied and over', { choice: 'denied', until: NOW }, 'expired'],
+    // A refusal is silent for `refusalDays`, not for as long as a grant.
+    ['denied longer ago than a grant lasts', { choice: 'denied', at: NOW - 182 * DAY, until: NOW }, 'denied'],
+    ['withdrawn for as long', { choice: 'withdrawn', at: NOW - 182 * DAY, until: NOW }, 'withdrawn'],
+    ['denied and over', { choice: 'denied', at: NOW - 183 * DAY, until: NOW + DAY }, 'expired'],
+    ['granted, and only its time is known', { until: 0 }, 'granted'],
+    ['granted long ago, and only its time is known', { at: NOW - 180 * DAY, until: 0 }, 'expired'],
     ['granted by a clock a little ahead', { at: NOW + DAY, until: NOW + 2 * DAY }, 'granted'],
     ['granted at a time to come', { at: NOW + DAY + 1, until: NOW + 2 * DAY }, 'expired'],
     ['granted under the material version', { version: 2 }, 'granted'],

@@ -29,6 +29,7 @@ export function createConfig(over: Partial<Config> = {}): Config {
     body: '',
     purposes: [createPurpose(), analytics],
     gpc: false,
+    refusalDays: 183,
     ...over,
   };
 }

@@ -40,7 +40,9 @@ describe.concurrent('gpd doctor', () => {
     }
     expect(await dump()).toEqual(before);
     const words = await runGpd(['doctor'], { env: { GPD_DATA_DIR: dataDir, ...NO_SERVER } });
-    expect(words.stdout).toMatch(/warn +oidc\.issuer +every.*401\n.*GPD_OIDC_ISSUER.*GPD_OIDC_AUDIENCE/);
+    expect(words.stdout).toMatch(
+      /warn +oidc\.issuer +people with an account.*\n.*GPD_OIDC_ISSUER.*GPD_OIDC_AUDIENCE/,
+    );
     expect(words.stdout).toMatch(/\d+ checks: 1 fail/);
     await json(`tenants set ${KID} 'notice.controller=Shop Ltd' notice.contact=privacy@shop.example`);
     const passed = await examine(dataDir);

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { TENANT_SETTING_NAMES } from '../../src/tenants/settings.ts';
 import { runGpd, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { createOwn, type Own } from './support/own.ts';
@@ -123,6 +124,10 @@ describe.concurrent('gpd consent purposes', () => {
     const changed = { id: 'analytics', title: 'Measuring', gpc: 'ignore', ttlDays: 30 };
     expect(await mine.json(`${command} Measuring --gpc ignore --ttl-days 30`)).toMatchObject(changed);
     expect(await mine.json(`${command} Measuring`)).toMatchObject(changed);
+    expect(await mine.json(`${command} Measuring --no-banner`)).toMatchObject({ ...changed, banner: false });
+    expect(await mine.json(`${command} Measuring`)).toMatchObject({ ...changed, banner: false });
+    expect((await mine.gpd(`consent purposes list ${KID}`)).stdout).toMatch(/^analytics .*\bno$/m);
+    expect(await mine.json(`${command} Measuring --banner`)).toMatchObject({ ...changed, banner: true });
     const idsOf = async (kid: string): Promise<string[]> =>
       (await mine.json<{ id: string }[]>(`consent purposes list ${kid}`)).map(({ id }) => id).sort();
     expect(await idsOf(KID)).toEqual(['analytics', 'device-identification']);
@@ -131,12 +136,23 @@ describe.concurrent('gpd consent purposes', () => {
   });
 });
 
-it('an empty list says that it is empty', async () => {
+it('an empty list says that it is empty, and names the next command', async () => {
   const mine = await createOwn();
   const lists = [
     [`erase list ${KID}`, 'no receipts; `gpd erase` makes the first\n'],
     [`webhooks list`, 'no webhooks; `gpd webhooks add` adds one\n'],
     [`staff list`, 'no staff; `gpd staff invite` adds somebody\n'],
+    [`apikeys list`, 'no API keys; `gpd apikeys create` makes one\n'],
+    [`agents list`, 'no agents; `gpd agents add` adds one\n'],
+    [`contests list`, 'no open contests; `gpd contests list --all` lists the resolved ones\n'],
+    [
+      `contests list --all`,
+      'no contests; `gpd rights notice` prints what tells people that they may object\n',
+    ],
+    [`rights register`, 'no requests; `gpd rights notice` prints what tells people of their rights\n'],
+    [`audit ${KID}`, 'no rows; `gpd audit --help` shows the filters\n'],
+    [`consent policies`, 'no policies; `gpd consent policies --publish FILE` publishes one\n'],
+    [`consent banners`, 'no banner was shown yet; it needs a publishable key: `gpd apikeys create`\n'],
   ] as const;
   for (const [line, stdout] of lists) {
     expect(await mine.gpd(line)).toMatchObject({ code: 0, stdout });
@@ -144,11 +160,22 @@ it('an empty list says that it is empty', async () => {
   }
 });
 
+it('the help of tenants set has every setting, with what it takes and its default', async () => {
+  const { stdout } = await (await createOwn()).gpd('tenants set --help');
+  const [, list = ''] = stdout.split('Settings:\n');
+  const lines = list.trimEnd().split('\n');
+  expect(lines.map((line) => line.trim().split(' ')[0])).toEqual(TENANT_SETTING_NAMES);
+  for (const line of lines) expect(line).toMatch(/^ {2}[\w.]+ +\S.* {2}\(default: \S+\)$/);
+  expect(list).toMatch(/^ {2}retention\.days +days, 1 to 3650 +\(default: 90\)$/m);
+  expect(list).toMatch(/^ {2}consent\.basis +asserted \| ledger +\(default: asserted\)$/m);
+  expect(list).toMatch(/^ {2}origins +origins of the pages.* \(default: empty\)$/m);
+});
+
 it('a setting of a missing tenant names the tenant, and a name is proposed only if it is near', async () => {
   const mine = await createOwn();
   const missing = await mine.gpd('tenants set nope a=b');
   expect(missing).toMatchObject({ code: 3, stdout: '' });
-  expect(missing.stderr).toContain('no tenant nope; `gpd tenants list` shows them');
+  expect(missing.stderr).toContain('no tenant "nope"; gpd tenants list');
   expect((await mine.gpd(`tenants set ${KID} a=b`)).stderr).toContain(
     'no setting a; `gpd tenants show` lists',
   );

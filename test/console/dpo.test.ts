@@ -16,6 +16,30 @@ const handleOf = (text: string): string =>
   /<code>([0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4})<\/code>/.exec(text)?.[1] ?? '';
 const find = (kind: string, id: string) => dora.act('/console/subjects', { kind, id });
 
+it('the sidebar counts what waits: open objections, in red when one is overdue, and legal holds', async () => {
+  const shown = (text: string, place: string): string =>
+    new RegExp(`href="/console/${place}"[^>]*><span>[^<]*</span>(.*?)</a>`).exec(text)?.[1]?.trim() ??
+    'no such place';
+  const path = '/console/overview';
+  const before = (await dora.get(path)).text;
+  expect([shown(before, 'queue'), shown(before, 'holds')]).toEqual(['', '']);
+  const { requestId, visitorId } = await site.decide();
+  const contestId = await site.contest(requestId, visitorId);
+  expect(shown((await dora.get(path)).text, 'queue')).toBe('<b>1</b>');
+  await change(site, (tx) => tx('contests').where({ contest_id: contestId }).update({ due_at: 1 }));
+  await change(site, (tx) =>
+    tx('legal_holds').insert({ kid: KID, durable: 'x', basis: 'a court asks for it', created_at: 1 }),
+  );
+  const after = (await dora.get(path)).text;
+  expect([shown(after, 'queue'), shown(after, 'holds')]).toEqual(['<b class="late">1</b>', '<b>1</b>']);
+  // Another tenant's are not counted.
+  expect(shown((await olaf.get(path)).text, 'queue')).toBe('');
+  await change(site, async (tx) => {
+    await tx('legal_holds').where({ durable: 'x' }).delete();
+    await tx('contests').where({ contest_id: contestId }).delete();
+  });
+});
+
 describe('finding a subject', () => {
   it('by visitor id, by request id and by principal; the id is in no address and in no row of the log', async () => {
     const one = await site.decide();

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { started } from '../support/started.ts';
@@ -132,6 +132,12 @@ describe('insight', () => {
     const terms = (await dora.get('/console/terms')).text;
     expect(terms).toContain('device-identification');
     expect(terms).toContain('Preview of the banner');
+    expect(terms).toMatch(/<dt>Asked in the banner<\/dt>\s*<dd>yes<\/dd>/);
     expect(terms).toContain('No page loaded the banner in the last 30 days.');
+    expect(terms).not.toContain('untranslated');
+    await site.gpd.json(['consent', 'purposes', 'set', KID, 'ads', '--title', 'Ads']);
+    const line = async () =>
+      /shows these words untranslated in: ([^.]*)\./.exec((await dora.get('/console/terms')).text);
+    await vi.waitFor(async () => expect((await line())?.[1]).toMatch(/čeština.*Deutsch/));
   });
 });

@@ -101,6 +101,24 @@ it('a client over its limit costs no counter until its window ends', async () =>
   expect([spentOf('a'), await charge('a')]).toEqual([0, 60]);
 });
 
+it('a client over its limit is not forgotten for all others that go over theirs', async () => {
+  const charged: string[] = [];
+  const { charge, spent: spentOf } = watchLimiter(
+    async (key) => {
+      charged.push(key);
+      return 60;
+    },
+    () => 0,
+  );
+  await charge('a');
+  for (let i = 0; i < 20_000; i += 1) {
+    await charge(`other ${i}`);
+    if (i % 1000 === 0) expect(spentOf('a')).toBe(60);
+  }
+  await charge('a');
+  expect(charged.filter((key) => key === 'a')).toHaveLength(1);
+});
+
 describe('a key that is a secret, and a session', () => {
   it.each(['backend', 'gpd_ps_anna'])('%s withdraws while its other calls are 429', async (token) => {
     const api = createApi();

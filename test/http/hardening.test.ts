@@ -10,6 +10,7 @@ const CSP = [
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data:",
+  "font-src 'self'",
   "connect-src 'self'",
   "worker-src 'self'",
   "frame-src 'self'",
@@ -61,6 +62,17 @@ describe('what a browser is told', () => {
       expect(headers['x-content-type-options']).toBe('nosniff');
     },
   );
+});
+
+it('the font is loaded once, because its name has its version; a style sheet is asked for again', async () => {
+  const font = await ask(gpd.url, '/assets/inter.4.1.woff2');
+  expect(font.headers).toMatchObject({
+    'content-type': 'font/woff2',
+    'cache-control': 'public, max-age=31536000, immutable',
+  });
+  const sheet = await ask(gpd.url, '/assets/font.css');
+  expect(sheet.headers['cache-control']).toBe('public, max-age=0');
+  expect(sheet.text).toContain('url("inter.4.1.woff2")');
 });
 
 it.each([INGEST, '/v1/consent/can-process'])('the lane %s is no page, in no frame', async (path) => {

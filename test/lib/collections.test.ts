@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { chunksOf, createRecent, createSlotList, inChunks } from '../../src/lib/collections.ts';
+import {
+  chunksOf,
+  createBounded,
+  createRecent,
+  createSlotList,
+  inChunks,
+} from '../../src/lib/collections.ts';
 
 describe('chunks', () => {
   const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -47,6 +53,35 @@ describe('what is kept for a while', () => {
     expect([recent.get('a'), recent.get('c')]).toEqual([3, undefined]);
     now = 100;
     expect(recent.set('c', 1)).toBe(true);
+  });
+});
+
+describe('a bounded cache', () => {
+  it('has the half that was set or read last, and never more than its size', () => {
+    const cache = createBounded<number>(10);
+    cache.set('read', -1);
+    const numbers = Array.from({ length: 100 }, (_, i) => i);
+    for (const i of numbers) {
+      cache.set(`${i}`, i);
+      expect(cache.get('read')).toBe(-1);
+    }
+    // Each look is a use: the oldest are looked at last.
+    const stored = numbers.reverse().filter((i) => cache.get(`${i}`) !== undefined);
+    expect(stored.slice(0, 4)).toEqual([99, 98, 97, 96]);
+    expect(stored.length).toBeLessThan(10);
+  });
+
+  it('a value that is set again is the new one, in whichever half the old one is', () => {
+    const cache = createBounded<number>(4);
+    for (const [key, value] of [
+      ['a', 1],
+      ['b', 1],
+      ['c', 1],
+      ['a', 2],
+      ['c', 2],
+    ] as const)
+      cache.set(key, value);
+    expect([cache.get('a'), cache.get('c')]).toEqual([2, 2]);
   });
 });
 

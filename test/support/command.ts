@@ -64,6 +64,8 @@ export interface RunOptions {
   readonly cwd?: string;
   /** The path of another copy of bin/gpd. */
   readonly program?: string;
+  /** Standard output is a terminal of this width; only in this process. */
+  readonly columns?: number;
 }
 
 export interface Spawned {
@@ -127,8 +129,9 @@ const needsProcess = ({ cwd, program, input, env }: RunOptions): boolean =>
 export async function runGpd(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   if (needsProcess(options)) return runProgram(args, options);
   const { run } = await import('../../src/cli/gpd.ts');
-  const stdout = collector();
-  const stderr = collector();
+  const terminal = options.columns === undefined ? {} : { isTTY: true, columns: options.columns };
+  const stdout = Object.assign(collector(), terminal);
+  const stderr = Object.assign(collector(), terminal);
   const stdin = Readable.from(options.input ? [Buffer.from(options.input)] : []);
   const code = await run(args, {
     env: cleanEnvironment(options.env),

@@ -67,6 +67,7 @@ describe('tenant settings', () => {
       'banner.body': '',
       'banner.policyUrl': '',
       'banner.texts': {},
+      'banner.refusalDays': 183,
     });
     expect([...TENANT_SETTING_NAMES].sort()).toEqual(Object.keys(tenantSettingsSchema.parse({})).sort());
   });
@@ -103,6 +104,11 @@ describe('tenant settings', () => {
     ['banner.texts', '{"de-AT":{"title":"Wahl"}}', 'refused'],
     ['banner.texts', '{"de":{"titel":"Wahl"}}', 'refused'],
     ['banner.texts', '{"de":{"policyUrl":"data:text/html,x"}}', 'refused'],
+    ['banner.refusalDays', '365', 365],
+    ['banner.refusalDays', '730', 730],
+    ['banner.refusalDays', '0', 'refused'],
+    ['banner.refusalDays', '731', 'refused'],
+    ['banner.refusalDays', '30.5', 'refused'],
     ['banner.texts', '{"__proto__":{"title":"x"}}', {}],
   ])('%s = %j', (name, value, expected) => {
     expect(setting(name, value)).toEqual(expected);

@@ -8,6 +8,14 @@ const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeSty
 for (const time of document.querySelectorAll('time[data-zone]')) {
   time.textContent = format.format(new Date(time.dateTime));
 }
+for (const zone of document.querySelectorAll('[data-zone-name]')) {
+  zone.textContent = format.resolvedOptions().timeZone.split('/').at(-1).replaceAll('_', ' ');
+}
+
+/* On a narrow screen the sidebar is a strip that scrolls. */
+const strip = document.querySelector('.side nav');
+const here = strip?.querySelector('[aria-current]');
+if (here) strip.scrollLeft = here.offsetLeft - strip.clientWidth / 2;
 
 /* A form is sent once: a second click would find the case changed by the first. */
 for (const form of document.querySelectorAll('form[method="post"]')) {

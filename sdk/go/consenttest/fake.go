@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"net/http"
 	"sync"
+	"time"
 
 	consent "gpd.dev/consent-go"
 	"gpd.dev/consent-go/internal/rules"
+	"gpd.dev/consent-go/internal/visitor"
 )
 
 // Call is a recorded call.
@@ -24,7 +26,11 @@ type Call struct {
 type Fake struct {
 	Sessions *Sessions
 
+	visitors *visitor.Visitors
+	signer   *signer
+
 	mutex         sync.Mutex
+	now           func() time.Time
 	onUnavailable consent.OnUnavailable
 	calls         []Call
 	log           fakeLog
@@ -46,9 +52,11 @@ func New() *Fake { return NewWith(consent.DenyUnavailable) }
 
 // NewWith sets the result of a check that cannot be decided.
 func NewWith(onUnavailable consent.OnUnavailable) *Fake {
-	fake := &Fake{onUnavailable: onUnavailable, log: newFakeLog(), verdicts: map[string]consent.Verdict{}}
+	fake := &Fake{onUnavailable: onUnavailable, now: time.Now, log: newFakeLog(), verdicts: map[string]consent.Verdict{}}
 	fake.outcomes = map[string]consent.ReportedOutcome{}
 	fake.Sessions = &Sessions{fake}
+	fake.signer = newSigner()
+	fake.visitors = newVisitors(fake)
 	return fake
 }
 
@@ -71,6 +79,16 @@ func (f *Fake) SetGPCPolicy(purpose string, policy GPCPolicy) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.log.policies[purpose] = policy
+}
+
+// SetCookieDomain sets the domain of cookies, as consent.Options.CookieDomain does.
+func (f *Fake) SetCookieDomain(domain string) { f.visitors.CookieDomain = domain }
+
+// SetNow sets the clock for the age of cookies; time.Now if it was not set.
+func (f *Fake) SetNow(now func() time.Time) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.now = now
 }
 
 // SetDecision sets the verdict that Decision returns for this request.

@@ -142,11 +142,33 @@ func (l *fakeLog) last(principalID, purpose string) *event {
 	return nil
 }
 
-func (l *fakeLog) reasonOf(principalID, purpose string, last *event) string {
+// isOverruledByGPC is true if a signal ends this choice: it heeds the signal, and was not made despite it.
+func (l *fakeLog) isOverruledByGPC(purpose string, last *event) bool {
 	policy := l.policies[purpose]
-	isOverruled := policy == GPCIgnore || (policy == GPCAsk && last != nil && last.overGPC)
+	return policy != GPCIgnore && !(policy == GPCAsk && last != nil && last.overGPC)
+}
+
+// visitorState returns what this person's cookie says; gpc: under a signal of this request.
+func (l *fakeLog) visitorState(principalID string, gpc bool) (purposes []string, seq int64) {
+	purposes = []string{}
+	seen := map[string]bool{}
+	for _, one := range l.events {
+		if one.principalID != principalID {
+			continue
+		}
+		seq = one.ref.Seq
+		isOverruled := gpc && l.isOverruledByGPC(one.purpose, l.last(principalID, one.purpose))
+		if !seen[one.purpose] && !isOverruled && l.decide(principalID, one.purpose).Allowed {
+			purposes = append(purposes, one.purpose)
+		}
+		seen[one.purpose] = true
+	}
+	return purposes, seq
+}
+
+func (l *fakeLog) reasonOf(principalID, purpose string, last *event) string {
 	switch {
-	case l.isOptedOut(principalID, purpose) && !isOverruled:
+	case l.isOptedOut(principalID, purpose) && l.isOverruledByGPC(purpose, last):
 		return "gpc-opt-out"
 	case last == nil || last.choice == "gpc-opt-out":
 		return "never-asked"

@@ -2,6 +2,7 @@ import { ConsentError } from './errors.ts';
 
 /** Checks arguments before a call (SPEC.md section 2). The messages contain no values. */
 
+const MAX_CHECKS = 100;
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -53,7 +54,11 @@ export function checkIdempotencyKey(method: string, key: unknown): void {
   require(method, holds, 'idempotencyKey is 1 to 255 visible ASCII characters');
 }
 
-const MAX_CHECKS = 100;
+export function checkPurposes(method: string, purposes: unknown, principalId: unknown): void {
+  const named = Array.isArray(purposes) && purposes.length <= MAX_CHECKS && purposes.every(isText);
+  require(method, named, `purposes is a list of at most ${MAX_CHECKS} strings that are not empty`);
+  if (principalId !== undefined) checkPrincipal(method, principalId);
+}
 
 export function checkBatch(
   method: string,

@@ -9,6 +9,7 @@ import {
   readOptions,
   type Settings,
 } from './options.ts';
+import type { RequestLike } from './request.ts';
 import * as shapes from './shapes.ts';
 import { type Answer, type Call, malformed, Transport } from './transport.ts';
 import type {
@@ -18,17 +19,22 @@ import type {
   ConsentGrant,
   ConsentState,
   ConsentWrite,
+  CurrentState,
   Decision,
   Health,
   History,
+  MayOptions,
   OutcomeTime,
+  Permissions,
   Receipt,
   ReportedOutcome,
   Session,
   Verdict,
+  VisitorState,
   WriteOptions,
   WriteResult,
 } from './types.ts';
+import { type VisitorCalls, Visitors } from './visitor.ts';
 
 type Purposeful = Omit<Check, 'minSeq'>;
 
@@ -36,11 +42,13 @@ type Purposeful = Omit<Check, 'minSeq'>;
 export class ConsentClient implements Consent {
   readonly #settings: Settings;
   readonly #transport: Transport;
+  readonly #visitors: Visitors;
 
   /** @throws {ConsentError} config */
   constructor(options: ClientOptions) {
     this.#settings = readOptions(options);
     this.#transport = new Transport(this.#settings);
+    this.#visitors = new Visitors(this.#visitorCalls(), this.#settings);
   }
 
   /** Reads GPD_CONSENT_URL and GPD_CONSENT_KEY. @throws {ConsentError} config */
@@ -65,7 +73,10 @@ export class ConsentClient implements Consent {
   async canProcessMany(checks: readonly Purposeful[], options?: CallOptions): Promise<Decision[]> {
     const name = 'canProcessMany';
     args.checkBatch(name, checks);
-    if (checks.length === 0) return [];
+    return checks.length === 0 ? [] : this.#checkMany(name, checks, options);
+  }
+
+  async #checkMany(name: string, checks: readonly Purposeful[], options?: CallOptions): Promise<Decision[]> {
     const principals = checks.map(({ principalId }) => principalId);
     const body = {
       checks: checks.map(({ principalId, purpose }, i) => ({ id: String(i), principalId, purpose })),
@@ -164,6 +175,35 @@ export class ConsentClient implements Consent {
     return this.#json({ ...call, statuses: [200, 201], timeoutMs }, isAsked, options);
   }
 
+  /** Returns what the cookie `gpd_consent` says, offline but for gpd's keys; null denies. */
+  async readState(
+    cookieHeader: string | null | undefined,
+    options: CallOptions = {},
+  ): Promise<VisitorState | null> {
+    this.#transport.checkOpen('readState');
+    return this.#visitors.readState(cookieHeader, options);
+  }
+
+  /** Like `readState`, but asks gpd to renew a cookie that is older than five minutes. */
+  async currentState(
+    cookieHeader: string | null | undefined,
+    options: CallOptions = {},
+  ): Promise<CurrentState> {
+    this.#transport.checkOpen('currentState');
+    return this.#visitors.currentState(cookieHeader, options);
+  }
+
+  /** Returns which purposes are allowed for the page that this request asks for. It heeds `Sec-GPC`. */
+  async may(
+    request: RequestLike,
+    purposes: readonly string[],
+    { principalId, ...options }: MayOptions = {},
+  ): Promise<Permissions> {
+    args.checkPurposes('may', purposes, principalId);
+    this.#transport.checkOpen('may');
+    return this.#visitors.may(request, purposes, principalId, options);
+  }
+
   /** Resolves if the server answers; the key is not checked. */
   async ping(options?: CallOptions): Promise<Health> {
     const call: Call = { ...this.#get('ping', '/healthz'), authorized: false };
@@ -190,7 +230,25 @@ export class ConsentClient implements Consent {
     }
   }
 
-  /** The only place where an error becomes a denial. @throws {Error} errors that must not become a denial */
+  #visitorCalls(): VisitorCalls {
+    return {
+      fetchKeys: (name, options) =>
+        this.#read(this.#get(name, '/v1/consent/state-keys'), shapes.readStateKeys, options),
+      refresh: (name, { text }, gpc, options) => {
+        const body = { state: text, gpc: gpc || undefined };
+        const call = this.#post(name, '/v1/consent/state/refresh', body, [text]);
+        return this.#read(call, shapes.readRefreshed, options);
+      },
+      check: (name, principalId, purposes, options) =>
+        this.#checkMany(
+          name,
+          purposes.map((purpose) => ({ principalId, purpose })),
+          options,
+        ),
+    };
+  }
+
+  /** The only place where an error of a check becomes a denial. @throws {Error} errors that must not become a denial */
   #undecided(error: unknown): Decision {
     if (isUndecided(error) && this.#settings.onUnavailable === 'deny') return shapes.unavailable(error);
     throw error;
@@ -211,10 +269,15 @@ export class ConsentClient implements Consent {
     return this.#json({ ...call, statuses: [201], timeoutMs, idempotencyKey }, shapes.isWriteResult, options);
   }
 
-  async #json<T>(call: Call, shape: shapes.Shape<T>, options?: CallOptions): Promise<T> {
+  #json<T>(call: Call, shape: shapes.Shape<T>, options?: CallOptions): Promise<T> {
+    return this.#read(call, (value) => (shape(value) ? value : null), options);
+  }
+
+  /** @param read null for a malformed answer */
+  async #read<T>(call: Call, read: (value: unknown) => T | null, options?: CallOptions): Promise<T> {
     const answer: Answer = await this.#transport.send(call, options);
-    const value = parseJson(answer.text);
-    if (!shape(value)) throw malformed(call, answer);
+    const value = read(parseJson(answer.text));
+    if (value === null) throw malformed(call, answer);
     return value;
   }
 

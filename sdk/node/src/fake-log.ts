@@ -110,6 +110,17 @@ export class FakeLog {
     });
   }
 
+  /** Returns what this person's cookie says; `gpc`: under a signal of this request. */
+  visitorState(principalId: string, gpc: boolean): { readonly purposes: string[]; readonly seq: number } {
+    const events = this.#events.filter((event) => event.principalId === principalId);
+    const purposes = [...new Set(events.map(({ purpose }) => purpose))].filter(
+      (purpose) =>
+        this.decide({ principalId, purpose }).allowed &&
+        !(gpc && this.#isOverruledByGpc(purpose, this.#lastOf(principalId, purpose))),
+    );
+    return { purposes, seq: events.at(-1)?.seq ?? 0 };
+  }
+
   /** Returns the events before the cursor, newest first. */
   history(principalId: string, cursor: string | undefined, limit: number) {
     const before = cursor === undefined ? Number.POSITIVE_INFINITY : Number(cursor);
@@ -129,6 +140,12 @@ export class FakeLog {
     return this.#events.findLast((event) => event.principalId === principalId && event.purpose === purpose);
   }
 
+  /** True if a signal ends this choice: it heeds the signal, and was not made despite it. */
+  #isOverruledByGpc(purpose: string, last: Event | undefined): boolean {
+    const policy = this.#policyOf(purpose);
+    return policy !== 'ignore' && !(policy === 'ask' && last?.overGpc === true);
+  }
+
   #isOptedOut(principalId: string, purpose: string): boolean {
     const except = this.#signals.get(principalId);
     return except !== undefined && !except.has(purpose);
@@ -141,9 +158,8 @@ export class FakeLog {
   }
 
   #reasonOf(principalId: string, purpose: string, last: Event | undefined): string {
-    const policy = this.#policyOf(purpose);
-    const isOverruled = policy === 'ignore' || (policy === 'ask' && last?.overGpc === true);
-    if (this.#isOptedOut(principalId, purpose) && !isOverruled) return 'gpc-opt-out';
+    const isOut = this.#isOptedOut(principalId, purpose) && this.#isOverruledByGpc(purpose, last);
+    if (isOut) return 'gpc-opt-out';
     return last === undefined || last.choice === 'gpc-opt-out' ? 'never-asked' : last.choice;
   }
 }

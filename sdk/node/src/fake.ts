@@ -1,27 +1,45 @@
 import * as args from './check-args.ts';
 import { ConsentError } from './errors.ts';
 import { FakeLog, type GpcPolicy, TIME, type WriteMethod } from './fake-log.ts';
+import { FakeSigner, type FakeState } from './fake-signer.ts';
+import { checkCookieDomain } from './options.ts';
+import type { RequestLike } from './request.ts';
 import * as shapes from './shapes.ts';
+import { parseState, STATE_COOKIE } from './state-cookie.ts';
 import type {
+  CallOptions,
   Check,
   Consent,
   ConsentGrant,
   ConsentState,
   ConsentWrite,
+  CurrentState,
   Decision,
   Health,
   History,
+  MayOptions,
   OutcomeTime,
+  Permissions,
   Receipt,
   ReportedOutcome,
   Session,
   Verdict,
+  VisitorState,
   WriteOptions,
   WriteResult,
 } from './types.ts';
 import { VERSION } from './version.ts';
+import { type VisitorCalls, type VisitorSettings, Visitors } from './visitor.ts';
 
 export type { GpcPolicy } from './fake-log.ts';
+
+export interface FakeOptions {
+  readonly onUnavailable?: 'deny' | 'error' | undefined;
+  /** Domain of the cookies that this fake returns. */
+  readonly cookieDomain?: string | undefined;
+  /** The clock for the age of cookies: milliseconds since the epoch. */
+  readonly now?: (() => number) | undefined;
+}
 
 export interface FakeCall {
   readonly method: string;
@@ -32,15 +50,26 @@ export interface FakeCall {
 export class FakeConsent implements Consent {
   /** All calls, in order. */
   readonly calls: FakeCall[] = [];
-  readonly #onUnavailable: 'deny' | 'error';
+  readonly #settings: VisitorSettings;
   readonly #log = new FakeLog();
   readonly #verdicts = new Map<string, Verdict>();
   readonly #outcomes = new Map<string, ReportedOutcome>();
+  readonly #signer = new FakeSigner();
+  readonly #visitors: Visitors;
   #unavailable = false;
   #closed = false;
 
-  constructor(options: { readonly onUnavailable?: 'deny' | 'error' } = {}) {
-    this.#onUnavailable = options.onUnavailable ?? 'deny';
+  constructor(options: FakeOptions = {}) {
+    const { onUnavailable = 'deny', cookieDomain, now = Date.now } = options;
+    const domain = checkCookieDomain(cookieDomain);
+    this.#settings = { onUnavailable, timeoutMs: 2000, cookieDomain: domain, now };
+    this.#visitors = new Visitors(this.#visitorCalls(), this.#settings);
+  }
+
+  /** A `Cookie` header as the browser of this person would send it now. Later it is as old as your clock says. */
+  async cookieFor(principalId: string): Promise<string> {
+    args.checkPrincipal('cookieFor', principalId);
+    return `${STATE_COOKIE}=${await this.#signer.sign(principalId, this.#visitorState(principalId, false))}`;
   }
 
   /** Makes all further calls fail as if the server were down, or work again. */
@@ -157,6 +186,32 @@ export class FakeConsent implements Consent {
     return stored;
   }
 
+  async readState(
+    cookieHeader: string | null | undefined,
+    options: CallOptions = {},
+  ): Promise<VisitorState | null> {
+    this.#called('readState', cookieHeader);
+    return this.#visitors.readState(cookieHeader, options);
+  }
+
+  async currentState(
+    cookieHeader: string | null | undefined,
+    options: CallOptions = {},
+  ): Promise<CurrentState> {
+    this.#called('currentState', cookieHeader);
+    return this.#visitors.currentState(cookieHeader, options);
+  }
+
+  async may(
+    request: RequestLike,
+    purposes: readonly string[],
+    { principalId, ...options }: MayOptions = {},
+  ): Promise<Permissions> {
+    args.checkPurposes('may', purposes, principalId);
+    this.#called('may', request, purposes, { principalId });
+    return this.#visitors.may(request, purposes, principalId, options);
+  }
+
   async ping(): Promise<Health> {
     this.#reach('ping');
     return { status: 'ok', version: `fake ${VERSION}` };
@@ -164,6 +219,35 @@ export class FakeConsent implements Consent {
 
   async close(): Promise<void> {
     this.#closed = true;
+  }
+
+  #visitorCalls(): VisitorCalls {
+    const reach = (method: string): void => {
+      if (this.#unavailable) throw new ConsentError(method, 'network');
+    };
+    return {
+      fetchKeys: async (method) => {
+        reach(method);
+        return this.#signer.keys();
+      },
+      refresh: async (method, state, gpc) => {
+        reach(method);
+        const principalId = this.#signer.principalOf(state.subject);
+        const current = principalId === undefined ? null : this.#visitorState(principalId, gpc);
+        // gpd does not know a person who has never chosen.
+        if (principalId === undefined || !current?.seq)
+          throw new ConsentError(method, 'not-found', { code: 'no-data', status: 404 });
+        const signed = parseState(await this.#signer.sign(principalId, current));
+        if (signed === null) throw new ConsentError(method, 'response');
+        return { signed, purposes: current.purposes, seq: current.seq };
+      },
+      check: async (method, principalId, purposes) =>
+        purposes.map((purpose) => this.#decide(method, { principalId, purpose })),
+    };
+  }
+
+  #visitorState(principalId: string, gpc: boolean): FakeState {
+    return { ...this.#log.visitorState(principalId, gpc), at: this.#settings.now() };
   }
 
   #verdictOf(method: string, requestId: string): Verdict {
@@ -185,7 +269,7 @@ export class FakeConsent implements Consent {
   #decide(method: string, check: Check): Decision {
     if (!this.#unavailable) return this.#log.decide(check);
     const error = new ConsentError(method, 'network');
-    if (this.#onUnavailable === 'error') throw error;
+    if (this.#settings.onUnavailable === 'error') throw error;
     return shapes.unavailable(error);
   }
 

@@ -9,6 +9,7 @@ export {
   verifyConsistency,
   verifyProof,
 } from './proof.ts';
+export type { HeaderSource, RequestLike } from './request.ts';
 export type {
   CallOptions,
   Check,
@@ -16,19 +17,23 @@ export type {
   ConsentGrant,
   ConsentState,
   ConsentWrite,
+  CurrentState,
   Decision,
   Health,
   History,
   HistoryEvent,
   KnownOutcome,
   KnownReason,
+  MayOptions,
   OutcomeTime,
+  Permissions,
   ProofRef,
   PurposeState,
   Receipt,
   ReportedOutcome,
   Session,
   Verdict,
+  VisitorState,
   WriteOptions,
   WriteResult,
 } from './types.ts';

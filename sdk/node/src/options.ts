@@ -13,6 +13,10 @@ export interface ClientOptions {
   readonly retries?: number | undefined;
   /** The result of a check that cannot be decided: `deny` (a denial with reason `unavailable`), or `error`. */
   readonly onUnavailable?: 'deny' | 'error' | undefined;
+  /** The `data-domain` of your banner, such as `.shop.example`, for the cookies that `currentState` and `may` return. */
+  readonly cookieDomain?: string | undefined;
+  /** Another clock for the age of cookies: milliseconds since the epoch. */
+  readonly now?: (() => number) | undefined;
   /** Another fetch, such as one through a proxy; the global one by default. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -25,6 +29,8 @@ export interface Settings {
   readonly writeTimeoutMs: number;
   readonly retries: number;
   readonly onUnavailable: 'deny' | 'error';
+  readonly cookieDomain: string | undefined;
+  readonly now: () => number;
   readonly fetch: typeof fetch;
 }
 
@@ -63,6 +69,14 @@ const checkTimeout = (name: string, value: number | undefined, fallback: number)
 export const checkCallTimeout = (value: number): number =>
   checkInteger('timeoutMs', value, value, 1, MAX_CALL_MS);
 
+const COOKIE_DOMAIN = /^\.?[a-z0-9-]+(\.[a-z0-9-]+)*$/i;
+
+/** @throws {ConsentError} config */
+export function checkCookieDomain(domain: string | undefined): string | undefined {
+  if (domain === undefined || (typeof domain === 'string' && COOKIE_DOMAIN.test(domain))) return domain;
+  throw refuse('cookieDomain is a domain such as .shop.example');
+}
+
 /** @throws {ConsentError} config; the message names the option and never its value */
 export function readOptions(options: ClientOptions): Settings {
   const { url, key, onUnavailable = 'deny' } = options;
@@ -76,6 +90,8 @@ export function readOptions(options: ClientOptions): Settings {
     writeTimeoutMs: checkTimeout('writeTimeoutMs', options.writeTimeoutMs, 10_000),
     retries: checkInteger('retries', options.retries, 2, 0, 10),
     onUnavailable,
+    cookieDomain: checkCookieDomain(options.cookieDomain),
+    now: options.now ?? Date.now,
     fetch: options.fetch ?? fetch,
   };
 }

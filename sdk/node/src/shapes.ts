@@ -1,5 +1,6 @@
 import { isRecord, type JsonRecord } from './body.ts';
 import type { ConsentError } from './errors.ts';
+import { parseState, type SignedState } from './state-cookie.ts';
 import type {
   ConsentState,
   Decision,
@@ -81,6 +82,38 @@ export const isWriteResult: Shape<WriteResult> = (value): value is WriteResult =
   isRecord(value) &&
   Array.isArray(value['entries']) &&
   value['entries'].every((entry) => isProofRef(entry) && isRecord(entry) && isString(entry['purpose']));
+
+/** The keys of `GET /v1/consent/state-keys` for ES256, and the tenant of the API key. */
+export interface StateKeySet {
+  readonly tenant: string;
+  readonly keys: readonly { readonly kid: string; readonly x: string; readonly y: string }[];
+}
+
+function isStateKey(value: unknown): value is StateKeySet['keys'][number] {
+  if (!isRecord(value) || !['kid', 'x', 'y'].every((name) => isString(value[name]))) return false;
+  const { kty, crv, alg = 'ES256', use = 'sig' } = value as { readonly [name: string]: unknown };
+  return kty === 'EC' && crv === 'P-256' && alg === 'ES256' && use === 'sig';
+}
+
+/** Keys of other kinds are passed over. @returns null for a malformed answer */
+export function readStateKeys(value: unknown): StateKeySet | null {
+  if (!isRecord(value) || !isString(value['tenant']) || !Array.isArray(value['keys'])) return null;
+  return { tenant: value['tenant'], keys: value['keys'].filter(isStateKey) };
+}
+
+export interface RefreshedState {
+  readonly signed: SignedState;
+  readonly purposes: readonly string[];
+  readonly seq: number;
+}
+
+export function readRefreshed(value: unknown): RefreshedState | null {
+  if (!isRecord(value) || !isString(value['state'])) return null;
+  const { purposes, seq } = value as { readonly purposes?: unknown; readonly seq?: unknown };
+  const signed = parseState(value['state']);
+  if (signed === null || !Array.isArray(purposes) || !purposes.every(isString) || !isSeq(seq)) return null;
+  return { signed, purposes, seq };
+}
 
 /** An item of a state: the decision and the person's choice. */
 const isPurposeState = (value: unknown): boolean =>

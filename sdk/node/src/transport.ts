@@ -68,9 +68,14 @@ export class Transport {
     for (const controller of this.#running) controller.abort();
   }
 
+  /** @throws {ConsentError} config, once the client is closed */
+  checkOpen(method: string): void {
+    if (this.#closed) throw new ConsentError(method, 'config', { code: 'closed' });
+  }
+
   /** @throws {ConsentError}, or the reason of the caller's signal */
   async send(call: Call, { signal, timeoutMs }: CallOptions = {}): Promise<Answer> {
-    if (this.#closed) throw new ConsentError(call.name, 'config', { code: 'closed' });
+    this.checkOpen(call.name);
     signal?.throwIfAborted();
     const time = timeoutMs === undefined ? call.timeoutMs : checkCallTimeout(timeoutMs);
     const deadline = performance.now() + time;
@@ -84,7 +89,7 @@ export class Transport {
     } catch (error) {
       if (!controller.signal.aborted) throw error;
       signal?.throwIfAborted();
-      if (this.#closed) throw new ConsentError(call.name, 'config', { code: 'closed' });
+      this.checkOpen(call.name);
       throw new ConsentError(call.name, 'timeout');
     } finally {
       clearTimeout(timer);

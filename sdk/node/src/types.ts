@@ -1,4 +1,5 @@
 import type { ConsentError } from './errors.ts';
+import type { RequestLike } from './request.ts';
 
 /** Arguments and results of the client, with the names of the wire (SPEC.md section 2). */
 
@@ -168,6 +169,40 @@ export interface WriteOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** A visitor's choices, read from the cookie `gpd_consent`. */
+export interface VisitorState {
+  /** The purposes that were granted. */
+  readonly purposes: readonly string[];
+  /** The newest entry of the log about this person. */
+  readonly seq: number;
+  /** ISO time when gpd signed it. */
+  readonly at: string;
+}
+
+/** Without a valid state `purposes` is empty, and `seq` and `at` are null. */
+export interface CurrentState {
+  readonly purposes: readonly string[];
+  readonly seq: number | null;
+  readonly at: string | null;
+  /** Value of a Set-Cookie header to send with the page, or null. */
+  readonly setCookie: string | null;
+}
+
+/** The purposes that are allowed for one request. */
+export interface Permissions {
+  /** The allowed purposes, in the order of the question. */
+  readonly purposes: readonly string[];
+  /** Value of a Set-Cookie header to send with the page, or null. */
+  readonly setCookie: string | null;
+  /** False for a purpose that `may` was not asked about. */
+  allows(purpose: string): boolean;
+}
+
+export interface MayOptions extends CallOptions {
+  /** Your own id of the person who is signed in: gpd is asked about this account. */
+  readonly principalId?: string | undefined;
+}
+
 /** The interface of the client and the fake. Let your own code depend on it. */
 export interface Consent {
   isAllowed(check: Check, options?: CallOptions): Promise<boolean>;
@@ -192,6 +227,9 @@ export interface Consent {
     time?: OutcomeTime,
     options?: CallOptions,
   ): Promise<ReportedOutcome>;
+  readState(cookieHeader: string | null | undefined, options?: CallOptions): Promise<VisitorState | null>;
+  currentState(cookieHeader: string | null | undefined, options?: CallOptions): Promise<CurrentState>;
+  may(request: RequestLike, purposes: readonly string[], options?: MayOptions): Promise<Permissions>;
   ping(options?: CallOptions): Promise<Health>;
   close(): Promise<void>;
 }

@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,6 +38,11 @@ async function node(file: string, code: string, ...args: string[]): Promise<stri
   writeFileSync(join(folder, file), code);
   const { stdout } = await run(process.execPath, [file, ...args], { cwd: folder, env: environment });
   return stdout.trim().split('\n');
+}
+
+function linkExpress(): void {
+  const link = join(folder, 'node_modules', 'express');
+  if (!existsSync(link)) symlinkSync(join(ROOT, 'node_modules', 'express'), link);
 }
 
 beforeAll(async () => {
@@ -71,7 +85,7 @@ describe('the package', () => {
   });
 
   test('does what the README shows', async () => {
-    const [ask = '', reasons = '', errors = '', writes = '', proofs = ''] = blocks;
+    const [ask = '', reasons = '', errors = '', writes = '', , proofs = ''] = blocks;
     expect(ask).toContain('isAllowed');
     const output = await node(
       'readme.mjs',
@@ -118,9 +132,52 @@ describe('the package', () => {
     expect(output).toEqual(['before: false never-asked', 'granted: true', 'withdrawn: false']);
   });
 
+  test('renders a page of Express by what its visitor allows, as README and example show', async () => {
+    const example = readFileSync(join(HERE, 'examples', 'page.mjs'), 'utf8');
+    const page = blocks.find((block) => block.includes('consent.may('))?.trimEnd() ?? '';
+    expect(example.replaceAll(/^ +/gm, '')).toContain(page);
+    writeFileSync(join(folder, 'page.mjs'), example);
+    linkExpress();
+    const output = await node(
+      'rendered.mjs',
+      `import express from 'express';
+      import { FakeConsent } from '@gpd/consent/fake';
+      import { shopPage } from './page.mjs';
+      let now = Date.now();
+      const consent = new FakeConsent({ now: () => now });
+      await consent.grant({ principalId: 'u-1', purposes: ['ads'] });
+      const cookie = await consent.cookieFor('u-1');
+      const app = express();
+      app.get('/', shopPage(consent, (request) => request.get('x-user')));
+      const server = app.listen(0, '127.0.0.1', async () => {
+        const ask = async (headers) => {
+          const response = await fetch('http://127.0.0.1:' + server.address().port + '/', { headers });
+          const sets = response.headers.get('set-cookie')?.startsWith('gpd_consent=ey') ?? false;
+          console.log((await response.text()).includes('Seen elsewhere'), sets);
+        };
+        await ask({});
+        await ask({ cookie });
+        await ask({ cookie, 'sec-gpc': '1' });
+        await ask({ 'x-user': 'u-1' });
+        await ask({ 'x-user': 'u-2', cookie });
+        now += 3600_000;
+        await ask({ cookie });
+        server.close();
+      });`,
+    );
+    expect(output).toEqual([
+      'false false',
+      'true false',
+      'false false',
+      'true false',
+      'false false',
+      'true true',
+    ]);
+  });
+
   test('guards a route of Express, as the example shows', async () => {
     cpSync(join(HERE, 'examples', 'express.mjs'), join(folder, 'express.mjs'));
-    symlinkSync(join(ROOT, 'node_modules', 'express'), join(folder, 'node_modules', 'express'));
+    linkExpress();
     const output = await node(
       'guarded.mjs',
       `import express from 'express';

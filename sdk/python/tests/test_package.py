@@ -12,6 +12,7 @@ import venv
 import zipfile
 from pathlib import Path
 
+import fastapi_page
 import httpx
 import pytest
 from fastapi_guard import create_app
@@ -23,7 +24,7 @@ HERE = Path(__file__).parents[1]
 README = (HERE / "README.md").read_text(encoding="utf-8")
 PINS = HERE / "requirements-dev.txt"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-ASK, ASK_ASYNC, WHY, ERRORS, WRITES, PROOFS, WEBHOOK, FAKE = BLOCKS
+ASK, ASK_ASYNC, WHY, ERRORS, WRITES, PAGE, PROOFS, WEBHOOK, FAKE = BLOCKS
 
 
 class Folder:
@@ -137,6 +138,33 @@ def test_it_holds_its_licence_and_its_types(tmp_path: Path) -> None:
 def test_the_versions_are_pinned() -> None:
     lines = [line for line in PINS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]+==[0-9.]+", line) for line in lines)
+
+
+def test_it_renders_a_page_of_fastapi_as_readme_and_example_show() -> None:
+    example = (HERE / "examples" / "fastapi_page.py").read_text(encoding="utf-8")
+    assert PAGE in re.sub(r"^ {8}", "", example, flags=re.MULTILINE)
+
+    async def main() -> list[tuple[bool, bool]]:
+        now = 1_767_225_600.0
+        consent = AsyncFakeConsent(clock=lambda: now)
+        await consent.grant("u-1", ["ads"])
+        cookie = consent.cookie_for("u-1")
+        transport = httpx.ASGITransport(fastapi_page.create_app(consent))
+
+        async def ask(**headers: str) -> tuple[bool, bool]:
+            # Another browser each time, without the cookies of the one before.
+            async with httpx.AsyncClient(transport=transport, base_url="http://shop.example") as shop:
+                response = await shop.get("/", headers=headers)
+                sets = response.headers.get("set-cookie", "").startswith("gpd_consent=ey")
+                return "Seen elsewhere" in response.text, sets
+
+        said = [await ask(), await ask(cookie=cookie), await ask(cookie=cookie, **{"sec-gpc": "1"})]
+        said += [await ask(**{"x-user": "u-1"}), await ask(cookie=cookie, **{"x-user": "u-2"})]
+        now += 3600
+        return [*said, await ask(cookie=cookie)]
+
+    yes, no = (True, False), (False, False)
+    assert asyncio.run(main()) == [no, yes, no, yes, no, (True, True)]
 
 
 def test_it_guards_a_route_of_fastapi_as_the_example_shows() -> None:

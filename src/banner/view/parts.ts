@@ -1,7 +1,7 @@
 import { doc } from '../../browser/page.ts';
 import type { Purpose } from '../config.ts';
 import type { Wants } from '../plan.ts';
-import { choiceOf, statusOf, type Terms } from '../status.ts';
+import { choiceOf, endOf, statusOf, type Terms } from '../status.ts';
 import { css } from './banner.css';
 import {
   type Attributes,
@@ -79,12 +79,13 @@ function historyOf({ words, language }: Speech, terms: Terms, purpose: Purpose):
   const choice = choiceOf(terms.record, purpose.id);
   if (statusOf(terms, purpose) === 'gpc-opt-out') return words.gpcWhy;
   if (!choice) return '';
+  const until = endOf(terms.config, purpose, choice);
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'long' });
   const seq =
-    choice.proof && new Intl.NumberFormat(language, { useGrouping: false }).format(choice.proof.seq);
+    choice.proof?.hash && new Intl.NumberFormat(language, { useGrouping: false }).format(choice.proof.seq);
   return [
     fillIn(words[choice.choice], { date: format.format(choice.at) }),
-    choice.until > terms.now && fillIn(words.until, { date: format.format(choice.until) }),
+    until > terms.now && fillIn(words.until, { date: format.format(until) }),
     seq && `${fillIn(words.entry, { seq })}.`,
   ]
     .filter(Boolean)

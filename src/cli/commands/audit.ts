@@ -54,7 +54,7 @@ async function listRows(
     ...row,
     at: isoTime(row.at),
   }));
-  printTable(rows, 'no rows', {
+  printTable(rows, 'no rows; `gpd audit --help` shows the filters', {
     AT: 'at',
     ROLE: 'role',
     ACTION: 'action',

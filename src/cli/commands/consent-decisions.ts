@@ -110,7 +110,7 @@ async function history(context: CommandContext, kid: string, principalText: stri
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
   const columns = { ENTRY: 'seq', TIME: 'time', PURPOSE: 'purpose', EVENT: 'type' } as const;
-  printTable(events, 'no events', columns, { principalId, events });
+  printTable(events, 'no events; `gpd consent grant` records a choice', columns, { principalId, events });
 }
 
 async function policies(
@@ -134,7 +134,7 @@ async function policies(
     material,
     publishedAt: isoTime(publishedAt),
   }));
-  printTable(list, 'no policies', {
+  printTable(list, 'no policies; `gpd consent policies --publish FILE` publishes one', {
     VERSION: 'version',
     PUBLISHED: 'publishedAt',
     MATERIAL: ({ material }) => (material ? 'yes' : 'no'),

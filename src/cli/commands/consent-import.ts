@@ -13,6 +13,7 @@ import { explainIssue } from '../../schema/explain-issue.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { addCommand, type CommandContext, type Flags } from '../command-service.ts';
 import { misused, notFound, print, say } from '../io-service.ts';
+import { createBar, QUIET_MS } from '../progress-service.ts';
 import { splitLines } from '../replay/line-files.ts';
 
 /**
@@ -161,16 +162,21 @@ async function* readRecords(file: string, tenant: Tenant): AsyncGenerator<Checke
   for await (const row of isNdjson(file) ? ndjsonRows(file) : csvRows(file)) yield checkRow(row, tenant, now);
 }
 
-/** @throws {CommandFailed} after it has named the first bad rows; nothing of such a file is recorded */
-async function requireGoodRows(file: string, tenant: Tenant): Promise<void> {
-  let badRows = 0;
+/**
+ * @returns the number of rows
+ * @throws {CommandFailed} after it has named the first bad rows; nothing of such a file is recorded
+ */
+async function requireGoodRows(file: string, tenant: Tenant): Promise<number> {
+  let [badRows, rows] = [0, 0];
   for await (const { problem } of readRecords(file, tenant)) {
+    rows += 1;
     if (problem === null) continue;
     badRows += 1;
     if (badRows <= MAX_NAMED) say(problem);
   }
   if (badRows > 0)
     throw misused(`${file}: ${badRows} ${badRows === 1 ? 'row is' : 'rows are'} wrong; nothing was recorded`);
+  return rows;
 }
 
 async function* chunksOf(records: AsyncIterable<CheckedRow>): AsyncGenerator<readonly ConsentRecord[]> {
@@ -193,14 +199,22 @@ async function importFile(
 ): Promise<void> {
   const tenant = await context.tenant(kid);
   const { service } = (await context.services()).consent;
-  await requireGoodRows(file, tenant);
+  const total = await requireGoodRows(file, tenant);
+  const bar = createBar('records', QUIET_MS);
+  let done = 0;
   const counts: Record<ImportOutcome, number> = { recorded: 0, outdated: 0, erased: 0 };
   const lastChoices: LastChoices = new Map();
-  for await (const records of chunksOf(readRecords(file, tenant))) {
-    const outcomes = dryRun
-      ? await service.previewImport(tenant, records, lastChoices)
-      : await Promise.all(records.map((record) => service.importRecord(tenant, record)));
-    for (const outcome of outcomes) counts[outcome] += 1;
+  try {
+    for await (const records of chunksOf(readRecords(file, tenant))) {
+      const outcomes = dryRun
+        ? await service.previewImport(tenant, records, lastChoices)
+        : await Promise.all(records.map((record) => service.importRecord(tenant, record)));
+      for (const outcome of outcomes) counts[outcome] += 1;
+      done += outcomes.length;
+      bar.update({ done, bytes: done, totalBytes: total });
+    }
+  } finally {
+    bar.end();
   }
   print({ kid, dryRun, ...counts }, () => [
     `${counts.recorded.toLocaleString('en')} ${dryRun ? 'would be recorded' : 'recorded'}`,

@@ -26,8 +26,8 @@ import {
   misused,
   print,
   printableJson,
-  say,
 } from '../io-service.ts';
+import { createBar, QUIET_MS } from '../progress-service.ts';
 
 /** `gpd consent verify|accept-loss|export`: verifies the consent log, resumes it after a loss, exports it. */
 export function defineLedger(consent: Command): void {
@@ -47,8 +47,6 @@ export function defineLedger(consent: Command): void {
   }).option('--out <file>', 'write to this new file instead of standard output');
 }
 
-const SAY_EVERY = 50_000;
-
 function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   if (file === undefined) return [];
   const text = readGivenFile(file);
@@ -67,18 +65,15 @@ export async function verify(
   const kid = await context.resolveKid(kidArgument);
   const keys = await context.tenant(kid);
   const { book } = await context.services();
-  let reportedCount = 0;
-  const onProgress = (done: number): void => {
-    if (done - reportedCount < SAY_EVERY) return;
-    reportedCount = done;
-    say(`${done.toLocaleString('en')} entries`);
-  };
+  const bar = createBar('entries', QUIET_MS);
+  const onProgress = (done: number, total: number): void =>
+    bar.update({ done, bytes: done, totalBytes: total });
   const against = readAgainst(options.against, keys.signer.vkey);
   const result = await verifyLog(database, kid, {
     trusted: { book, keys, against },
     now: Date.now(),
     onProgress,
-  });
+  }).finally(bar.end);
   if (!result) throw noSuchTenant(kid);
   const { size, root, ok, problems } = result;
   print(result, () => [

@@ -45,6 +45,8 @@ export function define(consent: Command): void {
     .option('--lawful-basis <basis>', 'the lawful basis, for instance consent')
     .option('--gpc <policy>', 'what a Global Privacy Control signal does: opt-out (default), ask or ignore')
     .option('--ttl-days <days>', 'how long a grant lasts')
+    .option('--banner', 'ask for it in the banner (default)')
+    .option('--no-banner', 'never ask for it in the banner')
     .option('--not-material', 'ask nobody again: the change does not alter what people agreed to');
   addCommand(purposes, 'remove <kid>', removePurpose, {
     about: 'ask nobody for a purpose any more; a check of it answers unknown-purpose',
@@ -62,7 +64,7 @@ export function define(consent: Command): void {
   });
 }
 
-type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & {
+type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays', 'banner'> & {
   readonly title: string;
   readonly notMaterial?: boolean;
 };
@@ -79,6 +81,7 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
     lawfulBasis: flags.lawfulBasis ?? before?.lawfulBasis ?? 'consent',
     gpc,
     ttlDays,
+    banner: flags.banner ?? before?.banner ?? true,
   };
 }
 
@@ -96,11 +99,12 @@ async function setPurpose({ by, open }: CommandContext, kid: string, id: string,
 async function listPurposes({ stored }: CommandContext, kidArgument?: string): Promise<void> {
   const { database, kid } = await stored(kidArgument);
   const purposes = await createTenantStore(database).purposes(kid);
-  printTable(purposes, 'no purposes', {
+  printTable(purposes, 'no purposes; `gpd consent purposes set` defines one', {
     PURPOSE: 'id',
     TITLE: 'title',
     GPC: 'gpc',
     DAYS: 'ttlDays',
+    BANNER: ({ banner }) => (banner ? 'yes' : 'no'),
   });
 }
 
@@ -138,7 +142,7 @@ async function listBanners({ stored }: CommandContext, kidArgument?: string): Pr
     ...banner,
     publishedAt: isoTime(publishedAt),
   }));
-  printTable(shown, 'no banner was shown yet', {
+  printTable(shown, 'no banner was shown yet; it needs a publishable key: `gpd apikeys create`', {
     ENTRY: 'seq',
     SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
     TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),

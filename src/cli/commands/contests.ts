@@ -90,7 +90,9 @@ async function list({ services, operator, open }: CommandContext, options: Flags
   const now = Date.now();
   printTable(
     contests,
-    'no open contests',
+    options.all === true
+      ? 'no contests; `gpd rights notice` prints what tells people that they may object'
+      : 'no open contests; `gpd contests list --all` lists the resolved ones',
     {
       CONTEST: 'contestId',
       TENANT: 'kid',

@@ -4,7 +4,7 @@ import type { Report } from '../../ops/doctor/doctor-service.ts';
 import type { Status } from '../../ops/doctor/finding.ts';
 import { VERSION } from '../../version.ts';
 import { type CommandContext, checkServer, command, example, type Flags } from '../command-service.ts';
-import { alignColumns, EXIT, io, print } from '../io-service.ts';
+import { alignColumns, EXIT, io, print, printLine, printWrapped, wantsJson } from '../io-service.ts';
 
 export function define(doctor: Command): void {
   doctor
@@ -17,19 +17,28 @@ export function define(doctor: Command): void {
 
 const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
 
-/** Failures come first, then warnings, each with its remedy. Passed and skipped checks need --all. */
-function lines({ checks, counts }: Report, all: boolean): string[] {
+const COLOURS = { fail: 'red', warn: 'yellow', pass: 'green', skipped: 'grey' } as const;
+
+/** Columns before a remedy, and before the second line of a long sentence. */
+const INDENT = 9;
+
+/**
+ * Failures come first, then warnings, each with its remedy, which neighbours share. Passed and skipped checks
+ * need --all.
+ */
+function show({ checks, counts }: Report, all: boolean): void {
   const shown = ORDER.flatMap((status) => checks.filter((check) => check.status === status)).filter(
     ({ status }) => all || status === 'fail' || status === 'warn',
   );
   const rows = alignColumns(shown.map(({ status, id, detail }) => [status, id, detail]));
-  const withRemedies = shown.flatMap(({ remedy }, i) => [
-    rows[i] ?? '',
-    ...(remedy === undefined ? [] : [`         ${remedy}`]),
-  ]);
+  shown.forEach(({ status, id, remedy }, i) => {
+    printWrapped(rows[i] ?? '', INDENT, COLOURS[status]);
+    const next = shown[i + 1];
+    if (remedy !== undefined && (remedy !== next?.remedy || id !== next.id))
+      printWrapped(`${' '.repeat(INDENT)}${remedy}`, INDENT);
+  });
   const total = ORDER.map((status) => `${counts[status]} ${status}`).join(', ');
-  const number = new Set(checks.map(({ id }) => id)).size;
-  return [...withRemedies, `${number} checks: ${total}`];
+  printLine(`${new Set(checks.map(({ id }) => id)).size} checks: ${total}`);
 }
 
 type DoctorFlags = Flags<'url', 'all' | 'record'>;
@@ -44,7 +53,8 @@ async function examineAll({ config }: CommandContext, { url, all, record }: Doct
   ]);
   const options = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
   const report = await withClosing(openContext(config, options), (context) => examine(context));
-  print(report, () => lines(report, all === true));
+  if (wantsJson()) print(report, () => []);
+  else show(report, all === true);
   if (record === true) writeDoctorRecord(config.data_dir, report, options.now);
   if (!report.ok) io().exitCode = EXIT.failure;
 }

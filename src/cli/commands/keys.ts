@@ -173,7 +173,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   const keys = (await Promise.all(kids.map((name) => listSealKeys(database.read, name)))).flat();
   printTable(
     keys,
-    'no keys',
+    'no keys; `gpd keys rotate` makes one',
     {
       KID: 'kid',
       GEN: 'generation',

@@ -45,7 +45,7 @@ async function register(
     io().stdout.write([csvRecord(REGISTER_COLUMNS), ...rows].join(''));
     return;
   }
-  printTable(all, 'no requests', {
+  printTable(all, 'no requests; `gpd rights notice` prints what tells people of their rights', {
     KIND: 'kind',
     NUMBER: 'number',
     RECEIVED: ({ receivedAt }) => receivedAt.slice(0, 10),

@@ -10,6 +10,7 @@ import { explainIssue } from '../../schema/explain-issue.ts';
 import { createApiKeyStore } from '../../tenants/api-key-store.ts';
 import { listSealKeys } from '../../tenants/secrets-store.ts';
 import {
+  describeSetting,
   isWildcard,
   originSchema,
   TENANT_SETTING_NAMES,
@@ -49,7 +50,9 @@ export function define(tenants: Command): void {
   addCommand(tenants, 'set <kid>', setSettings, {
     about: 'change settings',
     example: 'gpd tenants set shop retention.days=30 notice.contact=privacy@shop.example',
-  }).argument('<key=value...>', TENANT_SETTING_NAMES.join(', '));
+  })
+    .argument('<key=value...>', 'settings and their values; KEY= empties a list or a text')
+    .addHelpText('after', () => ['\nSettings:', ...settingLines()].join('\n'));
   addCommand(tenants, 'policy [kid]', changePolicy, {
     about: 'show the rule weights of a tenant, or change them, live or in shadow',
     example: 'gpd tenants policy shop --shadow --set policy.json',
@@ -65,6 +68,15 @@ export function define(tenants: Command): void {
     .option('--dry-run', 'show what would be deleted; change nothing')
     .option(...YES);
 }
+
+/** @returns a line for each setting: its name, what it takes, and its default */
+const settingLines = (): string[] =>
+  alignColumns(
+    TENANT_SETTING_NAMES.map((name) => {
+      const { takes, fallback } = describeSetting(name);
+      return [`  ${name}`, takes, `(default: ${fallback === '' ? 'empty' : fallback})`];
+    }),
+  );
 
 /** @param field begins the error: the option or the setting, up to its value */
 export function checkOrigins(origins: readonly string[], field = '--origin '): string[] {

@@ -86,5 +86,5 @@ async function showTop({ config, open }: CommandContext, options: { readonly url
     const stock = await readStock(database, databaseLocation(config), now);
     return viewOfCounts(stock, await readTraffic(database, now));
   };
-  await show(next, 'gpd top  from the database; set GPD_METRICS_LISTEN to see more');
+  await show(next, 'gpd top  from the database');
 }

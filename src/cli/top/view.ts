@@ -114,8 +114,21 @@ function shares(counts: Counts): string {
     .join('  ');
 }
 
-/** The rows of the view, the same for a terminal and for a pipe. */
+/** The rows that only metrics can fill. */
+const OF_METRICS: readonly string[] = ['reasons', 'checks', 'requests', 'event loop', 'memory'];
+
+/** The rows of the view, the same for a terminal and for a pipe. Without metrics it has no row of dashes. */
 export function topLines(view: TopView) {
+  const { facts, ...tables } = allLines(view);
+  if (view.source === 'metrics') return { facts, ...tables, hint: null };
+  return {
+    facts: facts.filter(([name = '']) => !OF_METRICS.includes(name)),
+    ...tables,
+    hint: 'requests, checks, reasons, latency and memory: start gpd serve with GPD_METRICS_LISTEN=127.0.0.1:9090, and gpd top with the same',
+  };
+}
+
+function allLines(view: TopView) {
   const memory = view.residentBytes === null ? '–' : `${Math.round(view.residentBytes / 1e6)} MB`;
   return {
     facts: [

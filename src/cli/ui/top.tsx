@@ -8,9 +8,10 @@ const ROUTES = ['ROUTE', 'A SECOND', 'P50 MS', 'P99 MS'] as const;
 const GROUPS = ['GROUP', 'ITEMS EACH', 'WAITING'] as const;
 
 export function topText(view: TopView): string[] {
-  const { facts, routes, groups } = topLines(view);
+  const { facts, routes, groups, hint } = topLines(view);
   return [
     ...alignColumns(facts),
+    ...(hint === null ? [] : ['', hint]),
     ...(routes.length > 0 ? ['', ...alignColumns([ROUTES, ...routes])] : []),
     ...(groups.length > 0 ? ['', ...alignColumns([GROUPS, ...groups])] : []),
   ];

@@ -1,6 +1,6 @@
 import type { Facts } from './facts.ts';
 
-/** A automation, T tamper, M medium, W weak, N network (signals.md section 2). */
+/** A automation, T tamper, M medium, W weak (signals.md section 2). */
 export type RuleKind = 'A' | 'T' | 'M' | 'W';
 
 /** Facts that more than one rule reads. */

@@ -194,7 +194,10 @@ async function* checkIssuer({ config, provider }: DoctorContext): Findings {
   const missing = missingOidc(config);
   const createFinding = config.oidc_issuer === null ? warn : fail;
   if (missing.length > 0)
-    yield createFinding('every /privacy request is answered 401', `Set ${missing.join(', and ')}.`);
+    yield createFinding(
+      'people with an account cannot sign in for their data: no identity provider',
+      `If your site has accounts, set ${missing.join(', and ')}.`,
+    );
   const paths = CLAIM_SETTINGS.filter((name) => config.oidc_issuer !== null && DOTTED.test(config[name]));
   for (const name of paths) {
     const claim = config[name];

@@ -1,5 +1,6 @@
 import { relyingPartyOf } from '../../attest/ceremony.ts';
 import { baseUrl } from '../../config.ts';
+import { untranslatedLanguages } from '../../consent/purpose-words.ts';
 import { countInvalid } from '../../consent/state-mac-store.ts';
 import { areTermsAuthentic } from '../../consent/terms-store.ts';
 import { readPolicies } from '../../ingest/policy-store.ts';
@@ -18,7 +19,7 @@ import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context-service.ts';
-import { about, type Findings, fail, listSome, pass, Skipped, warn } from './finding.ts';
+import { about, type Findings, fail, listSome, pass, perTenant, Skipped, warn } from './finding.ts';
 import { readLog } from './inspect-store.ts';
 
 /** Checks of the tenants, their keys and terms, and their logs. */
@@ -28,7 +29,10 @@ async function* checkReadable(context: DoctorContext): Findings {
   const restore = 'Restore a backup: the server serves all tenants except these.';
   yield* about(damaged, fail('stored rows cannot be read', restore));
   if (readable.length + damaged.length === 0)
-    yield fail('there is no tenant', 'Run gpd tenants add KID --origin URL.');
+    yield fail(
+      'there is no tenant',
+      'Run gpd tenants add shop --origin https://shop.example, with your name and origin.',
+    );
   const database = await context.data();
   const remedy = 'Run gpd tenants policy KID --set FILE with a valid file.';
   yield* ofTenants(context, fail('a policy of weights cannot be read', remedy), ({ kid }) =>
@@ -55,7 +59,7 @@ async function* checkOrigins(context: DoctorContext): Findings {
   const plain = warn('an origin is plain http, where no agent runs', remedy);
   yield* ofTenants(context, plain, ({ settings }) => settings.origins.some(isPlain));
   const unattested = warn(
-    'no passkeys: an origin is an address, or not below attest.rpId',
+    'visitors cannot use passkeys on an origin that is an IP address, or not below attest.rpId',
     'Serve the pages under a domain, and name it or a parent of it: gpd tenants set KID attest.rpId=example.com.',
   );
   yield* ofTenants(context, unattested, ({ settings }) =>
@@ -139,6 +143,23 @@ async function* checkNotice(context: DoctorContext): Findings {
   );
   const noAuthority = warn('people are not told where they can complain', fill);
   yield* ofTenants(context, noAuthority, ({ settings }) => settings['notice.authority'] === '');
+}
+
+async function* checkLanguages(context: DoctorContext): Findings {
+  const untranslated = warn(
+    'people whose language the banner speaks read a purpose in another one',
+    'Translate title and description in banner.texts: gpd tenants set KID banner.texts=JSON, see docs/banner.md.',
+  );
+  yield* ofTenants(context, untranslated, ({ purposes, settings }) =>
+    purposes
+      .map((purpose) => ({
+        id: purpose.id,
+        missing: untranslatedLanguages(purpose, settings['banner.texts']),
+      }))
+      .filter(({ missing }) => missing.length > 0)
+      .map(({ id, missing }) => `${id} (${listSome(missing)})`)
+      .join('; '),
+  );
 }
 
 const VISITS_MS = 30 * DAY;
@@ -242,12 +263,13 @@ async function* checkWitnesses({ config, data }: DoctorContext): Findings {
   if (config.witnesses.length === 0) throw new Skipped('GPD_WITNESSES is not set');
   const failed = (await readJobFailures(await data())).filter(({ job }) => job === COSIGN_JOB);
   const names = failed.map(({ kid, reason }) => `${kid}: ${reason.replace('NotCosigned ', '')}`);
+  const kids = [...new Set(failed.map(({ kid }) => kid ?? ''))];
   const isFork = names.some((name) => name.includes(': fork '));
   const createFinding = isFork ? fail : warn;
   const remedy = isFork
     ? 'Run gpd consent verify KID, and compare with what the witness keeps: docs/witnesses.md.'
     : 'Check that the witness answers at its URL and knows the log: docs/witnesses.md.';
-  yield* about(names, createFinding('checkpoints that are not cosigned', remedy));
+  yield* about(names, createFinding('checkpoints that are not cosigned', perTenant(remedy, kids)));
 }
 
 async function* checkOrigin(context: DoctorContext): Findings {
@@ -281,6 +303,7 @@ export const TENANT_CHECKS: readonly Check[] = [
   { id: 'apikeys.use', title: 'every tenant has an API key, and each is in use', run: checkApiKeys },
   { id: 'terms.purpose', title: 'every tenant has published its terms', run: checkPurpose },
   { id: 'terms.notice', title: 'every notice is filled in', run: checkNotice },
+  { id: 'terms.languages', title: 'every purpose has its words in each language', run: checkLanguages },
   { id: 'terms.gpc', title: 'Global Privacy Control refuses few visits', run: checkGpc },
   { id: 'agent.worker', title: 'most bundles bring what the worker file sees', run: checkWorker },
   { id: 'consent.state', title: 'every row that a check reads carries its MAC', run: checkState },

@@ -32,7 +32,7 @@ interface PageFacts extends Readonly<DecisionSummary> {
 }
 
 const VIEWS = fileURLToPath(new URL('../../../views/', import.meta.url));
-const SHEETS = ['tokens.css', 'base.css', 'archive.css'];
+const SHEETS = ['tokens.css', 'base.css', 'parts.css', 'archive.css'];
 const SHOWN_EVENTS = 200;
 
 /** Text and numbers; what is not there is nothing. */

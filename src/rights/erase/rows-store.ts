@@ -184,7 +184,7 @@ export const hasPages = async ({ read }: Database, receiptId: string): Promise<b
 
 const PAGE = 5000;
 
-/** Yields the requests that an erasure rest, a page at a time, by short reads without a lock. */
+/** Yields the requests that an erasure has left to pages, a page at a time, by short reads without a lock. */
 async function* pagesLeft({ read }: Database, { receiptId, kid }: StoredErasure) {
   const rest = (await read('erasing').where({ receipt_id: receiptId })) as Readonly<
     Record<'durable' | 'request_id', string>

@@ -119,7 +119,8 @@ describe('what the banner is told', () => {
     const definition = { seq: 1, outdatedUntil: 0, optOutUntil: 0, askUntil: null };
     const purposes = [{ id: PURPOSE, ...texts, gpc: 'opt-out', ttlDays: 180, definition }];
     const policy = { version: 0, material: 0, url: '' };
-    expect(reply.json()).toEqual({ kid: KID, policy, title: '', body: '', purposes, gpc: false });
+    const words = { title: '', body: '', purposes };
+    expect(reply.json()).toEqual({ kid: KID, policy, ...words, gpc: false, refusalDays: 183 });
   });
 
   it('has the purpose that a tenant starts with in every language of the banner', async () => {
@@ -170,6 +171,14 @@ describe('what the banner is told', () => {
     expect(english.purposes[0]?.title).not.toBe('Geräteerkennung');
     expect((await banner('?lang=xx')).json()).toEqual(english);
     expect((await banner('?lang=constructor')).status).toBe(400);
+  });
+
+  it('says for how many days a refusal is remembered, as the tenant set it', async () => {
+    await api.gpd.json(['tenants', 'set', KID, 'banner.refusalDays=30']);
+    await vi.waitFor(
+      async () => expect((await banner()).json()).toMatchObject({ refusalDays: 30 }),
+      SEEN_WITHIN,
+    );
   });
 
   it.each(['?lang=', '?lang=de&lang=en', '?lang=../x'])('%s: 400', async (query) => {

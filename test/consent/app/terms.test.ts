@@ -34,6 +34,7 @@ describe('purposes', () => {
     lawfulBasis: 'consent',
     gpc: 'ignore',
     ttlDays: 30,
+    banner: true,
   };
 
   it('is defined by an operator, published to everybody and recorded in the log', async () => {
@@ -51,13 +52,42 @@ describe('purposes', () => {
     const defined = await entriesOfType('purpose.defined');
     expect(defined.map(({ purpose }) => purpose)).toEqual([PURPOSE, 'analytics', 'ads']);
     expect(defined[1]).not.toHaveProperty('subject');
-    expect(defined[1]?.['body']).toMatchObject({ id: 'analytics', gpc: 'ignore', ttlDays: 30 });
+    // The entry of a purpose that the banner asks for says nothing of the banner.
+    const { banner: _banner, ...body } = analytics;
+    expect(defined[1]?.['body']).toEqual(body);
     await vi.waitFor(
       () => api.write('grant', { principalId: 'a', purposes: ['analytics', 'ads'], gpc: true }),
       SEEN_WITHIN,
     );
     expect(await api.check('a', 'analytics')).toMatchObject({ reason: 'granted' });
     expect(await api.check('a', 'ads')).toMatchObject({ reason: 'gpc-opt-out' });
+  });
+
+  it('is never asked in the banner with `banner: false`, which asks nobody again and changes no check', async () => {
+    const id = 'counter';
+    const fields = { id, title: 'Asked at the counter' };
+    const askedIds = async () => {
+      const reply = await api.get('/v1/consent/banner', api.keys.publishable);
+      return (reply.json() as { purposes: { id: string }[] }).purposes.map((purpose) => purpose.id);
+    };
+    await put({ purposes: [fields] });
+    expect(await askedIds()).toContain(id);
+    await api.write('grant', { principalId: 'ann', purposes: [id] });
+    const reply = await put({ purposes: [{ ...fields, banner: false }] });
+    expect(reply.json()).toMatchObject({
+      purposes: expect.arrayContaining([expect.objectContaining({ id, banner: false })]),
+    });
+    expect(await askedIds()).not.toContain(id);
+    expect((await entriesOfType('purpose.defined')).at(-1)?.['body']).toMatchObject({ id, banner: false });
+    expect(await api.check('ann', id)).toMatchObject({ allowed: true });
+    await api.write('grant', { principalId: 'ben', purposes: [id] });
+    expect(await api.check('ben', id)).toMatchObject({ allowed: true });
+    expect((await api.post('/v1/consent/state', { principalId: 'ben' })).text).toContain(id);
+    expect(await api.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
+    await put({ purposes: [fields] });
+    expect(await askedIds()).toContain(id);
+    expect(await api.check('ann', id)).toMatchObject({ allowed: true });
+    expect(await api.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
   });
 
   it.each([

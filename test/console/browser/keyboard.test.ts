@@ -104,7 +104,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     const page = await enter('ada');
     await page.goto(`${at.site.url}/console/contests/${contestId}`);
     await page.emulateMedia({ media: 'print' });
-    for (const hidden of ['#reason', '#question', '.bar nav', '[data-claim]']) {
+    for (const hidden of ['#reason', '#question', '.side nav', '[data-claim]']) {
       expect(await page.locator(hidden).first().isVisible()).toBe(false);
     }
     for (const shown of ['#statement-title', '#verdict-title', '#trail-title', '#audit-title']) {

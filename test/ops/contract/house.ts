@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import { jobsOf } from '../../../src/app/upkeep-service.ts';
 import { followClock } from '../../../src/db/clock-rule-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
@@ -70,6 +71,8 @@ export function createHouse(database: Database, begin = NOW, over: HouseOptions 
     onClock: (event) => events.push(event),
     ...over,
   });
+  // A test that fails must not leave rounds that run on a database which is being closed.
+  onTestFinished(() => housekeeping.stop());
   return {
     swept: () => housekeeping.swept(),
     degraded: () => housekeeping.degraded(),

@@ -55,6 +55,18 @@ export function rateCounterContract(make: MakeDatabase): void {
       expect(await later('key')).toBe(0);
     });
 
+    it('charges a client once for what it leased, whoever else comes meanwhile', async () => {
+      const spec = { points: 100_000, seconds: 60 };
+      const limiter = createSharedLimiter('crowd', spec, createSharedCounter(db.database), () => 1);
+      expect(await limiter('honest')).toBe(0);
+      for (const thousand of range(11)) {
+        await Promise.all(range(1000).map((n) => limiter(`stranger ${thousand} ${n}`)));
+        expect(await limiter('honest')).toBe(0);
+      }
+      const charged = await other.read('rate_counters').where({ client: 'honest' }).pluck('hits');
+      expect(charged).toEqual([100]);
+    });
+
     it('counts every bucket, client and window apart, in one turn', async () => {
       const count = createSharedCounter(db.database);
       const base = { bucket: 'ingest', client: 'apart', windowEnds: 60_000 };

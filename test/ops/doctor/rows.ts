@@ -30,13 +30,13 @@ const on =
   (id: string, detail: RegExp, rest: Rest = {}): Row => ({ id, status, detail, ...rest });
 const [warn, fail] = [on('warn'), on('fail')];
 
-const sql = (...statements: readonly string[]): Rest => ({ sql: statements });
+const sql = (...statements: readonly string[]) => ({ sql: statements });
 const env = (settings: Environment): Rest => ({ env: settings });
 const meta = (name: string, value: string | number): Rest =>
   sql(`INSERT INTO meta (name, value) VALUES ('${name}', '${value}')`);
 const migration = (name: string): Rest =>
   sql(`INSERT INTO knex_migrations (name, batch) VALUES ('${name}', 9)`);
-const setting = (name: string, json: string): Rest =>
+const setting = (name: string, json: string) =>
   sql(`UPDATE tenants SET settings = json_set(settings, '$."${name}"', json('${json}'))`);
 const text = (name: string, content = ''): Rest => ({
   files: (dataDir) => writeFileSync(join(dataDir, name), content),
@@ -247,8 +247,8 @@ const NETWORK_ROWS: readonly Row[] = [
   warn('server.health', /0\.0\.9 runs/, server({ health: { version: '0.0.9' } })),
   fail('server.health', /draining/, server({ notReady: ['draining'] })),
   warn('server.degraded', /slow/, server({ degraded: ['slow'] })),
-  warn('oidc.issuer', /401/),
-  fail('oidc.issuer', /401/, env(AWAY)),
+  warn('oidc.issuer', /cannot sign in/),
+  fail('oidc.issuer', /cannot sign in/, env(AWAY)),
   fail('oidc.issuer', /discovery document/, env({ ...AWAY, GPD_OIDC_AUDIENCE: 'gpd' })),
   fail('oidc.issuer', /P-256/, provider({ problem: 'JWKS: it holds no P-256 key' })),
   fail('oidc.issuer', /its issuer is not/, provider({ problem: 'discovery document: its issuer is not …' })),
@@ -270,6 +270,8 @@ const NETWORK_ROWS: readonly Row[] = [
 
 const keys = (change: string): Rest => sql(`UPDATE seal_keys SET ${change}`);
 const origins = (json: string): Rest => setting('origins', json);
+
+const ownWords = sql("UPDATE purposes SET title = 'Our own words'");
 
 const TENANT_ROWS: readonly Row[] = [
   fail('tenants.readable', /there is no tenant/, sql('DELETE FROM tenants')),
@@ -294,6 +296,14 @@ const TENANT_ROWS: readonly Row[] = [
   warn('terms.purpose', /no policy/, setting('consent.basis', '"ledger"')),
   fail('terms.notice', /responsible/),
   warn('terms.notice', /complain/),
+  warn('terms.languages', /acme device-identification \(ar, bg, cs, da, de and 19 more\)/, ownWords),
+  warn('terms.languages', /acme device-identification \(ar, bg, cs, da, el and 18 more\)/, {
+    sql: [
+      ...ownWords.sql,
+      ...setting('banner.texts', '{"de":{"purposes":{"device-identification":{"title":"Unsere Worte"}}}}')
+        .sql,
+    ],
+  }),
   warn('terms.gpc', /a fifth/, sql(visits({ all: 9, gpc: 2 }))),
   warn('agent.worker', /without the worker file/, sql(visits({ judged: 9, workerless: 5 }))),
   fail('consent.state', /without the key: acme/, sql("UPDATE purposes SET title = 'another'")),

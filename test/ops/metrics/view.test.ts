@@ -97,7 +97,20 @@ describe('what gpd top reads', () => {
       viewOf(nothing, nothing),
       viewOfCounts({ ledgerEntries: 0, webhooksWaiting: 0 }, { lastMinute: 0, byClass: {} }),
     ]) {
-      expect(JSON.stringify(topLines(view))).not.toMatch(/NaN|Infinity|undefined|null/);
+      expect(JSON.stringify(topLines(view).facts)).not.toMatch(/NaN|Infinity|undefined|null/);
     }
+  });
+
+  it('without metrics, says what to set, and has no line of dashes', () => {
+    const counts = viewOfCounts(
+      { ledgerEntries: 2, webhooksWaiting: 0 },
+      { lastMinute: 6, byClass: { bot: 6 } },
+    );
+    const lines = topText(counts).join('\n');
+    expect(lines).toMatch(
+      /^verdicts +0\.1 a second\nclasses +bot 100 %\nlogs +2 entries\nwebhooks +0 waiting\n\n/,
+    );
+    expect(lines).toContain('GPD_METRICS_LISTEN=127.0.0.1:9090');
+    expect(lines).not.toContain('–');
   });
 });

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { readJobFailures } from '../../../src/ops/job-store.ts';
 import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
@@ -48,6 +48,7 @@ export function receiptContract(make: MakeDatabase): void {
 
     beforeEach(async () => {
       db = await make();
+      onTestFinished(() => db.close());
       dataDir = tempDir('receipts');
       for (const kid of ['aaa', 'bbb', 'ccc']) await addTenant(db.database, kid);
       await add('era_b1', 'open');
@@ -59,7 +60,6 @@ export function receiptContract(make: MakeDatabase): void {
       await add('era_c4', 'logged', NOW + 5);
       for (const [id, row] of Object.entries(DAMAGE)) await update(id, row);
     });
-    afterEach(() => db.close());
 
     it('the receipt of a request is the latest of its subject, or one since then that names the request', async () => {
       const insert = (receiptId: string, over: Partial<StoredErasure> = {}) => {
@@ -108,7 +108,6 @@ export function receiptContract(make: MakeDatabase): void {
       expect((await readJobFailures(db.database)).map(({ kid }) => kid)).toEqual(['ccc']);
       await update('era_b1', { ...DAMAGE.era_b1, state: 'open', files_clean_at: null });
       expect(await house.round()).toEqual(['resume-erasures bbb']);
-      await house.stop();
     });
 
     it('no error quotes the row', async () => {

@@ -47,7 +47,7 @@ describe('gpd dsar export refuses', () => {
     ['an id that is no text', ['--tenant', KID, '--principal', 'a\u0007b'], 2, /id/],
     ['standard output', ['--tenant', KID, who, '--out', '-'], 2, /--out/],
     ['a directory that is not there', ['--tenant', KID, who, '--out', '/nowhere/at/all.zip'], 2, /directory/],
-    ['a tenant that is not there', ['--tenant', 'nobody', who], 3, /no tenant nobody/],
+    ['a tenant that is not there', ['--tenant', 'nobody', who], 3, /no tenant "nobody"; gpd tenants list/],
     ['a request that is not there', ['--tenant', KID, '--request', requestId(999)], 3, /nothing is held/],
     ['a principal that is not there', ['--tenant', KID, '--principal', 'nobody'], 3, /nothing is held/],
     ['a visitor of another tenant', ['--tenant', 'other', who], 3, /nothing is held/],

@@ -24,6 +24,7 @@ const purpose: Purpose = {
   lawfulBasis: 'consent',
   gpc: 'opt-out',
   ttlDays: 365,
+  banner: true,
 };
 
 export function tenantContract(make: MakeDatabase): void {

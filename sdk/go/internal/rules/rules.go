@@ -2,6 +2,7 @@
 package rules
 
 import (
+	"net/http"
 	"regexp"
 	"unicode/utf8"
 )
@@ -55,6 +56,25 @@ func Write(principalID string, purposes []string, key string) string {
 		return "IdempotencyKey is 1 to 255 visible ASCII characters"
 	}
 	return ""
+}
+
+// Page checks the arguments of May.
+func Page(r *http.Request, purposes []string, principalID string) string {
+	if r == nil {
+		return "r is a request"
+	}
+	if len(purposes) > maxChecks {
+		return "Purposes names at most 100"
+	}
+	for _, purpose := range purposes {
+		if !isText(purpose) {
+			return "Purposes are texts in UTF-8 that are not empty"
+		}
+	}
+	if principalID == "" {
+		return ""
+	}
+	return Principal(principalID)
 }
 
 func isSeq(seq int64) bool { return seq >= 0 && seq <= maxSeq }

@@ -20,6 +20,10 @@ export interface Step {
   readonly call: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly options?: Readonly<Record<string, unknown>>;
+  /** Epoch seconds that the client's clock shows during the call. */
+  readonly now?: number;
+  /** In place of `now`: so much later than the time. */
+  readonly laterSeconds?: number;
   readonly waitMs?: number;
   readonly times?: number;
   readonly cancelAfterMs?: number;
@@ -27,18 +31,21 @@ export interface Step {
   readonly save?: Readonly<Record<string, string>>;
 }
 
+export interface RequestExpectation {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly absentHeaders?: readonly string[];
+  readonly body?: unknown;
+}
+
 export interface RequestsExpectation {
   readonly count?: number;
   readonly connections?: Range;
   readonly idempotencyKey?: 'none' | 'one' | 'distinct';
   readonly gapsMs?: readonly Range[];
-  readonly each?: {
-    readonly method?: string;
-    readonly path?: string;
-    readonly headers?: Readonly<Record<string, unknown>>;
-    readonly absentHeaders?: readonly string[];
-    readonly body?: unknown;
-  };
+  readonly each?: RequestExpectation;
+  readonly inOrder?: readonly RequestExpectation[];
 }
 
 export interface Case {

@@ -9,9 +9,10 @@ import { ConsentError } from '../../src/errors.ts';
 import { FakeConsent } from '../../src/fake.ts';
 import type { ClientOptions } from '../../src/options.ts';
 import { verifyConsistency, verifyProof } from '../../src/proof.ts';
+import type { HeaderSource } from '../../src/request.ts';
 import type { CallOptions, Check, Consent, ConsentWrite } from '../../src/types.ts';
 import { verifyWebhook, type WebhookHeaders } from '../../src/webhook.ts';
-import type { Case, Range, RequestsExpectation, Step } from './case.ts';
+import type { Case, Range, RequestExpectation, RequestsExpectation, Step } from './case.ts';
 import { difference, substitute, type Variables, within } from './match.ts';
 import type { Servers } from './servers.ts';
 
@@ -21,6 +22,8 @@ type Args = Readonly<Record<string, unknown>>;
 
 interface Run {
   client: Consent | null;
+  /** Milliseconds since the epoch, for the next call. */
+  now: () => number;
   readonly variables: Variables;
   /** Texts that no error may contain. */
   readonly hidden: string[];
@@ -49,6 +52,14 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   reportOutcome: (run, { requestId, outcome, ...time }, options) =>
     clientOf(run).reportOutcome(String(requestId), String(outcome), time, options),
   ping: (run, _args, options) => clientOf(run).ping(options),
+  readState: (run, { cookie }, options) => clientOf(run).readState(cookie as string | null, options),
+  currentState: (run, { cookie }, options) => clientOf(run).currentState(cookie as string | null, options),
+  may: (run, { headers, purposes, principalId }, options) =>
+    clientOf(run).may(headers as HeaderSource, purposes as string[], {
+      principalId: principalId as string | undefined,
+      ...options,
+    }),
+  cookieFor: (run, { principalId }) => cookieFor(run, String(principalId)),
   close: (run) => clientOf(run).close(),
   verifyProof: (_run, { proof, ...expected }) =>
     verifyProof(String(proof), expected as unknown as { vkey: string }),
@@ -57,7 +68,7 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   verifyWebhook: (_run, { body, headers, ...options }) =>
     verifyWebhook(String(body), headers as WebhookHeaders, options as unknown as { secrets: string[] }),
   configure: (run, args) => {
-    run.client = new ConsentClient(args as unknown as ClientOptions);
+    run.client = new ConsentClient({ ...(args as unknown as ClientOptions), now: () => run.now() });
   },
   fromEnv: (run, args) => {
     run.client = ConsentClient.fromEnv({}, args['env'] as Record<string, string>);
@@ -79,6 +90,20 @@ function createVariables(one: Case, servers: Servers, base: string): Variables {
   ]);
 }
 
+/** The cookie that the banner of this person has: of the fake, or as the server answers a session of the person. */
+async function cookieFor(run: Run, principalId: string): Promise<string> {
+  const client = clientOf(run);
+  if (client instanceof FakeConsent) return client.cookieFor(principalId);
+  const { token } = await client.sessions.create(principalId);
+  const response = await fetch(`${String(run.variables.get('url'))}/v1/consent/state`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ principalId }),
+  });
+  const { state } = (await response.json()) as { readonly state?: string };
+  return `gpd_consent=${state}`;
+}
+
 type Outcome =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly error: unknown };
@@ -92,7 +117,8 @@ async function invoke(run: Run, step: Step): Promise<Outcome & { readonly elapse
     ...(substitute(step.options ?? {}, run.variables) as CallOptions),
     signal: controller.signal,
   };
-  const { cancelAfterMs } = step;
+  const { cancelAfterMs, now, laterSeconds = 0 } = step;
+  run.now = () => (now === undefined ? Date.now() + laterSeconds * 1000 : now * 1000);
   const timer = cancelAfterMs === undefined ? undefined : setTimeout(() => controller.abort(), cancelAfterMs);
   const startedAt = performance.now();
   const outcome = await Promise.resolve()
@@ -158,7 +184,7 @@ interface Recorded {
   readonly atMs: number;
 }
 
-function checkEach(request: Recorded, each: NonNullable<RequestsExpectation['each']>): void {
+function checkRequest(request: Recorded, each: RequestExpectation): void {
   const { absentHeaders = [], body, ...rest } = each;
   const found =
     difference(request, rest, 'request') ??
@@ -180,7 +206,7 @@ function checkKeys(requests: readonly Recorded[], rule: 'none' | 'one' | 'distin
 }
 
 function checkRequests(requests: readonly Recorded[], expected: RequestsExpectation): void {
-  const { count, connections, idempotencyKey, gapsMs = [], each } = expected;
+  const { count, connections, idempotencyKey, gapsMs = [], each, inOrder } = expected;
   const sockets = new Set(requests.map(({ connection }) => connection)).size;
   if (count !== undefined && requests.length !== count) {
     throw new Error(`${requests.length} requests came, expected were ${count}`);
@@ -189,7 +215,9 @@ function checkRequests(requests: readonly Recorded[], expected: RequestsExpectat
     throw new Error(`${sockets} connections were used, expected were ${JSON.stringify(connections)}`);
   }
   if (idempotencyKey) checkKeys(requests, idempotencyKey);
-  if (each) for (const request of requests) checkEach(request, each);
+  if (each) for (const request of requests) checkRequest(request, each);
+  if (inOrder && inOrder.length !== requests.length) throw new Error(`${requests.length} requests came`);
+  for (const [i, request] of requests.entries()) if (inOrder?.[i]) checkRequest(request, inOrder[i]);
   for (const [i, range] of gapsMs.entries()) {
     const gap = (requests[i + 1]?.atMs ?? Number.NaN) - (requests[i]?.atMs ?? Number.NaN);
     if (!within(gap, range as Range)) throw new Error(`${gap} ms lay between request ${i} and the next`);
@@ -226,15 +254,16 @@ async function runSteps(run: Run, steps: readonly Step[]): Promise<void> {
 
 const SECRETS = ['principal', 'principal2', 'plainPrincipal', 'key', 'publishableKey'];
 
-const createRun = (client: Consent | null, variables: Variables): Run => ({
-  client,
+const createRun = (variables: Variables): Run => ({
+  client: null,
+  now: Date.now,
   variables,
   hidden: SECRETS.map((name) => String(variables.get(name))),
 });
 
 /** A fake with the purposes of the conformance server. */
-function createFake(): FakeConsent {
-  const fake = new FakeConsent();
+function createFake(run: Run): FakeConsent {
+  const fake = new FakeConsent({ now: () => run.now() });
   fake.setGpcPolicy('support', 'ignore');
   fake.setGpcPolicy('offers', 'ask');
   return fake;
@@ -247,16 +276,20 @@ export async function runCase(one: Case, servers: Servers): Promise<void> {
   if (one.kind === 'stub') {
     await sendJson('PUT', `${servers.stub}/script/${id}`, substitute(one.script, variables));
   }
+  const run = createRun(variables);
   const { key: _key, ...options } = one.client ?? {};
-  const client =
-    one.kind === 'pure'
-      ? null
-      : new ConsentClient({ ...options, url: base, key: String(variables.get('key')) });
-  await runSteps(createRun(client, variables), one.steps);
+  if (one.kind !== 'pure') {
+    const key = String(variables.get('key'));
+    run.client = new ConsentClient({ ...options, url: base, key, now: () => run.now() });
+  }
+  await runSteps(run, one.steps);
   if (one.requests) {
     const requests = await sendJson('GET', `${servers.stub}/requests/${id}`);
     const expected = substitute(one.requests, variables) as RequestsExpectation;
     checkRequests(requests as readonly Recorded[], expected);
   }
-  if (one.fake) await runSteps(createRun(createFake(), createVariables(one, servers, base)), one.steps);
+  if (!one.fake) return;
+  const fakeRun = createRun(createVariables(one, servers, base));
+  fakeRun.client = createFake(fakeRun);
+  await runSteps(fakeRun, one.steps);
 }

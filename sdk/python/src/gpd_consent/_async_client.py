@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -13,19 +14,24 @@ import httpx
 from . import _network
 from ._async_transport import AsyncTransport
 from ._course import Course
+from ._errors import ConsentError
 from ._operations import Operation, Operations, WriteName
 from ._options import OnUnavailable, check_call_seconds, read_environment, read_settings
 from ._types import (
     ConsentState,
+    CurrentState,
     Decision,
     Health,
     History,
+    Permissions,
     Receipt,
     ReportedOutcome,
     Session,
     Verdict,
+    VisitorState,
     WriteResult,
 )
+from ._visitor import Question, Visitors
 
 T = TypeVar("T")
 
@@ -44,6 +50,8 @@ class AsyncConsentClient:
         write_timeout: float = 10.0,
         retries: int = 2,
         on_unavailable: OnUnavailable = "deny",
+        cookie_domain: str | None = None,
+        clock: Callable[[], float] = time.time,
         ssl_context: ssl.SSLContext | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
@@ -54,8 +62,12 @@ class AsyncConsentClient:
             write_timeout=write_timeout,
             retries=retries,
             on_unavailable=on_unavailable,
+            cookie_domain=cookie_domain,
         )
         self._operations = Operations(self._settings)
+        self._visitors = Visitors(
+            self._operations, self._settings.on_unavailable, self._settings.cookie_domain, clock
+        )
         http = transport or _network.asynchronous(self._settings.base, ssl_context)
         self._transport = AsyncTransport(self._settings, http, owned=transport is None)
         self.sessions = AsyncSessions(self)
@@ -163,6 +175,31 @@ class AsyncConsentClient:
         """Reports the outcome of a decision once. Repeating it changes nothing; another one is a conflict."""
         return await self._run(self._operations.report_outcome(request_id, outcome, at), timeout)
 
+    async def read_state(
+        self, cookie_header: str | None, *, timeout: float | None = None
+    ) -> VisitorState | None:
+        """Returns what the cookie `gpd_consent` says, offline but for gpd's keys; None denies."""
+        return await self._answer("read_state", self._visitors.read_state(cookie_header), timeout)
+
+    async def current_state(self, cookie_header: str | None, *, timeout: float | None = None) -> CurrentState:
+        """Like `read_state`, but asks gpd to renew a cookie that is older than five minutes."""
+        return await self._answer("current_state", self._visitors.current_state(cookie_header), timeout)
+
+    async def may(
+        self,
+        request: object,
+        purposes: Sequence[str],
+        *,
+        principal_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Permissions:
+        """Returns which purposes are allowed for the page that this request asks for. It heeds `Sec-GPC`.
+
+        `request` is a WSGI environ, an ASGI scope, a request with `headers` (Django, Flask, FastAPI), or
+        headers. `principal_id` is your own id of the person who is signed in.
+        """
+        return await self._answer("may", self._visitors.may(request, purposes, principal_id), timeout)
+
     async def ping(self, *, timeout: float | None = None) -> Health:
         """Resolves if the server answers; the key is not checked."""
         return await self._run(self._operations.ping(), timeout)
@@ -181,6 +218,24 @@ class AsyncConsentClient:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._settings.base!r})"
+
+    async def _answer(self, method: str, question: Question[T], timeout: float | None) -> T:
+        """Makes the calls of a question, all in one deadline."""
+        self._transport.check_open(method)
+        seconds = self._settings.timeout if timeout is None else check_call_seconds(timeout)
+        deadline = time.monotonic() + seconds
+        outcome: Any = None
+        while True:
+            try:
+                operation = question.send(outcome)
+            except StopIteration as end:
+                answer: T = end.value
+                return answer
+            course = Course(operation.call, self._settings, deadline - time.monotonic())
+            try:
+                outcome = operation.conclude(await self._transport.send(course), course)
+            except ConsentError as error:
+                outcome = error
 
     async def _run(self, operation: Operation[T], timeout: float | None) -> T:
         seconds = None if timeout is None else check_call_seconds(timeout)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._fake import FakeCall, FakeConsent
@@ -10,13 +11,16 @@ from ._fake_log import GpcPolicy
 from ._options import OnUnavailable
 from ._types import (
     ConsentState,
+    CurrentState,
     Decision,
     Health,
     History,
+    Permissions,
     Receipt,
     ReportedOutcome,
     Session,
     Verdict,
+    VisitorState,
     WriteResult,
 )
 
@@ -26,8 +30,15 @@ class AsyncFakeConsent:
 
     sessions: AsyncFakeSessions
 
-    def __init__(self, *, on_unavailable: OnUnavailable = "deny") -> None:
-        self._fake = FakeConsent(on_unavailable=on_unavailable)
+    def __init__(
+        self,
+        *,
+        on_unavailable: OnUnavailable = "deny",
+        cookie_domain: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`clock` returns the seconds since the epoch, for the age of cookies."""
+        self._fake = FakeConsent(on_unavailable=on_unavailable, cookie_domain=cookie_domain, clock=clock)
         self.sessions = AsyncFakeSessions(self._fake)
 
     @property
@@ -46,6 +57,10 @@ class AsyncFakeConsent:
     def set_decision(self, request_id: str, **verdict: Any) -> None:
         """Sets the verdict that `decision` returns for this request: fields of Verdict."""
         self._fake.set_decision(request_id, **verdict)
+
+    def cookie_for(self, principal_id: str) -> str:
+        """A `Cookie` header as this person's browser sends it now. Later it is as old as `clock` says."""
+        return self._fake.cookie_for(principal_id)
 
     async def is_allowed(
         self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
@@ -136,6 +151,24 @@ class AsyncFakeConsent:
         self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None
     ) -> ReportedOutcome:
         return self._fake.report_outcome(request_id, outcome, at=at)
+
+    async def read_state(
+        self, cookie_header: str | None, *, timeout: float | None = None
+    ) -> VisitorState | None:
+        return self._fake.read_state(cookie_header)
+
+    async def current_state(self, cookie_header: str | None, *, timeout: float | None = None) -> CurrentState:
+        return self._fake.current_state(cookie_header)
+
+    async def may(
+        self,
+        request: object,
+        purposes: Sequence[str],
+        *,
+        principal_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Permissions:
+        return self._fake.may(request, purposes, principal_id=principal_id)
 
     async def ping(self, *, timeout: float | None = None) -> Health:
         return self._fake.ping()

@@ -25,6 +25,10 @@ class AsyncTransport:
         self._running: set[asyncio.Timeout] = set()
         self._idle = asyncio.Event()
 
+    def check_open(self, method: str) -> None:
+        if self._closed:
+            raise ConsentError(method, "config", code="closed")
+
     async def send(self, course: Course) -> Answer | ConsentError:
         name = course.call.name
         if self._closed:

@@ -52,6 +52,15 @@ def check_write(method: str, principal_id: object, purposes: object) -> None:
     _require(method, named, "purposes is a list of str that is not empty")
 
 
+def check_purposes(method: str, purposes: object, principal_id: object) -> None:
+    is_list = isinstance(purposes, Sequence) and not isinstance(purposes, (str, bytes))
+    named = isinstance(purposes, Sequence) and is_list and all(map(_is_text, purposes))
+    hint = f"purposes is a list of at most {_MAX_CHECKS} str that are not empty"
+    _require(method, named and isinstance(purposes, Sequence) and len(purposes) <= _MAX_CHECKS, hint)
+    if principal_id is not None:
+        check_principal(method, principal_id)
+
+
 def check_seq(method: str, seq: object) -> None:
     _require(method, is_seq(seq), "seq is an int from 0 on")
 

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _checks as checks_of
 from ._errors import ConsentError
 from ._fake_log import TIME, FakeLog, GpcPolicy, Write, WriteMethod, store_outcome
-from ._options import OnUnavailable
+from ._fake_visitors import FakeVisitorCalls
+from ._options import OnUnavailable, check_cookie_domain
 from ._shapes import unavailable
 from ._types import (
     ConsentState,
+    CurrentState,
     Decision,
     Health,
     History,
+    Permissions,
     Receipt,
     ReportedOutcome,
     Session,
     Verdict,
+    VisitorState,
     WriteResult,
 )
 from ._version import VERSION
+from ._visitor import Question, Visitors
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,14 @@ class FakeConsent:
     """All calls, in order."""
     sessions: FakeSessions
 
-    def __init__(self, *, on_unavailable: OnUnavailable = "deny") -> None:
+    def __init__(
+        self,
+        *,
+        on_unavailable: OnUnavailable = "deny",
+        cookie_domain: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`clock` returns the seconds since the epoch, for the age of cookies."""
         self.calls = []
         self.sessions = FakeSessions(self)
         self._on_unavailable = on_unavailable
@@ -47,6 +62,9 @@ class FakeConsent:
         self._verdicts: dict[str, Verdict] = {}
         self._outcomes: dict[str, ReportedOutcome] = {}
         self._unavailable = False
+        self._visitor_calls = FakeVisitorCalls(self._log, self._decide, lambda: self._unavailable, clock)
+        domain = check_cookie_domain(cookie_domain)
+        self._visitors = Visitors(self._visitor_calls, on_unavailable, domain, clock)
         self._closed = False
 
     def set_unavailable(self, unavailable: bool) -> None:
@@ -69,6 +87,11 @@ class FakeConsent:
     ) -> None:
         """Sets the verdict that `decision` returns for this request; `more` are other fields of Verdict."""
         self._verdicts[request_id] = Verdict(request_id, class_, reason, decided_at, restricted, **more)
+
+    def cookie_for(self, principal_id: str) -> str:
+        """A `Cookie` header as this person's browser sends it now. Later it is as old as `clock` says."""
+        checks_of.check_principal("cookie_for", principal_id)
+        return self._visitor_calls.cookie_for(principal_id)
 
     def is_allowed(
         self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
@@ -165,6 +188,26 @@ class FakeConsent:
         self._verdict_of("report_outcome", request_id)
         return store_outcome(self._outcomes, request_id, outcome, at)
 
+    def read_state(self, cookie_header: str | None, *, timeout: float | None = None) -> VisitorState | None:
+        return self._answer(
+            self._visitors.read_state(cookie_header), "read_state", cookie_header=cookie_header
+        )
+
+    def current_state(self, cookie_header: str | None, *, timeout: float | None = None) -> CurrentState:
+        question = self._visitors.current_state(cookie_header)
+        return self._answer(question, "current_state", cookie_header=cookie_header)
+
+    def may(
+        self,
+        request: object,
+        purposes: Sequence[str],
+        *,
+        principal_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Permissions:
+        question = self._visitors.may(request, purposes, principal_id)
+        return self._answer(question, "may", request=request, purposes=purposes, principal_id=principal_id)
+
     def ping(self, *, timeout: float | None = None) -> Health:
         self._reach("ping")
         return Health("ok", f"fake {VERSION}")
@@ -188,6 +231,20 @@ class FakeConsent:
         self._called(method, **args)
         if self._unavailable:
             raise ConsentError(method, "network")
+
+    def _answer(self, question: Question[T], method: str, **args: Any) -> T:
+        self._called(method, **args)
+        outcome: Any = None
+        while True:
+            try:
+                call = question.send(outcome)
+            except StopIteration as end:
+                answer: T = end.value
+                return answer
+            try:
+                outcome = call()
+            except ConsentError as error:
+                outcome = error
 
     def _check(self, method: str, principal_id: str, purpose: str, min_seq: int | None) -> Decision:
         checks_of.check_check(method, principal_id, purpose, min_seq)

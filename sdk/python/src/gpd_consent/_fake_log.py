@@ -117,10 +117,13 @@ class FakeLog:
                 return event
         return None
 
-    def _reason_of(self, principal_id: str, purpose: str, last: _Event | None) -> str:
+    def _is_overruled_by_gpc(self, purpose: str, last: _Event | None) -> bool:
+        """True if a signal ends this choice: it heeds the signal, and was not made despite it."""
         policy = self._policy_of(purpose)
-        is_overruled = policy == "ignore" or (policy == "ask" and last is not None and last.over_gpc)
-        if self._is_opted_out(principal_id, purpose) and not is_overruled:
+        return policy != "ignore" and not (policy == "ask" and last is not None and last.over_gpc)
+
+    def _reason_of(self, principal_id: str, purpose: str, last: _Event | None) -> str:
+        if self._is_opted_out(principal_id, purpose) and self._is_overruled_by_gpc(purpose, last):
             return "gpc-opt-out"
         return "never-asked" if last is None or last.choice == "gpc-opt-out" else last.choice
 
@@ -151,6 +154,17 @@ class FakeLog:
             policy_version=policy_version,
             expires_at=None,
         )
+
+    def visitor_state(self, principal_id: str, *, gpc: bool) -> tuple[tuple[str, ...], int]:
+        """Returns what this person's cookie says; `gpc`: under a signal of this request."""
+        last = {event.purpose: event for event in self._events if event.principal_id == principal_id}
+        allowed = tuple(
+            purpose
+            for purpose, event in last.items()
+            if self._decide(principal_id, purpose)[0] == "granted"
+            and not (gpc and self._is_overruled_by_gpc(purpose, event))
+        )
+        return allowed, max((event.proof.seq for event in last.values()), default=0)
 
     def history(self, principal_id: str, cursor: str | None, limit: int | None) -> History:
         """Returns the events before the cursor, newest first."""

@@ -85,7 +85,7 @@ def _lines_of(note: Note, key: VerifierKey) -> list[bytes]:
 
 
 def _verifies(message: str, key: VerifierKey, signature: bytes) -> bool:
-    # Imported here, because only the verification of proofs needs this optional package.
+    # Imported here, because only proofs and states need this optional package.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

@@ -14,6 +14,8 @@ from ._course import Answer, Call, Course
 from ._errors import ConsentError, is_undecided
 from ._json import parse_json
 from ._options import Settings
+from ._shapes import RefreshedState, StateKeySet
+from ._state_cookie import SignedState
 from ._types import (
     ConsentState,
     Decision,
@@ -91,8 +93,22 @@ class Operations:
         call = self._post(name, "/v1/consent/can-process", body, principal_id)
         return Operation(call, _reading(shapes.read_decision), self._unavailable())
 
-    def check_many(self, checks: Sequence[tuple[str, str]]) -> Operation[list[Decision]]:
-        name = "can_process_many"
+    def fetch_keys(self, method: str) -> Operation[StateKeySet]:
+        return Operation(self._get(method, "/v1/consent/state-keys"), _reading(shapes.read_state_keys))
+
+    def refresh(self, method: str, state: SignedState, gpc: bool) -> Operation[RefreshedState]:
+        body = {"state": state.text, "gpc": gpc or None}
+        call = self._post(method, "/v1/consent/state/refresh", body, state.text)
+        return Operation(call, _reading(shapes.read_refreshed))
+
+    def check_purposes(
+        self, method: str, principal_id: str, purposes: Sequence[str]
+    ) -> Operation[list[Decision]]:
+        return self.check_many([(principal_id, purpose) for purpose in purposes], name=method)
+
+    def check_many(
+        self, checks: Sequence[tuple[str, str]], *, name: str = "can_process_many"
+    ) -> Operation[list[Decision]]:
         checks_of.check_batch(name, checks)
         items = [
             {"id": str(i), "principalId": principal_id, "purpose": purpose}

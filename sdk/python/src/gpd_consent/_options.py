@@ -19,6 +19,7 @@ _MAX_SECONDS = 600.0
 _MAX_CALL_SECONDS = 60.0
 _MAX_PORT = 65_535
 _MAX_RETRIES = 10
+_COOKIE_DOMAIN = re.compile(r"\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 
 
@@ -31,6 +32,7 @@ class Settings:
     write_timeout: float
     retries: int
     on_unavailable: OnUnavailable
+    cookie_domain: str | None = None
 
 
 def _refusal(hint: str) -> ConsentError:
@@ -63,6 +65,12 @@ def check_call_seconds(value: object) -> float:
     return check_seconds("timeout", value, _MAX_CALL_SECONDS)
 
 
+def check_cookie_domain(domain: object) -> str | None:
+    if domain is None or (isinstance(domain, str) and _COOKIE_DOMAIN.fullmatch(domain)):
+        return domain
+    raise _refusal("cookie_domain is a domain such as .shop.example")
+
+
 def read_settings(
     url: object,
     key: object,
@@ -71,6 +79,7 @@ def read_settings(
     write_timeout: object,
     retries: object,
     on_unavailable: object,
+    cookie_domain: object = None,
 ) -> Settings:
     if not isinstance(key, str) or not _VISIBLE_ASCII.fullmatch(key):
         raise _refusal("key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)")
@@ -87,6 +96,7 @@ def read_settings(
         timeout=check_seconds("timeout", timeout),
         write_timeout=check_seconds("write_timeout", write_timeout),
         retries=retries,
+        cookie_domain=check_cookie_domain(cookie_domain),
         on_unavailable="deny" if on_unavailable == "deny" else "error",
     )
 

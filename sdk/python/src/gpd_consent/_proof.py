@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from ._errors import ConsentError
 from ._inclusion import is_extension, is_included, leaf_hash
 from ._json import MAX_INTEGER, JsonObject, is_object, parse_json
 from ._note import COSIGNATURE, Note, VerifierKey, cosigned_at, is_signed_by, parse_note, parse_vkey
+from ._state_keys import require_cryptography
 from ._types import Cosigner, ProvenEntry
 
 _METHOD = "verify_proof"
@@ -117,10 +117,7 @@ def verify_proof(
     `witnesses` are verifier keys that you trust, pinned like `vkey`; `min_witnesses` of them, by default all,
     must have cosigned. Raises a ConsentError of kind `proof`, whose code names the failed check.
     """
-    if importlib.util.find_spec("cryptography") is None:
-        raise ConsentError(
-            _METHOD, "config", code="no-cryptography", hint="pip install 'gpd-consent[proofs]'"
-        )
+    require_cryptography(_METHOD)
     required = _required_witnesses(witnesses, min_witnesses)
     key = parse_vkey(vkey)
     if key is None:

@@ -7,13 +7,16 @@ from typing import Protocol
 
 from ._types import (
     ConsentState,
+    CurrentState,
     Decision,
     Health,
     History,
+    Permissions,
     Receipt,
     ReportedOutcome,
     Session,
     Verdict,
+    VisitorState,
     WriteResult,
 )
 
@@ -80,6 +83,18 @@ class Consent(Protocol):
     def report_outcome(
         self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None
     ) -> ReportedOutcome: ...
+    def read_state(
+        self, cookie_header: str | None, *, timeout: float | None = None
+    ) -> VisitorState | None: ...
+    def current_state(self, cookie_header: str | None, *, timeout: float | None = None) -> CurrentState: ...
+    def may(
+        self,
+        request: object,
+        purposes: Sequence[str],
+        *,
+        principal_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Permissions: ...
     def ping(self, *, timeout: float | None = None) -> Health: ...
     def close(self) -> None: ...
 
@@ -146,5 +161,19 @@ class AsyncConsent(Protocol):
     async def report_outcome(
         self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None
     ) -> ReportedOutcome: ...
+    async def read_state(
+        self, cookie_header: str | None, *, timeout: float | None = None
+    ) -> VisitorState | None: ...
+    async def current_state(
+        self, cookie_header: str | None, *, timeout: float | None = None
+    ) -> CurrentState: ...
+    async def may(
+        self,
+        request: object,
+        purposes: Sequence[str],
+        *,
+        principal_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Permissions: ...
     async def ping(self, *, timeout: float | None = None) -> Health: ...
     async def close(self) -> None: ...

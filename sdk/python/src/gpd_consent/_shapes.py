@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ._errors import ConsentError
 from ._json import JsonObject, is_integer, is_object, is_seq
+from ._state_cookie import SignedState, parse_state
 from ._types import (
     ConsentState,
     Decision,
@@ -208,6 +210,51 @@ def read_outcome(value: object, request_id: str, outcome: str) -> ReportedOutcom
     if not is_object(value) or (value.get("requestId"), value.get("outcome")) != (request_id, outcome):
         return None
     return ReportedOutcome(request_id, outcome, value["at"]) if _is_text(value.get("at")) else None
+
+
+@dataclass(frozen=True, slots=True)
+class StateKeySet:
+    """The keys of `GET /v1/consent/state-keys` for ES256, and the tenant of the API key."""
+
+    tenant: str
+    keys: tuple[tuple[str, str, str], ...]
+    """kid, x and y."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshedState:
+    signed: SignedState
+    purposes: tuple[str, ...]
+    seq: int
+
+
+def _is_state_key(value: object) -> bool:
+    if not is_object(value) or not all(_is_text(value.get(name)) for name in ("kid", "x", "y")):
+        return False
+    is_p256 = value.get("kty") == "EC" and value.get("crv") == "P-256"
+    return is_p256 and value.get("alg", "ES256") == "ES256" and value.get("use", "sig") == "sig"
+
+
+def read_state_keys(value: object) -> StateKeySet | None:
+    """Keys of other kinds are passed over."""
+    if not is_object(value) or not _is_text(value.get("tenant")) or not isinstance(value.get("keys"), list):
+        return None
+    keys = [(key["kid"], key["x"], key["y"]) for key in value["keys"] if _is_state_key(key)]
+    return StateKeySet(value["tenant"], tuple(keys))
+
+
+def read_refreshed(value: object) -> RefreshedState | None:
+    if not is_object(value):
+        return None
+    signed, purposes, seq = parse_state(value.get("state")), value.get("purposes"), value.get("seq")
+    if (
+        signed is None
+        or not isinstance(purposes, list)
+        or not all(map(_is_text, purposes))
+        or not is_seq(seq)
+    ):
+        return None
+    return RefreshedState(signed, tuple(purposes), seq)
 
 
 def read_health(value: object) -> Health | None:

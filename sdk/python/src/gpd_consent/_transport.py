@@ -24,6 +24,10 @@ class Transport:
         self._lock = threading.Lock()
         self._running = 0
 
+    def check_open(self, method: str) -> None:
+        if self._closing.is_set():
+            raise ConsentError(method, "config", code="closed")
+
     def send(self, course: Course) -> Answer | ConsentError:
         name = course.call.name
         with self._lock:

@@ -153,6 +153,47 @@ class ReportedOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class VisitorState:
+    """A visitor's choices, read from the cookie `gpd_consent`."""
+
+    purposes: tuple[str, ...]
+    """The purposes that were granted."""
+    seq: int
+    """The newest entry of the log about this person."""
+    at: str
+    """ISO time when gpd signed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentState:
+    """Without a valid state `purposes` is empty, and `seq` and `at` are None."""
+
+    purposes: tuple[str, ...]
+    seq: int | None
+    at: str | None
+    set_cookie: str | None
+    """Value of a Set-Cookie header to send with the page, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The purposes that are allowed for one request."""
+
+    purposes: tuple[str, ...]
+    """The allowed purposes, in the order of the question."""
+    set_cookie: str | None
+    """Value of a Set-Cookie header to send with the page, or None."""
+
+    def allows(self, purpose: str) -> bool:
+        """False for a purpose that `may` was not asked about."""
+        return purpose in self.purposes
+
+    def __bool__(self) -> bool:
+        # By default every object is true, so a condition on it would allow everything.
+        raise TypeError("ask permissions.allows(purpose)")
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     status: str
     version: str

@@ -32,6 +32,8 @@ _METHODS = {
     "proof": "proof",
     "decision": "decision",
     "reportOutcome": "report_outcome",
+    "readState": "read_state",
+    "currentState": "current_state",
     "ping": "ping",
     "close": "close",
 }
@@ -44,6 +46,8 @@ _NAMES = {
     "overGpc": "over_gpc",
     "toleranceSeconds": "tolerance_seconds",
     "onUnavailable": "on_unavailable",
+    "cookieDomain": "cookie_domain",
+    "cookie": "cookie_header",
     "minWitnesses": "min_witnesses",
     "witnesses": "witnesses",
     "proof": "text",
@@ -82,6 +86,8 @@ def call_of(name: str, client: Client | None) -> Callable[..., Any]:
     assert client is not None, "this case has no client"
     if name == "sessions.create":
         return client.sessions.create
+    if name == "may":
+        return lambda headers, purposes, **options: client.may(headers, purposes, **options)
     method: Callable[..., Any] = getattr(client, _METHODS[name])
     return method
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from gpd_consent import ConsentError, Decision
+from gpd_consent.fake import AsyncFakeConsent, FakeConsent
 
 from .calls import Client, call_of, to_python, to_wire
 from .cases import Case
@@ -26,18 +27,20 @@ _HIDDEN = ("principal", "principal2", "plainPrincipal", "key", "publishableKey")
 class _Run:
     driver: Driver
     variables: dict[str, Any]
+    now: Callable[[], float] = time.time
+    """The clock of the clients during the next call."""
     clients: list[Client] = dataclasses.field(default_factory=list)
     """The last client is that of the case; all are closed at the end."""
 
     def open(self, url: str, key: str, **options: Any) -> None:
-        self.clients.append(self.driver.client_class(url, key, **options))
+        self.clients.append(self.driver.client_class(url, key, clock=lambda: self.now(), **options))
 
     def open_from(self, environ: dict[str, str]) -> None:
         self.clients.append(self.driver.client_class.from_env(environ))
 
     def open_fake(self) -> None:
         """Opens a fake with the purposes of the conformance server."""
-        fake = self.driver.fake_class()
+        fake = self.driver.fake_class(clock=lambda: self.now())
         fake.set_gpc_policy("support", "ignore")
         fake.set_gpc_policy("offers", "ask")
         self.clients.append(fake)
@@ -71,7 +74,19 @@ def _action(run: _Run, step: dict[str, Any]) -> Callable[[], Any]:
         assert name == "env"
         return partial(run.open_from, environ)
     client = run.clients[-1] if run.clients else None
+    if step["call"] == "cookieFor":
+        return partial(_cookie_for, run, client, args["principalId"])
     return partial(call_of(step["call"], client), **to_python(args), **options)
+
+
+def _cookie_for(run: _Run, client: Client | None, principal_id: str) -> str:
+    """The cookie of this person's banner: of the fake, or as the server answers a session of the person."""
+    if isinstance(client, (FakeConsent, AsyncFakeConsent)):
+        return client.cookie_for(principal_id)
+    session = run.driver.run(partial(call_of("sessions.create", client), principal_id), None)
+    headers = {"authorization": f"Bearer {session.token}"}
+    url = f"{run.variables['url']}/v1/consent/state"
+    return f"gpd_consent={send_json('POST', url, {'principalId': principal_id}, headers)['state']}"
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -125,10 +140,15 @@ def _check_outcome(run: _Run, expected: dict[str, Any], result: Any, error: Base
 def _run_step(run: _Run, step: dict[str, Any]) -> None:
     cancel_after = step["cancelAfterMs"] / 1000 if "cancelAfterMs" in step else None
     result, error = None, None
+    later = step.get("laterSeconds", 0)
+    now = step.get("now")
+    run.now = (lambda: time.time() + later) if now is None else (lambda: now)
     action = _action(run, step)
     started = time.perf_counter()
     try:
-        result = run.driver.run(action, cancel_after)
+        # The runner's own call, which uses the driver itself.
+        is_own = step["call"] == "cookieFor"
+        result = action() if is_own else run.driver.run(action, cancel_after)
     except (Exception, run.driver.cancelled) as raised:
         error = raised
     elapsed = (time.perf_counter() - started) * 1000
@@ -143,7 +163,7 @@ def _run_step(run: _Run, step: dict[str, Any]) -> None:
         run.variables[name] = value
 
 
-def _check_each(request: dict[str, Any], each: dict[str, Any]) -> None:
+def _check_request(request: dict[str, Any], each: dict[str, Any]) -> None:
     rest = {name: value for name, value in each.items() if name not in ("absentHeaders", "body")}
     found = difference(request, rest, "request")
     assert found is None, found
@@ -169,7 +189,9 @@ def _check_requests(requests: list[dict[str, Any]], expected: dict[str, Any]) ->
     if "idempotencyKey" in expected:
         _check_keys(requests, expected["idempotencyKey"])
     for request in requests if "each" in expected else []:
-        _check_each(request, expected["each"])
+        _check_request(request, expected["each"])
+    for request, one in zip(requests, expected["inOrder"], strict=True) if "inOrder" in expected else []:
+        _check_request(request, one)
     for i, limits in enumerate(expected.get("gapsMs", [])):
         gap = requests[i + 1]["atMs"] - requests[i]["atMs"]
         assert within(gap, limits), f"{gap} ms lay between request {i} and the next"

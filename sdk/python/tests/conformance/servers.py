@@ -7,7 +7,7 @@ import http.client
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,12 +37,14 @@ def start_servers() -> Iterator[Servers]:
             child.wait()
 
 
-def send_json(method: str, url: str, value: Any = None) -> Any:
+def send_json(method: str, url: str, value: Any = None, headers: Mapping[str, str] | None = None) -> Any:
     """Without httpx, because a case must have separate connections."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.netloc, timeout=10)
     try:
-        connection.request(method, address.path, None if value is None else json.dumps(value))
+        body = None if value is None else json.dumps(value)
+        more = {} if headers is None else {**headers, "content-type": "application/json"}
+        connection.request(method, address.path, body, more)
         response = connection.getresponse()
         assert 200 <= response.status < 300, f"the stub answered {response.status}"
         return json.loads(response.read())

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { joinPrincipals } from '../../../../src/consent/join-store.ts';
+import { loadLastChoices } from '../../../../src/consent/import-store.ts';
+import { joinedRefs, joinPrincipals } from '../../../../src/consent/join-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
+import { rowsOf } from '../../../../src/db/sql.ts';
 import type { Tenant } from '../../../../src/tenants/tenant.ts';
+import { type NotedStatement, noteStatements } from '../../../support/database.ts';
 import { NOW } from '../../../support/make.ts';
 import { shredPrincipal } from '../../../support/shred-principal.ts';
 import {
@@ -193,8 +196,61 @@ async function run(at: Nodes, steps: readonly (typeof step extends fc.Arbitrary<
   await expectWhole(at.db, kid);
 }
 
+/** Notes the statements of this database that ask for all of an account, in transactions too. */
+function notePrincipals(database: Database) {
+  const noted: NotedStatement[] = [];
+  const note = (statement: NotedStatement): void => {
+    if (/^(select|with).*\baccount["`]? = /is.test(statement.sql)) noted.push(statement);
+  };
+  const end = noteStatements(database.read, note);
+  const watched: Database = {
+    ...database,
+    transaction: (work, options) =>
+      database.transaction((tx) => {
+        const endTx = noteStatements(tx, note);
+        return work(tx).finally(endTx);
+      }, options),
+  };
+  return { noted, watched, end };
+}
+
 export function joinsContract(at: Nodes): void {
   describe('an account and the browsers that are joined with it', () => {
+    it('are found by an index, without a look at all other people of the tenant', async () => {
+      const kid = await addLog(at.db, 'joined-plans');
+      const { noted, watched, end } = notePrincipals(at.db);
+      const appender = createAppender(watched);
+      await append(appender, createAppend(kid, { principalId: 'laptop' }));
+      await join(watched, kid, 'laptop', NOW);
+      await append(appender, createAppend(kid, { principalId: 'laptop', now: NOW + 1000, gpc: false }));
+      await stateOf(watched, kid, 'laptop');
+      await joinedRefs(watched, kid, 'ref-laptop');
+      const imported = { recordedAt: NOW, evidence: undefined };
+      const record = {
+        principal: 'ref-laptop',
+        isGrant: true,
+        now: NOW,
+        imported,
+        entries: [{ purpose: 'ads' }],
+      };
+      await loadLastChoices(watched.read, kid, [record]);
+      const target = { kid, principal: 'ref-laptop', principalId: 'laptop' };
+      const keys = { wrapKey: WRAP_KEY, stateMac: macOf(kid), notify: () => [] };
+      await shredPrincipal(watched, { ...target, ...keys }, NOW);
+      end();
+      const explain = at.db.kind === 'sqlite' ? 'EXPLAIN QUERY PLAN' : 'EXPLAIN';
+      const plans = await at.db.transaction((tx) =>
+        Promise.all(
+          noted.map(async ({ sql, bindings }) => {
+            const text = sql.replace(/\?/g, at.db.kind === 'sqlite' ? '?' : '\\?').replace(/\$\d+/g, '?');
+            return JSON.stringify(rowsOf(await tx.raw(`${explain} ${text}`, bindings as never)));
+          }),
+        ),
+      );
+      expect(plans.length).toBeGreaterThan(5);
+      expect(plans.filter((plan) => !plan.includes('consent_principals_account'))).toEqual([]);
+    });
+
     it('answer as one person, in whatever order', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), (steps) => run(at, steps)),

@@ -44,7 +44,9 @@ describe('the watchdog', () => {
     expect(watched.signs).toBe(before);
     await pause(15);
     watched.stop();
-    expect(watched.signs).toBeLessThanOrEqual(before + 2);
+    // At most the overdue sign, and one for each period that this pause took: 15 ms, or more on a busy machine.
+    const periods = Math.ceil((performance.now() - end) / 20);
+    expect(watched.signs).toBeLessThanOrEqual(before + 1 + periods);
   });
 
   it.each([

@@ -1,7 +1,9 @@
 package dev.gpd.consent;
 
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /** Futures of methods that complete at once. */
@@ -90,6 +92,22 @@ abstract class AtOnce implements Consent {
   public CompletableFuture<ReportedOutcome> reportOutcomeAsync(
       String requestId, String outcome, String at, CallOptions options) {
     return async(() -> reportOutcome(requestId, outcome, at, options));
+  }
+
+  @Override
+  public CompletableFuture<Optional<VisitorState>> readStateAsync(String cookieHeader, CallOptions options) {
+    return async(() -> readState(cookieHeader, options));
+  }
+
+  @Override
+  public CompletableFuture<CurrentState> currentStateAsync(String cookieHeader, CallOptions options) {
+    return async(() -> currentState(cookieHeader, options));
+  }
+
+  @Override
+  public CompletableFuture<Permissions> mayAsync(
+      Function<String, String> header, List<String> purposes, String principalId, CallOptions options) {
+    return async(() -> may(header, purposes, principalId, options));
   }
 
   @Override

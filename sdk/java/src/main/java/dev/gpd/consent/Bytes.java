@@ -24,6 +24,20 @@ final class Bytes {
     }
   }
 
+  /** Decodes only canonical base64url without padding. */
+  static byte[] ofBase64Url(String text) {
+    try {
+      byte[] bytes = Base64.getUrlDecoder().decode(text);
+      return toBase64Url(bytes).equals(text) ? bytes : null;
+    } catch (IllegalArgumentException malformed) {
+      return null;
+    }
+  }
+
+  static String toBase64Url(byte[] bytes) {
+    return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+  }
+
   static byte[] hashOfBase64(String text) {
     byte[] bytes = ofBase64(text);
     return bytes != null && bytes.length == 32 ? bytes : null;

@@ -107,8 +107,28 @@ final class Calls {
     return body;
   }
 
+  Pending<StateKeys.KeySet> stateKeys(String name, CallOptions options) {
+    Call call = get(name, "/v1/consent/state-keys");
+    return json(options, () -> call, call, StateKeys::read);
+  }
+
+  Pending<Visitors.Refreshed> refresh(String name, SignedState state, boolean gpc, CallOptions options) {
+    String path = "/v1/consent/state/refresh";
+    Supplier<Call> createCall =
+        () -> {
+          JsonObject body = new JsonObject();
+          body.addProperty("state", state.text());
+          if (gpc) body.addProperty("gpc", true);
+          return post(name, path, body, state.text());
+        };
+    return json(options, createCall, get(name, path), Visitors.Refreshed::read);
+  }
+
   Pending<List<Decision>> canProcessMany(List<Check> checks, CallOptions options) {
-    String name = "canProcessMany";
+    return checkMany("canProcessMany", checks, options);
+  }
+
+  Pending<List<Decision>> checkMany(String name, List<Check> checks, CallOptions options) {
     String path = "/v1/consent/can-process/batch";
     return pending(
         options,

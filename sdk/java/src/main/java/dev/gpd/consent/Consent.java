@@ -1,7 +1,9 @@
 package dev.gpd.consent;
 
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /**
  * The interface of the client and the fake. Let your own code depend on it. Every method throws {@link ConsentException}; its twin with
@@ -187,6 +189,57 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<ReportedOutcome> reportOutcomeAsync(
       String requestId, String outcome, String at, CallOptions options);
+
+  /** Returns what the cookie {@code gpd_consent} says, offline but for gpd's keys; empty denies. */
+  default Optional<VisitorState> readState(String cookieHeader) {
+    return readState(cookieHeader, CallOptions.NONE);
+  }
+
+  /** @param cookieHeader value of the header {@code Cookie}, or null */
+  Optional<VisitorState> readState(String cookieHeader, CallOptions options);
+
+  default CompletableFuture<Optional<VisitorState>> readStateAsync(String cookieHeader) {
+    return readStateAsync(cookieHeader, CallOptions.NONE);
+  }
+
+  CompletableFuture<Optional<VisitorState>> readStateAsync(String cookieHeader, CallOptions options);
+
+  /** Like {@link #readState}, but asks gpd to renew a cookie that is older than five minutes. */
+  default CurrentState currentState(String cookieHeader) {
+    return currentState(cookieHeader, CallOptions.NONE);
+  }
+
+  CurrentState currentState(String cookieHeader, CallOptions options);
+
+  default CompletableFuture<CurrentState> currentStateAsync(String cookieHeader) {
+    return currentStateAsync(cookieHeader, CallOptions.NONE);
+  }
+
+  CompletableFuture<CurrentState> currentStateAsync(String cookieHeader, CallOptions options);
+
+  /** Returns which purposes are allowed for the page that this request asks for. It heeds {@code Sec-GPC}. */
+  default Permissions may(Function<String, String> header, List<String> purposes) {
+    return may(header, purposes, null, CallOptions.NONE);
+  }
+
+  /** As before, for somebody who is signed in. */
+  default Permissions may(Function<String, String> header, List<String> purposes, String principalId) {
+    return may(header, purposes, principalId, CallOptions.NONE);
+  }
+
+  /**
+   * @param header the value of a header by its name, or null, such as {@code request::getHeader}
+   * @param principalId your own id of the person who is signed in, whose account gpd is asked about; null for nobody
+   */
+  Permissions may(Function<String, String> header, List<String> purposes, String principalId, CallOptions options);
+
+  default CompletableFuture<Permissions> mayAsync(
+      Function<String, String> header, List<String> purposes, String principalId) {
+    return mayAsync(header, purposes, principalId, CallOptions.NONE);
+  }
+
+  CompletableFuture<Permissions> mayAsync(
+      Function<String, String> header, List<String> purposes, String principalId, CallOptions options);
 
   /** Resolves if the server answers; the key is not checked. */
   default Health ping() {

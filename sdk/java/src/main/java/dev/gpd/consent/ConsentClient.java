@@ -1,7 +1,11 @@
 package dev.gpd.consent;
 
+import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+import java.util.function.Supplier;
 
 /** A client of gpd's consent API. Create one per process and share it between threads. */
 public final class ConsentClient implements Consent {
@@ -10,6 +14,7 @@ public final class ConsentClient implements Consent {
 
   private final Calls calls;
   private final Transport transport;
+  private final Visitors visitors;
   private final Sessions sessions =
       new Sessions() {
         @Override
@@ -26,6 +31,52 @@ public final class ConsentClient implements Consent {
   ConsentClient(Transport transport) {
     this.transport = transport;
     this.calls = new Calls(transport);
+    Settings settings = transport.settings;
+    this.visitors =
+        new Visitors(remotes(calls), settings.onUnavailable, () -> settings.cookieDomain, settings.clock::instant);
+  }
+
+  private static Visitors.Remotes remotes(Calls calls) {
+    return new Visitors.Remotes() {
+      @Override
+      public Question.Remote<StateKeys.KeySet> fetchKeys(String method) {
+        return Question.Remote.of(options -> calls.stateKeys(method, options));
+      }
+
+      @Override
+      public Question.Remote<Visitors.Refreshed> refresh(String method, SignedState state, boolean gpc) {
+        return Question.Remote.of(options -> calls.refresh(method, state, gpc, options));
+      }
+
+      @Override
+      public Question.Remote<List<Decision>> check(String method, List<Check> checks) {
+        return Question.Remote.of(options -> calls.checkMany(method, checks, options));
+      }
+    };
+  }
+
+  /** All calls of a question share this time. */
+  private Duration timeoutOf(String method, CallOptions options) {
+    if (options == null) throw ConsentException.hinted(method, ErrorKind.CONFIG, "there are no options");
+    if (options.timeout() == null) return transport.settings.timeout;
+    ConsentClientBuilder.checkCallTimeout(method, options.timeout());
+    return options.timeout();
+  }
+
+  private <T> T answer(String method, Supplier<Question<T>> question, CallOptions options) {
+    Duration timeout = timeoutOf(method, options);
+    transport.checkOpen(method);
+    return Question.await(question, timeout);
+  }
+
+  private <T> CompletableFuture<T> answerAsync(String method, Supplier<Question<T>> question, CallOptions options) {
+    try {
+      Duration timeout = timeoutOf(method, options);
+      transport.checkOpen(method);
+      return Question.future(question, timeout);
+    } catch (ConsentException refused) {
+      return CompletableFuture.failedFuture(refused);
+    }
   }
 
   public static ConsentClientBuilder builder() {
@@ -163,6 +214,43 @@ public final class ConsentClient implements Consent {
   public CompletableFuture<ReportedOutcome> reportOutcomeAsync(
       String requestId, String outcome, String at, CallOptions options) {
     return calls.reportOutcome(requestId, outcome, at, options).future();
+  }
+
+  @Override
+  public Optional<VisitorState> readState(String cookieHeader, CallOptions options) {
+    return answer("readState", () -> visitors.readState(cookieHeader), options);
+  }
+
+  @Override
+  public CompletableFuture<Optional<VisitorState>> readStateAsync(String cookieHeader, CallOptions options) {
+    return answerAsync("readState", () -> visitors.readState(cookieHeader), options);
+  }
+
+  @Override
+  public CurrentState currentState(String cookieHeader, CallOptions options) {
+    return answer("currentState", () -> visitors.currentState(cookieHeader), options);
+  }
+
+  @Override
+  public CompletableFuture<CurrentState> currentStateAsync(String cookieHeader, CallOptions options) {
+    return answerAsync("currentState", () -> visitors.currentState(cookieHeader), options);
+  }
+
+  private Question<Permissions> page(Function<String, String> header, List<String> purposes, String principalId) {
+    Rules.page("may", header, purposes, principalId);
+    return visitors.may(header, purposes, principalId);
+  }
+
+  @Override
+  public Permissions may(
+      Function<String, String> header, List<String> purposes, String principalId, CallOptions options) {
+    return answer("may", () -> page(header, purposes, principalId), options);
+  }
+
+  @Override
+  public CompletableFuture<Permissions> mayAsync(
+      Function<String, String> header, List<String> purposes, String principalId, CallOptions options) {
+    return answerAsync("may", () -> page(header, purposes, principalId), options);
   }
 
   @Override

@@ -3,6 +3,7 @@ package dev.gpd.consent;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.http.HttpClient;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -14,6 +15,7 @@ public final class ConsentClientBuilder {
   private static final Duration MAX_CALL_TIMEOUT = Duration.ofMinutes(1);
   private static final int MAX_PORT = 65_535;
   private static final Pattern VISIBLE_ASCII = Pattern.compile("[\\x21-\\x7e]+");
+  private static final Pattern COOKIE_DOMAIN = Pattern.compile("\\.?[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*");
   private static final String NAME = "ConsentClient";
 
   private String url;
@@ -22,6 +24,8 @@ public final class ConsentClientBuilder {
   private Duration writeTimeout = Duration.ofSeconds(10);
   private int retries = 2;
   private OnUnavailable onUnavailable = OnUnavailable.DENY;
+  private String cookieDomain;
+  private Clock clock = Clock.systemUTC();
   private HttpClient httpClient;
 
   ConsentClientBuilder() {}
@@ -73,6 +77,18 @@ public final class ConsentClientBuilder {
 
   public ConsentClientBuilder onUnavailable(OnUnavailable value) {
     onUnavailable = value;
+    return this;
+  }
+
+  /** The {@code data-domain} of your banner, such as {@code .shop.example}, for the cookies that are renewed; null for none. */
+  public ConsentClientBuilder cookieDomain(String value) {
+    cookieDomain = value;
+    return this;
+  }
+
+  /** Another clock for the age of cookies. */
+  public ConsentClientBuilder clock(Clock value) {
+    clock = value;
     return this;
   }
 
@@ -129,11 +145,13 @@ public final class ConsentClientBuilder {
     checkTimeout(NAME, "writeTimeout", writeTimeout, MAX_TIMEOUT);
     if (retries < 0 || retries > 10) throw refusal("retries is an integer from 0 to 10");
     if (onUnavailable == null) throw refusal("onUnavailable is DENY or ERROR");
+    if (cookieDomain != null && !COOKIE_DOMAIN.matcher(cookieDomain).matches()) throw refusal("cookieDomain is a domain such as .shop.example");
+    if (clock == null) throw refusal("clock is a clock");
     HttpClient http = httpClient == null ? Transport.newHttpClient() : httpClient;
     if (http.followRedirects() != HttpClient.Redirect.NEVER || http.cookieHandler().isPresent()) {
       throw refusal("httpClient must neither follow redirects nor keep cookies");
     }
-    Settings settings = new Settings(base, key, timeout, writeTimeout, retries, onUnavailable);
+    Settings settings = new Settings(base, key, timeout, writeTimeout, retries, onUnavailable, cookieDomain, clock);
     return new ConsentClient(new Transport(settings, http, httpClient == null));
   }
 }

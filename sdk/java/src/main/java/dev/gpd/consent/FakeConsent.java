@@ -1,10 +1,14 @@
 package dev.gpd.consent;
 
+import java.time.Clock;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
 
 /** A fake of the client for your tests. It works in memory, allows only what was granted, and is safe for many threads. */
 public final class FakeConsent extends AtOnce {
@@ -22,11 +26,18 @@ public final class FakeConsent extends AtOnce {
     IGNORE
   }
 
+  /** Not reached, because a fake answers at once. */
+  private static final Duration TIMEOUT = Duration.ofSeconds(2);
+
   private final OnUnavailable onUnavailable;
   private final List<Call> calls = new ArrayList<>();
   private final FakeLog log = new FakeLog();
   private final Map<String, Verdict> verdicts = new HashMap<>();
   private final Map<String, ReportedOutcome> outcomes = new HashMap<>();
+  private final FakeSigner signer = new FakeSigner();
+  private final Visitors visitors;
+  private Clock clock = Clock.systemUTC();
+  private String cookieDomain;
   private boolean isUnavailable;
   private boolean isClosed;
 
@@ -36,6 +47,56 @@ public final class FakeConsent extends AtOnce {
 
   public FakeConsent(OnUnavailable onUnavailable) {
     this.onUnavailable = onUnavailable;
+    this.visitors = new Visitors(remotes(), onUnavailable, () -> cookieDomain, () -> clock.instant());
+  }
+
+  /** Sets the clock for the age of cookies; the system's if it was not set. */
+  public synchronized void setClock(Clock value) {
+    clock = value;
+  }
+
+  /** Sets the domain of cookies, as that of the client. */
+  public synchronized void setCookieDomain(String domain) {
+    cookieDomain = domain;
+  }
+
+  /** Returns a {@code Cookie} header as this person's browser would send it now. Later it is as old as the clock says. */
+  public synchronized String cookieFor(String principalId) {
+    Rules.principal("cookieFor", principalId);
+    return SignedState.COOKIE + "=" + signer.sign(principalId, log.visitor(principalId, false), clock.instant());
+  }
+
+  private Visitors.Remotes remotes() {
+    return new Visitors.Remotes() {
+      @Override
+      public Question.Remote<StateKeys.KeySet> fetchKeys(String method) {
+        return Question.Remote.atOnce(
+            () -> {
+              requireServer(method);
+              return signer.keys();
+            });
+      }
+
+      @Override
+      public Question.Remote<Visitors.Refreshed> refresh(String method, SignedState state, boolean gpc) {
+        return Question.Remote.atOnce(() -> renewed(method, state, gpc));
+      }
+
+      @Override
+      public Question.Remote<List<Decision>> check(String method, List<Check> checks) {
+        return Question.Remote.atOnce(() -> checks.stream().map(check -> decide(method, check)).toList());
+      }
+    };
+  }
+
+  private Visitors.Refreshed renewed(String method, SignedState state, boolean gpc) {
+    requireServer(method);
+    String principalId = signer.principalOf(state);
+    FakeLog.VisitorView view = log.visitor(principalId, gpc);
+    // gpd does not know a person who has never chosen.
+    if (view.seq() == 0) throw notFound(method, "no-data");
+    SignedState signed = SignedState.parse(signer.sign(principalId, view, clock.instant()));
+    return new Visitors.Refreshed(signed, view.purposes(), view.seq());
   }
 
   /** All calls, in order. */
@@ -65,6 +126,10 @@ public final class FakeConsent extends AtOnce {
 
   private void reach(String method, Object... args) {
     called(method, args);
+    requireServer(method);
+  }
+
+  private void requireServer(String method) {
     if (isUnavailable) throw ConsentException.of(method, ErrorKind.NETWORK);
   }
 
@@ -187,6 +252,26 @@ public final class FakeConsent extends AtOnce {
       throw ConsentException.answered(method, ErrorKind.CONFLICT, "idempotency-conflict", 409, null, null);
     }
     return stored;
+  }
+
+  @Override
+  public synchronized Optional<VisitorState> readState(String cookieHeader, CallOptions options) {
+    called("readState", cookieHeader);
+    return Question.await(() -> visitors.readState(cookieHeader), TIMEOUT);
+  }
+
+  @Override
+  public synchronized CurrentState currentState(String cookieHeader, CallOptions options) {
+    called("currentState", cookieHeader);
+    return Question.await(() -> visitors.currentState(cookieHeader), TIMEOUT);
+  }
+
+  @Override
+  public synchronized Permissions may(
+      Function<String, String> header, List<String> purposes, String principalId, CallOptions options) {
+    Rules.page("may", header, purposes, principalId);
+    called("may", header, purposes, principalId);
+    return Question.await(() -> visitors.may(header, purposes, principalId), TIMEOUT);
   }
 
   @Override

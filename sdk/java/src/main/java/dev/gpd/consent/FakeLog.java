@@ -105,12 +105,35 @@ final class FakeLog {
     return null;
   }
 
-  private String reasonOf(String principalId, String purpose, Event last) {
+  /** True if a signal ends this choice: it heeds the signal, and was not made despite it. */
+  private boolean isOverruledByGpc(String purpose, Event last) {
     FakeConsent.GpcPolicy policy = policyOf(purpose);
-    boolean isOverruled =
-        policy == FakeConsent.GpcPolicy.IGNORE
-            || (policy == FakeConsent.GpcPolicy.ASK && last != null && last.overGpc());
-    if (isOptedOut(principalId, purpose) && !isOverruled) return "gpc-opt-out";
+    boolean isDespite = policy == FakeConsent.GpcPolicy.ASK && last != null && last.overGpc();
+    return policy != FakeConsent.GpcPolicy.IGNORE && !isDespite;
+  }
+
+  /** What the cookie of a person says. */
+  record VisitorView(List<String> purposes, long seq) {}
+
+  /** @param gpc under a signal of this request */
+  VisitorView visitor(String principalId, boolean gpc) {
+    Set<String> purposes = new LinkedHashSet<>();
+    long seq = 0;
+    for (Event one : events) {
+      if (!one.principalId().equals(principalId)) continue;
+      seq = one.ref().seq();
+      purposes.add(one.purpose());
+    }
+    List<String> allowed =
+        purposes.stream()
+            .filter(purpose -> decide(principalId, purpose).allowed())
+            .filter(purpose -> !(gpc && isOverruledByGpc(purpose, last(principalId, purpose))))
+            .toList();
+    return new VisitorView(allowed, seq);
+  }
+
+  private String reasonOf(String principalId, String purpose, Event last) {
+    if (isOptedOut(principalId, purpose) && isOverruledByGpc(purpose, last)) return "gpc-opt-out";
     return last == null || last.choice().equals("gpc-opt-out") ? "never-asked" : last.choice();
   }
 

@@ -1,5 +1,6 @@
 package dev.gpd.consent;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -72,6 +73,15 @@ record Fields(Map<String, Object> of) {
 
   List<?> list(String name) {
     return required(name, List.class);
+  }
+
+  List<String> texts(String name) {
+    List<String> texts = new ArrayList<>();
+    for (Object item : list(name)) {
+      if (!(item instanceof String text)) throw new Malformed();
+      texts.add(text);
+    }
+    return List.copyOf(texts);
   }
 
   Fields object(String name) {

@@ -51,6 +51,14 @@ final class Rules {
     require(method, named, "purposes is a list of texts that is not empty");
   }
 
+  /** @param principalId null if nobody is signed in */
+  static void page(String method, Object header, List<String> purposes, String principalId) {
+    require(method, header != null, "header is a function from the name of a header to its value");
+    boolean named = purposes != null && purposes.size() <= MAX_CHECKS && purposes.stream().allMatch(Rules::isText);
+    require(method, named, "purposes is a list of at most " + MAX_CHECKS + " texts that are not empty");
+    if (principalId != null) principal(method, principalId);
+  }
+
   private static boolean isSeq(long seq) {
     return seq >= 0 && seq <= Json.MAX_SAFE_INTEGER;
   }

@@ -1,5 +1,6 @@
 package dev.gpd.consent;
 
+import java.time.Clock;
 import java.time.Duration;
 
 /** Validated options. Not a record, which would print the key. */
@@ -10,14 +11,26 @@ final class Settings {
   final Duration writeTimeout;
   final int retries;
   final OnUnavailable onUnavailable;
+  /** May be null. */
+  final String cookieDomain;
+  final Clock clock;
 
   Settings(
-      String base, String key, Duration timeout, Duration writeTimeout, int retries, OnUnavailable onUnavailable) {
+      String base,
+      String key,
+      Duration timeout,
+      Duration writeTimeout,
+      int retries,
+      OnUnavailable onUnavailable,
+      String cookieDomain,
+      Clock clock) {
     this.base = base;
     this.key = key;
     this.timeout = timeout;
     this.writeTimeout = writeTimeout;
     this.retries = retries;
     this.onUnavailable = onUnavailable;
+    this.cookieDomain = cookieDomain;
+    this.clock = clock;
   }
 }

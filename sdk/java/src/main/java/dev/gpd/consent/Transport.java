@@ -61,6 +61,11 @@ final class Transport {
     return ConsentException.of(call.name(), ErrorKind.CONFIG, "closed");
   }
 
+  /** @throws ConsentException config when the client is closed */
+  void checkOpen(String method) {
+    if (http == null) throw ConsentException.of(method, ErrorKind.CONFIG, "closed");
+  }
+
   /** Creates a call that is not running yet. */
   Operation begin(Call call, CallOptions options) {
     open(call);

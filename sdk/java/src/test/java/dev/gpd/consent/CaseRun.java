@@ -7,7 +7,10 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.time.Clock;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -104,8 +107,9 @@ final class CaseRun {
   }
 
   /** A fake with the purposes of the conformance server. */
-  private static FakeConsent fake() {
+  private FakeConsent fake() {
     FakeConsent fake = new FakeConsent();
+    fake.setClock(invocation.stepClock);
     fake.setGpcPolicy("support", FakeConsent.GpcPolicy.IGNORE);
     fake.setGpcPolicy("offers", FakeConsent.GpcPolicy.ASK);
     return fake;
@@ -135,11 +139,14 @@ final class CaseRun {
     Duration timeout = stepOptions.get("timeoutMs") instanceof Double ms ? Duration.ofMillis(ms.longValue()) : null;
     CallOptions options = new CallOptions(timeout, (String) stepOptions.get("idempotencyKey"));
     Map<String, Object> expected = Schema.fields(Match.substitute(step.get("expect"), variables));
+    invocation.clock = clockOf(step);
     Object result = null;
     Throwable failed = null;
     long startedAt = System.nanoTime();
     try {
-      result = invoke((String) step.get("call"), args, options, (Double) step.get("cancelAfterMs"));
+      boolean isOwn = step.get("call").equals("cookieFor");
+      if (isOwn) result = cookieFor((String) args.get("principalId"));
+      else result = invoke((String) step.get("call"), args, options, (Double) step.get("cancelAfterMs"));
     } catch (RuntimeException error) {
       failed = error;
     }
@@ -154,6 +161,31 @@ final class CaseRun {
         if (!part.isEmpty()) value = Schema.fields(value).get(part);
       }
       variables.put(saved.getKey(), value);
+    }
+  }
+
+  /** The time of the step, or so much later than the time. */
+  private static Clock clockOf(Map<String, Object> step) {
+    if (step.get("now") instanceof Double now) return Clock.fixed(Instant.ofEpochSecond(now.longValue()), ZoneOffset.UTC);
+    long later = step.get("laterSeconds") instanceof Double seconds ? seconds.longValue() : 0;
+    return Clock.offset(Clock.systemUTC(), Duration.ofSeconds(later));
+  }
+
+  /** The cookie of this person's banner: of the fake, or as the server answers a session of the person. */
+  private String cookieFor(String principalId) throws InterruptedException {
+    if (invocation.client instanceof FakeConsent fake) return fake.cookieFor(principalId);
+    String token = invocation.client.sessions().create(principalId).token();
+    HttpRequest request =
+        HttpRequest.newBuilder(URI.create(variables.get("url") + "/v1/consent/state"))
+            .header("Authorization", "Bearer " + token)
+            .header("Content-Type", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofString(Match.show(Map.of("principalId", principalId))))
+            .build();
+    try {
+      String body = HTTP.send(request, HttpResponse.BodyHandlers.ofString()).body();
+      return "gpd_consent=" + Schema.fields(Match.json(body)).get("state");
+    } catch (IOException broken) {
+      throw new AssertionError(broken);
     }
   }
 
@@ -229,6 +261,10 @@ final class CaseRun {
         connections.size() + " connections were used, expected were " + expected.get("connections"));
     if (expected.get("idempotencyKey") instanceof String rule) keys(requests, rule);
     for (Object request : requests) each(Schema.fields(request), Schema.fields(expected.get("each")));
+    if (expected.get("inOrder") instanceof List<?> inOrder) {
+      require(requests.size() == inOrder.size(), requests.size() + " requests came, expected were " + inOrder.size());
+      for (int i = 0; i < inOrder.size(); i++) each(Schema.fields(requests.get(i)), Schema.fields(inOrder.get(i)));
+    }
     List<?> gaps = Schema.items(expected.get("gapsMs"));
     for (int i = 0; i < gaps.size(); i++) {
       double gap = (Double) Schema.fields(requests.get(i + 1)).get("atMs") - (Double) Schema.fields(requests.get(i)).get("atMs");

@@ -4,13 +4,19 @@ import com.google.gson.ExclusionStrategy;
 import com.google.gson.FieldAttributes;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /** Translates the calls and arguments of a case to those of this package, and results to the JSON of the wire. */
 final class Invocation {
@@ -34,7 +40,31 @@ final class Invocation {
   /** The client of the case, or its fake; configure and fromEnv replace it. */
   Consent client;
 
+  /** The clock of the client during the next call. */
+  Clock clock = Clock.systemUTC();
+
+  /** The client's clock, which is that of each step. */
+  final Clock stepClock = new StepClock();
+
+  private final class StepClock extends Clock {
+    @Override
+    public ZoneId getZone() {
+      return ZoneOffset.UTC;
+    }
+
+    @Override
+    public Clock withZone(ZoneId zone) {
+      return this;
+    }
+
+    @Override
+    public Instant instant() {
+      return clock.instant();
+    }
+  }
+
   private static Object wire(Object result) {
+    if (result instanceof Optional<?> optional) return wire(optional.orElse(null));
     if (result instanceof Verdict verdict) {
       Map<String, Object> fields = Schema.fields(Match.json(GSON.toJson(verdict.fields())));
       // The value of the accessor, not of the raw field.
@@ -74,8 +104,15 @@ final class Invocation {
     return texts;
   }
 
+  /** As a servlet does it: names without regard to case. */
+  private static Function<String, String> headers(Map<String, Object> args) {
+    Map<String, String> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    Schema.fields(args.get("headers")).forEach((name, value) -> headers.put(name, (String) value));
+    return headers::get;
+  }
+
   void configure(Map<String, Object> args) {
-    ConsentClientBuilder builder = ConsentClient.builder();
+    ConsentClientBuilder builder = ConsentClient.builder().clock(stepClock);
     args.forEach(
         (name, value) -> {
           switch (name) {
@@ -84,6 +121,7 @@ final class Invocation {
             case "timeoutMs" -> builder.timeout(millis(value));
             case "writeTimeoutMs" -> builder.writeTimeout(millis(value));
             case "retries" -> builder.retries(whole(value).intValue());
+            case "cookieDomain" -> builder.cookieDomain((String) value);
             case "onUnavailable" -> builder.onUnavailable(onUnavailable(value));
             default -> throw new AssertionError("there is no option " + name);
           }
@@ -117,6 +155,9 @@ final class Invocation {
       case "decision" -> client.decision((String) args.get("requestId"), options);
       case "reportOutcome" ->
           client.reportOutcome(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
+      case "readState" -> client.readState(text(args, "cookie"), options).orElse(null);
+      case "currentState" -> client.currentState(text(args, "cookie"), options);
+      case "may" -> client.may(headers(args), texts(args.get("purposes")), principalId, options);
       case "ping" -> client.ping(options);
       default -> other(name, args);
     };
@@ -140,6 +181,9 @@ final class Invocation {
       case "decision" -> client.decisionAsync((String) args.get("requestId"), options);
       case "reportOutcome" ->
           client.reportOutcomeAsync(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
+      case "readState" -> client.readStateAsync(text(args, "cookie"), options);
+      case "currentState" -> client.currentStateAsync(text(args, "cookie"), options);
+      case "may" -> client.mayAsync(headers(args), texts(args.get("purposes")), principalId, options);
       case "ping" -> client.pingAsync(options);
       default -> null;
     };

@@ -4,13 +4,23 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.Gson;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpHandler;
+import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.io.StringWriter;
+import java.net.InetSocketAddress;
+import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.URLClassLoader;
 import java.net.URL;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -85,14 +95,14 @@ class ReadmeTest {
   @Test
   void wordForWord() throws Exception {
     List<String> code = blocks("java");
-    assertEquals(8, code.size());
+    assertEquals(9, code.size());
     String ask = code.get(0);
     assertTrue(ask.contains("isAllowed"));
     String rest =
         IMPORTS
-            + ("class Rest {\n" + code.get(6))
+            + ("class Rest {\n" + code.get(7))
             + "public static void main(String[] args) {\n ConsentClient consent = ConsentClient.fromEnv();\n"
-            + (code.get(3) + code.get(1) + code.get(2) + code.get(5) + code.get(4) + code.get(7))
+            + (code.get(3) + code.get(1) + code.get(2) + code.get(6) + code.get(4) + code.get(8))
             + "System.out.println(fake.isAllowed(\"u-1\", \"newsletter\"));\n}\n}\n";
     try (Servers servers = Servers.start()) {
       assertEquals("do not\n", run(servers, "Mail", ask));
@@ -141,6 +151,47 @@ class ReadmeTest {
       fake.setUnavailable(true);
       assertEquals(403, ask(guard, "u-1"));
     }
+  }
+
+  @Test
+  void thePageIsRenderedAsReadmeAndExampleShow() throws Exception {
+    String example = Files.readString(Path.of("examples/ShopPage.java"));
+    String shown = blocks("java").get(5);
+    assertTrue(shown.contains("consent.may("));
+    assertTrue(example.replaceAll("(?m)^ {4}", "").contains(shown), shown);
+    String out = folder.resolve("classes").toString();
+    compile("-d", out, "-cp", System.getProperty("java.class.path"), "examples/ShopPage.java");
+    Instant start = Instant.ofEpochSecond(1_767_225_600);
+    FakeConsent fake = new FakeConsent();
+    fake.setClock(Clock.fixed(start, ZoneOffset.UTC));
+    fake.grant(ConsentWrite.of("u-1", "ads"));
+    String cookie = fake.cookieFor("u-1");
+    Function<HttpExchange, String> principalOf = exchange -> exchange.getRequestHeaders().getFirst("X-User");
+    HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+    try (URLClassLoader loader = new URLClassLoader(new URL[] {Path.of(out).toUri().toURL()}, getClass().getClassLoader())) {
+      Class<?> page = loader.loadClass("ShopPage");
+      server.createContext(
+          "/", (HttpHandler) page.getConstructor(Consent.class, Function.class).newInstance(fake, principalOf));
+      server.start();
+      assertEquals("no ad", visit(server));
+      assertEquals("ad", visit(server, "Cookie", cookie));
+      assertEquals("no ad", visit(server, "Cookie", cookie, "Sec-GPC", "1"));
+      assertEquals("ad", visit(server, "X-User", "u-1"));
+      assertEquals("no ad", visit(server, "X-User", "u-2", "Cookie", cookie));
+      fake.setClock(Clock.fixed(start.plusSeconds(3600), ZoneOffset.UTC));
+      assertEquals("ad, a new cookie", visit(server, "Cookie", cookie));
+    } finally {
+      server.stop(0);
+    }
+  }
+
+  private static String visit(HttpServer server, String... headers) throws Exception {
+    URI address = URI.create("http://127.0.0.1:" + server.getAddress().getPort() + "/");
+    HttpRequest.Builder request = HttpRequest.newBuilder(address);
+    if (headers.length > 0) request.headers(headers);
+    HttpResponse<String> response = Transport.newHttpClient().send(request.build(), HttpResponse.BodyHandlers.ofString());
+    boolean isNew = response.headers().firstValue("Set-Cookie").orElse("").startsWith("gpd_consent=ey");
+    return (response.body().contains("Seen elsewhere") ? "ad" : "no ad") + (isNew ? ", a new cookie" : "");
   }
 
   private static int ask(HandlerInterceptor guard, String user) throws Exception {

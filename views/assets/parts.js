@@ -1,0 +1,21 @@
+/** Buttons of the parts that need a script: they are hidden without one. Parts that arrive later are covered too. */
+
+const show = () => {
+  for (const button of document.querySelectorAll('[data-copy][hidden], [data-print][hidden]'))
+    button.hidden = button.dataset.copy !== undefined && !navigator.clipboard;
+};
+show();
+new MutationObserver(show).observe(document.body, { childList: true, subtree: true });
+
+addEventListener('click', async ({ target }) => {
+  const button = target instanceof Element && target.closest('[data-copy], [data-print]');
+  if (!button) return;
+  if (button.dataset.copy === undefined) {
+    print();
+    return;
+  }
+  await navigator.clipboard.writeText(button.dataset.copy);
+  // Screen readers announce it, because the button has the focus.
+  button.setAttribute('aria-live', 'polite');
+  button.textContent = button.dataset.copied;
+});
