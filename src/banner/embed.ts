@@ -18,8 +18,15 @@ import { createView, type View } from './view/view.ts';
 /** The version in the addresses of the files that were built with this script; the build defines it. */
 declare const VERSION: string;
 
-type Listener = (detail: never) => void;
+/** An object for each call of `on`, so that two components may share a function. */
+interface Listener {
+  readonly listen: (detail: never) => void;
+}
 type Listeners = Readonly<Record<keyof ConsentEvents, Set<Listener>>>;
+
+function callListener(listeners: ReadonlySet<Listener>, listener: Listener, detail: never): void {
+  if (listeners.has(listener)) guarded(() => listener.listen(detail));
+}
 
 const untilParsed = (): Promise<void> =>
   new Promise((done) => {
@@ -93,8 +100,11 @@ async function loadWords({ server, language }: ReturnType<typeof readTag>, contr
   return mergeWords(found);
 }
 
-/** Each event reaches the page's listeners first, then the document. */
-function createEvents() {
+/**
+ * Each event reaches the page's listeners first, then the document.
+ * @param current the state once it is known: a late listener of `ready` gets it
+ */
+function createEvents(current: () => ConsentSnapshot | null) {
   const listeners: Listeners = {
     ready: new Set(),
     change: new Set(),
@@ -104,11 +114,15 @@ function createEvents() {
   };
   return {
     on: <Name extends keyof ConsentEvents>(name: Name, listen: (detail: ConsentEvents[Name]) => void) => {
-      listeners[name].add(listen);
-      return () => listeners[name].delete(listen);
+      const listener: Listener = { listen };
+      listeners[name].add(listener);
+      if (name === 'ready' && current())
+        queueMicrotask(() => callListener(listeners.ready, listener, current() as never));
+      return () => void listeners[name].delete(listener);
     },
     emit: <Name extends keyof ConsentEvents>(name: Name, detail: ConsentEvents[Name]): void => {
-      for (const listen of listeners[name]) guarded(() => listen(detail as never));
+      // A copy: a listener that subscribes again while it is called would be called for ever.
+      for (const listener of [...listeners[name]]) callListener(listeners[name], listener, detail as never);
       doc.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail }));
     },
   };
@@ -173,7 +187,7 @@ function createGates(deps: MediaDeps): () => void {
 
 function start(script: HTMLScriptElement): GpdConsent {
   const tag = readTag(script);
-  const { on, emit } = createEvents();
+  const { on, emit } = createEvents(() => (isReady ? controller.snapshot() : null));
   let view: View | null = null;
   let isReady = false;
 
