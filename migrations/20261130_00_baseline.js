@@ -201,12 +201,15 @@ async function createAudit(knex) {
     texts(t, 'role', 'actor', 'action');
     optionalTexts(t, 'object');
     texts(t, 'detail', 'salt', 'commitment');
+    // 1: the act weakened a safeguard, and gpd did not write of it to staff yet.
+    t.integer('unsent').notNullable().defaultTo(0);
     t.index(['kid', 'at']);
     t.index(['kid', 'object']);
     t.index(['kid', 'seq']);
     t.index(['kid', 'action', 'seq']);
     t.index(['kid', 'actor', 'seq']);
   });
+  await knex.raw('CREATE INDEX audit_log_unsent ON audit_log (kid, seq) WHERE unsent = 1');
   // The register lists exports by their time.
   await knex.raw(
     "CREATE INDEX audit_log_exports ON audit_log (kid, at) WHERE action IN ('dsar.exported', 'dsar.staff-exported')",

@@ -3,7 +3,7 @@ import { consentJobs } from '../consent/sessions-store.ts';
 import { consoleJobs } from '../console/session-store.ts';
 import type { ClockRule } from '../db/clock-rule-store.ts';
 import { BrokenLog } from '../db/line-log.ts';
-import { parseRelay } from '../egress/smtp.ts';
+import { parseRelay, sendMail } from '../egress/smtp.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
 import { ingestJobs } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
@@ -13,8 +13,8 @@ import { createCosigning } from '../log/cosign-service.ts';
 import { logJobs } from '../log/service.ts';
 import type { DeliveryDeps } from '../notify/delivery-service.ts';
 import { startDispatcher } from '../notify/dispatcher-service.ts';
+import { notifyJobs } from '../notify/jobs-service.ts';
 import { notify } from '../notify/notify-service.ts';
-import { notifyJobs } from '../notify/outbox-store.ts';
 import { startHousekeeping } from '../ops/housekeeping-service.ts';
 import { noteCertificate } from '../ops/listen-service.ts';
 import { rateJobs } from '../ops/rate-store.ts';
@@ -82,11 +82,12 @@ export async function eraseAgainFirst({ services, polling, log, logFault }: Open
 }
 
 /** Null: no relay is set. */
-function createMailer({ services, address }: OpenServer): DeliveryDeps['mail'] {
+function createMailer({ services, address, options }: OpenServer): DeliveryDeps['mail'] {
   const { config, database, rights } = services;
   if (config.smtp_url === null) return null;
+  const relay = parseRelay(config.smtp_url);
   return {
-    relay: parseRelay(config.smtp_url),
+    send: options.sendMail ?? ((mail) => sendMail(relay, mail)),
     from: config.smtp_from,
     origin: () => address.url,
     async findContest(kid, contestId) {

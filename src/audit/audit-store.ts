@@ -7,6 +7,7 @@ import { commitAudit } from '../ledger/entries.ts';
 import type { Act, Actor, ActorRole, InstallationAct } from '../lib/act.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import type { Json } from '../lib/json.ts';
+import { weakensSafeguard } from './safeguards.ts';
 
 /**
  * The audit log: actor, action and target by keyed reference. It contains no id of a person, so that it
@@ -153,7 +154,8 @@ export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promi
   };
   const salt = randomBytes(SALT_BYTES);
   const commitment = commitAudit(salt, kid, auditText(row));
-  await tx('audit_log').insert({ kid, ...row, salt: salt.toString('base64url'), commitment });
+  const unsent = weakensSafeguard(action, event.detail) ? 1 : 0;
+  await tx('audit_log').insert({ kid, ...row, salt: salt.toString('base64url'), commitment, unsent });
 }
 
 /** Records an action that changed nothing else, such as an export. */

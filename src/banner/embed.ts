@@ -1,5 +1,6 @@
 import { attempt, browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
+import { createCookieStore } from './cookie.ts';
 import { directionOf, explainProblem, keyProblem, logProblem, pickLanguage } from './html-tag.ts';
 import { words as english, type Words } from './locales/en.ts';
 import { createMedia, GATED_MEDIA, type MediaDeps } from './media.ts';
@@ -17,8 +18,15 @@ import { createView, type View } from './view/view.ts';
 /** The version in the addresses of the files that were built with this script; the build defines it. */
 declare const VERSION: string;
 
-type Listener = (detail: never) => void;
+/** An object for each call of `on`, so that two components may share a function. */
+interface Listener {
+  readonly listen: (detail: never) => void;
+}
 type Listeners = Readonly<Record<keyof ConsentEvents, Set<Listener>>>;
+
+function callListener(listeners: ReadonlySet<Listener>, listener: Listener, detail: never): void {
+  if (listeners.has(listener)) guarded(() => listener.listen(detail));
+}
 
 const untilParsed = (): Promise<void> =>
   new Promise((done) => {
@@ -79,6 +87,8 @@ function readTag(script: HTMLScriptElement) {
     language: pickLanguage([attribute('lang'), doc.documentElement.lang, ...navigator.languages]),
     google: createGoogle(attribute('google-consent')),
     theme: attribute('theme'),
+    store:
+      attribute('store') === 'cookie' ? createCookieStore(createStore(), attribute('domain')) : createStore(),
   };
 }
 
@@ -90,8 +100,11 @@ async function loadWords({ server, language }: ReturnType<typeof readTag>, contr
   return mergeWords(found);
 }
 
-/** Each event reaches the page's listeners first, then the document. */
-function createEvents() {
+/**
+ * Each event reaches the page's listeners first, then the document.
+ * @param current the state once it is known: a late listener of `ready` gets it
+ */
+function createEvents(current: () => ConsentSnapshot | null) {
   const listeners: Listeners = {
     ready: new Set(),
     change: new Set(),
@@ -101,11 +114,15 @@ function createEvents() {
   };
   return {
     on: <Name extends keyof ConsentEvents>(name: Name, listen: (detail: ConsentEvents[Name]) => void) => {
-      listeners[name].add(listen);
-      return () => listeners[name].delete(listen);
+      const listener: Listener = { listen };
+      listeners[name].add(listener);
+      if (name === 'ready' && current())
+        queueMicrotask(() => callListener(listeners.ready, listener, current() as never));
+      return () => void listeners[name].delete(listener);
     },
     emit: <Name extends keyof ConsentEvents>(name: Name, detail: ConsentEvents[Name]): void => {
-      for (const listen of listeners[name]) guarded(() => listen(detail as never));
+      // A copy: a listener that subscribes again while it is called would be called for ever.
+      for (const listener of [...listeners[name]]) callListener(listeners[name], listener, detail as never);
       doc.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail }));
     },
   };
@@ -133,10 +150,10 @@ function createApi(
 }
 
 /** The controller reaches the browser through these alone, so tests run it without one. */
-const browserDeps = ({ server, missing, language }: ReturnType<typeof readTag>) => ({
+const browserDeps = ({ server, missing, language, store }: ReturnType<typeof readTag>) => ({
   server,
   missing,
-  store: createStore(),
+  store,
   language: language.code,
   gpc: browserGpc,
   now: Date.now,
@@ -170,7 +187,7 @@ function createGates(deps: MediaDeps): () => void {
 
 function start(script: HTMLScriptElement): GpdConsent {
   const tag = readTag(script);
-  const { on, emit } = createEvents();
+  const { on, emit } = createEvents(() => (isReady ? controller.snapshot() : null));
   let view: View | null = null;
   let isReady = false;
 

@@ -22,10 +22,12 @@ const LINES: Readonly<Record<string, string>> = {
   unauthenticated: 'its key is not known here, or was revoked',
 };
 
-export function logProblem(line: string): void {
+export function logLine(line: string): void {
   // biome-ignore lint/suspicious/noConsole: developers of the page look there
-  console.error(`gpd: no consent banner: ${line}.`);
+  console.error(`gpd: ${line}.`);
 }
+
+export const logProblem = (line: string): void => logLine(`no consent banner: ${line}`);
 
 export function explainProblem(problem: string): void {
   const away = `gpd is away or blocked, or ${location.origin} is not one of the tenant’s origins`;

@@ -14,10 +14,11 @@ export const hasGrants = ({ choices }: ConsentRecord): boolean =>
 export const isRecorded = (record: ConsentRecord | null): boolean =>
   !record || (record.pending.length === 0 && Object.values(record.choices).every(({ proof }) => proof));
 
-/** True if the ledger has confirmed every grant within the last `ms`. */
+/** True if the ledger has confirmed every grant within the last `ms`, and its entry is known. */
 export const isFresh = (record: ConsentRecord, now: number, ms: number): boolean =>
   Object.values(record.choices).every(
-    (choice) => choice.choice !== 'granted' || isConfirmed(record, choice, now, ms),
+    (choice) =>
+      choice.choice !== 'granted' || (choice.proof?.hash !== '' && isConfirmed(record, choice, now, ms)),
   );
 
 const isRefusal = (choice: string | null): choice is 'denied' | 'withdrawn' =>

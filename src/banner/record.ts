@@ -12,7 +12,10 @@ export interface Choice {
   readonly at: number;
   /** When a grant expires; 0 if only its time is known. */
   readonly until: number;
-  /** The choice's entry in the ledger; null while the server has not recorded it. */
+  /**
+   * The choice's entry in the ledger; null while the server has not recorded it. The hash is empty until the
+   * ledger answers which entry it is.
+   */
   readonly proof: { readonly seq: number; readonly hash: string } | null;
   /** The person agreed to this purpose alone although GPC was on. */
   readonly overGpc?: true;

@@ -148,7 +148,7 @@ export function createReceipt(terms: Terms): ConsentReceipt {
     ...(leading && {
       version: leading.version,
       issuedAt: leading.at,
-      ...(leading.proof && { proof: leading.proof }),
+      ...(leading.proof?.hash && { proof: leading.proof }),
     }),
   };
 }

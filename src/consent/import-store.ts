@@ -38,7 +38,7 @@ const choicesSql = (
     (SELECT MAX(e.erased_at) FROM erasure_refs r JOIN erasures e ON e.receipt_id = r.receipt
       WHERE r.kid = ? AND r.kind = 'principal' AND r.ref = q.principal) AS last_erased
   FROM q ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
-  ${joinRows(db, 'consent_principals', 'm', 'm.kid = ? AND m.account = p.account')}
+  ${joinRows(db, 'consent_principals', 'm', 'consent_principals_account', 'm.kid = ? AND m.account = p.account')}
   ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = COALESCE(m.principal, q.principal) AND s.purpose = q.purpose')}
   ${joinRow(db, 'consent_openings', 'o', 'o.kid = ? AND o.seq = s.seq')}
   WHERE p.principal IS NOT NULL`;

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { writeAudit } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
-import { cellOf, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
+import { byIndex, cellOf, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { personalEntry } from '../ledger/entries.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -187,7 +187,8 @@ async function readMember(tx: Transaction, { kid, stateMac }: JoinEnd, stored: S
 }
 
 async function readMembers(tx: Transaction, end: JoinEnd, account: string): Promise<Member[]> {
-  const sql = 'SELECT * FROM consent_principals WHERE kid = ? AND account = ?';
+  const people = byIndex(tx, 'consent_principals', 'consent_principals_account');
+  const sql = `SELECT * FROM ${people} WHERE kid = ? AND account = ?`;
   const members: Member[] = [];
   for (const stored of await runSql<StoredPrincipal>(tx, sql, [end.kid, account]))
     members.push(await readMember(tx, end, stored));

@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { ItemFault } from '../db/group-commit.ts';
 import { reportInvalidState } from '../db/meta-store.ts';
-import { type Bindings, insertMany, joinRow, runAsked, runSql, type Transaction } from '../db/sql.ts';
+import {
+  type Bindings,
+  byIndex,
+  insertMany,
+  joinRow,
+  runAsked,
+  runSql,
+  type Transaction,
+} from '../db/sql.ts';
 import { type MasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { isMacValid, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
 import type { AppendRequest } from './plan-write.ts';
@@ -99,7 +107,8 @@ export async function loadJoined(
     const principal = principals.get(ref);
     if (!isGrant || principal === undefined || principal instanceof ItemFault || principal.account === null)
       continue;
-    const sql = `SELECT principal, wrapped_key, gpc, gpc_except, erased_at, account, withheld, mac FROM consent_principals
+    const table = byIndex(tx, 'consent_principals', 'consent_principals_account');
+    const sql = `SELECT principal, wrapped_key, gpc, gpc_except, erased_at, account, withheld, mac FROM ${table}
       WHERE kid = ? AND account = ?`;
     for (const stored of await runSql<StoredPrincipal>(tx, sql, [kid, principal.account]))
       if (!principals.has(stored.principal) && stored.wrapped_key !== null)

@@ -230,10 +230,17 @@ export function joinRow(db: Knex, table: string, alias: string, condition: strin
  * Like {@link joinRow}, with all rows that an index finds; OFFSET 0 keeps PostgreSQL from making a plain join
  * of it.
  */
-export const joinRows = (db: Knex, table: string, alias: string, condition: string): string =>
+export const joinRows = (db: Knex, table: string, alias: string, index: string, condition: string): string =>
   hasRowLocks(db)
     ? `LEFT JOIN LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} OFFSET 0) ${alias} ON true`
-    : `LEFT JOIN ${table} ${alias} ON ${condition}`;
+    : `LEFT JOIN ${table} ${alias} INDEXED BY ${index} ON ${condition}`;
+
+/**
+ * A table in a FROM that is searched by this index. SQLite would rather read all rows of the tenant in the
+ * order of the primary key: without statistics it takes any column of a key for equally selective.
+ */
+export const byIndex = (db: Knex, table: string, index: string): string =>
+  hasRowLocks(db) ? table : `${table} INDEXED BY ${index}`;
 
 type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 

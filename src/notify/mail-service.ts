@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { type Mail, type Relay, sendMail } from '../egress/smtp.ts';
+import type { SafeguardAct } from '../audit/untold-store.ts';
+import type { Mail } from '../egress/smtp.ts';
+import { languageOf, type PeopleLanguage } from '../lib/languages.ts';
 import type { Tenant } from '../tenants/tenant.ts';
+import { hasMailText, mailText } from './mail-words-files.ts';
 import { type MailPayload, OPEN_CONTEST_EVENTS } from './notify-service.ts';
 import type { Due } from './outbox-store.ts';
 
@@ -12,11 +14,14 @@ export interface MailContest {
   readonly dueAt: number;
   readonly answer: string | null;
   readonly email: string | null;
+  /** The person's, as their browser said when they filed it. */
+  readonly language: string | null;
 }
 
-/** The relay that mails go to, and what they are made of. */
+/** Sends mails, and has what they are made of. */
 export interface Mailing {
-  readonly relay: Relay;
+  /** @throws {EgressRefused} with a reason that identifies nobody */
+  readonly send: (mail: Mail) => Promise<void>;
   /** The public origin for links. */
   readonly origin: () => string;
   /** Null: gpd at the host of the origin. */
@@ -24,18 +29,6 @@ export interface Mailing {
   /** Null: it was erased. */
   readonly findContest: (kid: string, contestId: string) => Promise<MailContest | null>;
 }
-
-/** The words of mails, a line each: `contest.asked  A question waits …`. */
-const LINES = readFileSync(new URL('../../views/mail.en.txt', import.meta.url), 'utf8').trim();
-
-export const MAIL_WORDS: ReadonlyMap<string, string> = new Map(
-  LINES.split('\n').map((line) => line.split('  ', 2) as [key: string, text: string]),
-);
-
-const wordsOf = (key: string, value: string | number = ''): string =>
-  (MAIL_WORDS.get(key) ?? key).replace(/\{\w+\}/, String(value));
-
-const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 
 /** A row of the outbox with its payload. */
 export type MailRow = Pick<Due, 'kid' | 'seq' | 'event' | 'created_at'> & MailPayload;
@@ -57,38 +50,111 @@ const PAGES: Readonly<Record<string, string>> = {
   'export.ready': '/console/subjects',
   'log.fork': '/console/ledger',
   'backup.failed': '/console/overview',
+  'safeguard.weakened': '/console/audit',
 };
 
-function linkOf({ event, number, to }: Told): string {
-  if (to === null) return '/case';
+function linkOf({ event, number }: Told): string {
   const page = PAGES[event] ?? '/console/contests/';
   return page.endsWith('/') ? `${page}${number ?? ''}` : page;
 }
 
-const titleOf = ({ event, to }: Told): string => wordsOf(to === null ? `person.${event}` : event);
+/** In UTC, because gpd does not know the reader's time zone. */
+const timeText = (language: PeopleLanguage, at: number): string => {
+  const locale = language === 'en' ? 'en-GB' : language;
+  const format = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+  return `${format.format(at)} UTC`;
+};
 
-const textOf = (origin: string, notice: Told): string =>
-  [
-    titleOf(notice),
-    ...(notice.number === null ? [] : [wordsOf('number', notice.number)]),
-    ...(notice.contest?.status === 'open'
-      ? [wordsOf('due', `${TIME.format(notice.contest.dueAt)} UTC`)]
-      : []),
+type Settings = Tenant['settings'];
+
+/** The host of the tenant's pages, which a person knows better than any other name of it. */
+const siteOf = (kid: string, { origins: [first] }: Settings): string =>
+  first === undefined ? kid : new URL(first).host;
+
+/** Says what was done, by whom and when, and how to undo it; never who that is. */
+function safeguardText(kid: string, { action, role, at, detail }: SafeguardAct): string {
+  const name = action === 'tenant.set' ? String(detail['key']) : action;
+  const texts = Object.entries(detail).map(([key, value]) => [key, String(value)] as const);
+  const values = { ...Object.fromEntries(texts), kid };
+  const ownUndo = `safeguard.undo.${name}`;
+  const undo = mailText('en', hasMailText(ownUndo) ? ownUndo : `safeguard.undo.${action}`, values);
+  return [
+    mailText('en', `safeguard.${name}`, values),
+    mailText('en', 'safeguard.by', { role: mailText('en', `role.${role}`), at: timeText('en', at) }),
+    mailText('en', 'safeguard.undo', { undo }),
+  ].join('\n');
+}
+
+const dueText = (language: PeopleLanguage, key: string, contest: MailContest | null): readonly string[] =>
+  contest?.status === 'open' ? [mailText(language, key, { due: timeText(language, contest.dueAt) })] : [];
+
+function staffText(origin: string, notice: Told): string {
+  const { kid, event, number, act, contest } = notice;
+  const title = mailText('en', event);
+  return [
+    act === undefined ? `${title.charAt(0).toUpperCase()}${title.slice(1)}.` : safeguardText(kid, act),
+    ...(number === null ? [] : [mailText('en', 'number', { number })]),
+    ...dueText('en', 'due', contest),
     `${origin}${linkOf(notice)}`,
   ].join('\n');
+}
 
-function composeMail({ from, origin }: Mailing, notices: readonly [Told, ...Told[]], address: string): Mail {
+type Letter = Pick<Mail, 'subject' | 'text'>;
+
+/** One mail for all notices to an address of the tenant. */
+function writeToStaff(origin: string, settings: Settings, notices: readonly [Told, ...Told[]]): Letter {
+  const [{ kid, event }] = notices;
+  const site = siteOf(kid, settings);
+  const title =
+    notices.length === 1 ? mailText('en', event) : mailText('en', 'several', { n: notices.length });
+  const contact = settings['notice.contact'] || mailText('en', 'unnamed');
+  const foot = mailText('en', 'foot', { kid, site, contact });
+  return {
+    subject: mailText('en', 'subject', { site, title }),
+    text: [...notices.map((one) => staffText(origin, one)), foot].join('\n\n'),
+  };
+}
+
+function writeToPerson(origin: string, settings: Settings, { kid, event, number, contest }: Told): Letter {
+  const language = languageOf(contest?.language ?? null);
+  const site = siteOf(kid, settings);
+  const contact = settings['notice.contact'];
+  const parts = [
+    [
+      mailText(language, `person.intro.${event}`),
+      ...(number === null ? [] : [mailText(language, 'person.number', { number })]),
+      ...dueText(language, 'person.due', contest),
+    ],
+    [mailText(language, 'person.read'), `${origin}/case`],
+    [
+      ...(contact === '' ? [] : [mailText(language, 'person.contact', { contact })]),
+      mailText(language, 'person.foot', { site }),
+    ],
+  ];
+  return {
+    subject: mailText(language, 'subject', { site, title: mailText(language, `person.${event}`) }),
+    text: parts.map((lines) => lines.join('\n')).join('\n\n'),
+  };
+}
+
+function composeMail(
+  { from, origin }: Mailing,
+  settings: Settings,
+  notices: readonly [Told, ...Told[]],
+  address: string,
+): Mail {
   const [first] = notices;
   const last = notices.at(-1) ?? first;
   const { kid, to } = first;
   const host = new URL(origin()).hostname;
-  const foot = wordsOf(to === null ? 'person.foot' : 'foot', kid);
   const seqs = notices.length === 1 ? first.seq : `${first.seq}-${last.seq}`;
+  const letter =
+    to === null ? writeToPerson(origin(), settings, first) : writeToStaff(origin(), settings, notices);
   return {
     from: from ?? `gpd@${host}`,
     to: address,
-    subject: notices.length === 1 ? titleOf(first) : wordsOf('several', notices.length),
-    text: `${[...notices.map((one) => textOf(origin(), one)), foot].join('\n\n')}\n`,
+    subject: letter.subject,
+    text: `${letter.text}\n`,
     messageId: `<evt_${seqs}.${last.created_at}.${kid}@${host}>`,
     date: new Date(Number(last.created_at)),
   };
@@ -115,6 +181,6 @@ export async function mailNotices(
   if (!first || (first.to !== null && !settings['notify.email'].includes(first.to))) return false;
   const address = first.to ?? first.contest?.email ?? null;
   if (address === null) return false;
-  await sendMail(mailing.relay, composeMail(mailing, [first, ...rest], address));
+  await mailing.send(composeMail(mailing, settings, [first, ...rest], address));
   return true;
 }

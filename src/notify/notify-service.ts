@@ -1,9 +1,10 @@
 import { rightsRef } from '../audit/audit-store.ts';
+import type { SafeguardAct } from '../audit/untold-store.ts';
 import type { Transaction } from '../db/sql.ts';
 import { outboxContext } from '../keys/master-key.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { enqueue, type Lane, MAIL_LANE, type OutboxEntry, STAFF_LANES } from './outbox-store.ts';
+import { enqueue, type Lane, MAIL_LANE, type OutboxEvent, STAFF_LANES } from './outbox-store.ts';
 
 /**
  * Enqueues every message: one outbox row for each webhook and each addressee. The dispatcher delivers them.
@@ -29,18 +30,20 @@ export interface MailPayload {
   /** An addressee of the tenant; null: the person of the contest. */
   readonly to: string | null;
   readonly number: string | null;
+  /** Only of `safeguard.weakened`. */
+  readonly act?: SafeguardAct;
 }
 
 /** Events that become meaningless when the contest is resolved. */
-export const OPEN_CONTEST_EVENTS: readonly WebhookEvent[] = [
+export const OPEN_CONTEST_EVENTS: readonly OutboxEvent[] = [
   'contest.asked',
   'contest.extended',
   'contest.due-soon',
   'contest.overdue',
 ];
 /** Filing a contest sends no mail to the person: a stranger could make gpd write to anyone. */
-const PERSON_EVENTS: readonly WebhookEvent[] = [...OPEN_CONTEST_EVENTS, 'contest.resolved'];
-const STAFF_EVENTS: readonly WebhookEvent[] = [
+const PERSON_EVENTS: readonly OutboxEvent[] = [...OPEN_CONTEST_EVENTS, 'contest.resolved'];
+const STAFF_EVENTS: readonly OutboxEvent[] = [
   ...PERSON_EVENTS,
   'contest.filed',
   'contest.answered',
@@ -53,10 +56,14 @@ const STAFF_EVENTS: readonly WebhookEvent[] = [
 const encrypt = ({ wrapper, kid }: Tenant, payload: object): string =>
   wrapper.wrap(Buffer.from(JSON.stringify(payload)), outboxContext(kid));
 
-type Row = Pick<OutboxEntry, 'webhook' | 'event'> & { readonly ciphertext: string };
+interface Row<Event extends OutboxEvent = OutboxEvent> {
+  readonly webhook: string;
+  readonly event: Event;
+  readonly ciphertext: string;
+}
 
 /** Rows for the webhooks that subscribe to the event, all with one ciphertext. */
-export function webhookRows(tenant: Tenant, event: WebhookEvent, data: object): readonly Row[] {
+export function webhookRows(tenant: Tenant, event: WebhookEvent, data: object): readonly Row<WebhookEvent>[] {
   const webhooks = tenant.webhooksFor(event);
   if (webhooks.length === 0) return [];
   const ciphertext = encrypt(tenant, data);
@@ -72,15 +79,14 @@ export const staffLanesOf = (tenants: readonly Tenant[]): readonly Lane[] =>
     tenant.settings['notify.email'].map((to) => ({ kid: tenant.kid, webhook: staffLane(tenant, to) })),
   );
 
-function mailRows(tenant: Tenant, { event, number, hasEmail = false }: Notice): readonly Row[] {
-  const addresses = STAFF_EVENTS.includes(event) ? tenant.settings['notify.email'] : [];
-  const staff = addresses.map((to): Row => {
-    return {
-      webhook: staffLane(tenant, to),
-      event,
-      ciphertext: encrypt(tenant, { to, number: number ?? null }),
-    };
+/** One row for each address of the tenant. */
+const staffRows = (tenant: Tenant, event: OutboxEvent, payload: Omit<MailPayload, 'to'>): readonly Row[] =>
+  tenant.settings['notify.email'].map((to) => {
+    return { webhook: staffLane(tenant, to), event, ciphertext: encrypt(tenant, { to, ...payload }) };
   });
+
+function mailRows(tenant: Tenant, { event, number, hasEmail = false }: Notice): readonly Row[] {
+  const staff = STAFF_EVENTS.includes(event) ? staffRows(tenant, event, { number: number ?? null }) : [];
   if (!hasEmail || !PERSON_EVENTS.includes(event)) return staff;
   return [
     ...staff,
@@ -95,5 +101,14 @@ export function notify(tx: Transaction, tenant: Tenant, notice: Notice): Promise
   return enqueue(
     tx,
     rows.map((row) => ({ ...row, kid: tenant.kid, principal, requestId: null, at })),
+  );
+}
+
+/** Adds a mail to each staff address about an act that weakened a safeguard. */
+export function notifyStaff(tx: Transaction, tenant: Tenant, act: SafeguardAct): Promise<void> {
+  const rows = staffRows(tenant, 'safeguard.weakened', { number: null, act });
+  return enqueue(
+    tx,
+    rows.map((row) => ({ ...row, kid: tenant.kid, principal: null, requestId: null, at: act.at })),
   );
 }

@@ -11,10 +11,8 @@ import {
   runAsked,
   type Transaction,
 } from '../db/sql.ts';
-import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
-import type { Job } from '../lib/jobs.ts';
+import { HOUR } from '../lib/clock.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import type { Installation } from '../tenants/directory.ts';
 
 /** The outbox of webhooks and mail. A row names its lane: the id of its webhook, or one of these. */
 
@@ -29,11 +27,14 @@ const REST_MS = HOUR;
 export const isStaffLane = ({ webhook }: Pick<OutboxEntry, 'webhook'>): boolean =>
   webhook.startsWith(STAFF_LANES);
 
+/** Webhooks are sent none of the second kind. */
+export type OutboxEvent = WebhookEvent | 'safeguard.weakened';
+
 /** A new event, written in the transaction of the change that it reports. */
 export interface OutboxEntry {
   readonly kid: string;
   readonly webhook: string;
-  readonly event: WebhookEvent;
+  readonly event: OutboxEvent;
   /** The decision that it reports; its payload is read when it is sent. */
   readonly requestId: string | null;
   /** The person's keyed reference, so that an erasure finds the row. */
@@ -233,10 +234,3 @@ export async function countOutbox(database: Database, kid: string) {
     .select('webhook', 'state')
     .count({ count: '*' })) as { webhook: string; state: string; count: number }[];
 }
-
-/** Delivered and failed events can be sent again for this time. */
-const OUTBOX_MS = 7 * DAY;
-
-export const notifyJobs = ({ database }: Pick<Installation, 'database'>): readonly Job[] => [
-  { name: 'purge-outbox', every: MINUTE, run: ({ until }) => purgeOutbox(database, until - OUTBOX_MS) },
-];

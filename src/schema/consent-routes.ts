@@ -100,7 +100,7 @@ export const CONSENT_ROUTES = {
     path: '/v1/consent/state',
     summary: 'What a principal said last, purpose by purpose.',
     credential: [...OWN_READERS, 'publishable'],
-    limit: 'consent-by-client',
+    limit: 'consent-state',
     request: consent.stateRequestSchema,
     responses: answer(200, 'The state', consent.stateResponseSchema),
     errors: [...WITH_BODY, 'origin-not-allowed', 'not-your-principal'],

@@ -9,7 +9,7 @@ import { initGpd } from '../support/server.ts';
 
 /** A job does its work in the order in which others rely on it: keys are destroyed before their end is written to erasures.log, for one. */
 const EACH_MINUTE = [
-  'purge-nonces purge-summaries purge-networks purge-agent-nonces purge-rates purge-sessions purge-outbox purge-console',
+  'purge-nonces purge-summaries purge-networks purge-agent-nonces purge-rates purge-sessions purge-outbox tell-safeguards purge-console',
   'seal-verdicts seal-audit keep-checkpoints cosign-checkpoints',
   'purge-key-traffic destroy-keys flush-key-use',
   'tally record-ended resume-erasures tell-due tell-unfinished',

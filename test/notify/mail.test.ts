@@ -1,55 +1,24 @@
-import type { AddressInfo } from 'node:net';
-import type { Readable } from 'node:stream';
-import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import type { SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Mail, parseRelay, type Relay, sendMail } from '../../src/egress/smtp.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
 import { startDispatcher } from '../../src/notify/dispatcher-service.ts';
-import { MAIL_WORDS } from '../../src/notify/mail-service.ts';
+import { mailText } from '../../src/notify/mail-words-files.ts';
 import { type Notice, notify } from '../../src/notify/notify-service.ts';
 import type { Tenant } from '../../src/tenants/tenant.ts';
 import { open } from '../rights/support/eraser.ts';
 import { type Rights, startRights } from '../rights/support/rights.ts';
-import { KID } from '../support/constants.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';
+import { readAll, startRelay } from './support/relay.ts';
 
 /** Notices by mail, to a real SMTP server. */
 
-interface Received {
-  readonly to: readonly string[];
-  /** Without the soft breaks of quoted-printable. */
-  readonly text: string;
-}
-
-const readAll = (stream: Readable): Promise<string> =>
-  stream.toArray().then((parts: Buffer[]) => Buffer.concat(parts).toString());
-
-async function startRelay(options: SMTPServerOptions = {}) {
-  const mails: Received[] = [];
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['AUTH'],
-    logger: false,
-    async onData(stream, session, done) {
-      const text = await readAll(stream);
-      const to = session.envelope.rcptTo.map(({ address }) => address);
-      mails.push({ to, text: text.replaceAll('=\r\n', '').replaceAll('=3D', '=') });
-      done();
-    },
-    ...options,
-  });
-  // A client that hangs up causes an error here.
-  server.on('error', () => {});
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  return {
-    mails,
-    url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
-    stop: () => new Promise<void>((resolve) => void server.close(resolve)),
-  };
-}
-
 const DPO = 'dora@acme.example';
 const ANNA = 'anna@person.example';
+/** The host of the first origin. */
+const SITE = new URL(ORIGIN).host;
+const subjectOf = (key: string): string => `${SITE}: ${mailText('en', key)}`;
 const STATEMENT = 'My screen reader drives this browser.';
 const QUESTION = 'Which screen reader do you use?';
 const REPLY = 'It is called Orca.';
@@ -74,7 +43,7 @@ describe('a contest', () => {
   const subjectsTo = (address: string): string[] =>
     relay.mails
       .filter(({ to }) => to.includes(address))
-      .map(({ text }) => /^Subject: (.*)\r$/m.exec(text)?.[1] ?? '')
+      .map(({ subject }) => subject)
       .sort();
 
   it('is told step by step to staff and to the person, and no mail holds a word of it', async () => {
@@ -102,10 +71,10 @@ describe('a contest', () => {
     const ruling = ['--outcome', 'overturned', '--reason', REASON, '--yes'];
     await rights.gpd.json(['contests', 'resolve', contestId, ...ruling]);
     const person = ['asked', 'due-soon', 'extended', 'overdue', 'resolved'];
-    const words = person.map((name) => MAIL_WORDS.get(`person.contest.${name}`) ?? '').sort();
+    const words = person.map((name) => subjectOf(`person.contest.${name}`)).sort();
     await expect.poll(() => subjectsTo(ANNA)).toEqual(words);
     // All else waits for the mail of the next hour.
-    expect(subjectsTo(DPO)).toEqual([MAIL_WORDS.get('contest.filed')]);
+    expect(subjectsTo(DPO)).toEqual([subjectOf('contest.filed')]);
 
     for (const { to, text } of relay.mails) {
       expect(to).toHaveLength(1);
@@ -162,7 +131,12 @@ async function createPlace(settings: object) {
         clock: () => now,
         tenantOf: () => tenant,
         findDecision: () => Promise.resolve(null),
-        mail: { relay, from: null, origin: () => 'https://gpd.example', findContest: async () => null },
+        mail: {
+          send: (mail) => sendMail(relay, mail),
+          from: null,
+          origin: () => 'https://gpd.example',
+          findContest: async () => null,
+        },
         onFault: (error) => faults.push(error),
       },
       5,
@@ -220,7 +194,7 @@ describe('the relay', () => {
       await run(parseRelay(relay.url), () => vi.waitFor(() => expect(relay.mails).toHaveLength(1), QUICK));
       const [{ to, text } = { to: [], text: '' }] = relay.mails;
       expect(to).toEqual([DPO]);
-      expect(text).toContain(`Subject: ${MAIL_WORDS.get(event)}\r\n`);
+      expect(text).toContain(`Subject: ${subjectOf(event)}\r\n`);
       expect(text).toContain(`https://gpd.example${link}\r\n`);
       expect(text).not.toMatch(/what the webhook says|a note/);
     }),
@@ -245,7 +219,7 @@ describe('the relay', () => {
         vi.waitFor(async () => expect(await states()).toEqual(Array(3).fill('delivered')), QUICK),
       );
       expect(relay.mails).toHaveLength(1);
-      expect(relay.mails[0]?.text).toContain('Subject: Notices of gpd: 3');
+      expect(relay.mails[0]?.text).toContain(`Subject: ${SITE}: 3 notices`);
       expect(JSON.stringify(await rows())).not.toContain(DPO);
     }));
 
@@ -339,8 +313,8 @@ describe('the relay', () => {
         for (const address of [DPO, 'other@acme.example']) {
           const texts = relay.mails.filter(({ to }) => to.includes(address)).map(({ text }) => text);
           expect(texts).toHaveLength(2);
-          expect(texts[0]).toContain(`Subject: ${MAIL_WORDS.get('erasure.incomplete')}\r\n`);
-          expect(texts[1]).toContain('Subject: Notices of gpd: 3');
+          expect(texts[0]).toContain(`Subject: ${subjectOf('erasure.incomplete')}\r\n`);
+          expect(texts[1]).toContain(`Subject: ${SITE}: 3 notices`);
           for (const number of ['era_2', 'era_3', 'era_4'])
             expect(texts[1]).toContain(`/console/receipts/${number}`);
           expect(texts[1]).not.toContain('era_1');

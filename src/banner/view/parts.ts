@@ -136,7 +136,7 @@ function historyOf({ words, language }: Speech, terms: Terms, purpose: Purpose):
   const until = endOf(terms.config, purpose, choice);
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'long' });
   const seq =
-    choice.proof && new Intl.NumberFormat(language, { useGrouping: false }).format(choice.proof.seq);
+    choice.proof?.hash && new Intl.NumberFormat(language, { useGrouping: false }).format(choice.proof.seq);
   return [
     fillIn(words[choice.choice], { date: format.format(choice.at) }),
     until > terms.now && fillIn(words.until, { date: format.format(until) }),

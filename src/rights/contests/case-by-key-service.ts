@@ -5,6 +5,7 @@ import { ruleText } from '../../ingest/verdict/classify.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
+import type { PeopleLanguage } from '../../lib/languages.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
 import { type RightsParts, reachOfRequests } from '../subject.ts';
@@ -69,12 +70,14 @@ async function openCase({ database, serverSecret, contestTexts, tenantOf }: Part
   return contest;
 }
 
-/** The contested decision, and the network from which the person files. */
-type Visited = Readonly<Record<'kid' | 'requestId' | 'network', string>>;
+/** The contested decision, and the network and language of the person who files. */
+interface Visited extends Readonly<Record<'kid' | 'requestId' | 'network', string>> {
+  readonly language: PeopleLanguage;
+}
 
 async function file(
   parts: Parts,
-  { kid, requestId, network }: Visited,
+  { kid, requestId, network, language }: Visited,
   { statement, email }: CaseFiling,
 ): Promise<CaseFiled> {
   const { tenantOf, contests, serverSecret, random, markNetwork } = parts;
@@ -84,7 +87,14 @@ async function file(
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await contests.file(
     reachOfRequests(kid, [requestId]),
-    { requestId, statement, email: email ?? null, caseHash, caseNetwork: markNetwork(network) },
+    {
+      requestId,
+      statement,
+      email: email ?? null,
+      language: email === undefined ? null : language,
+      caseHash,
+      caseNetwork: markNetwork(network),
+    },
     rightsRef(tenant.rightsKey, 'request', requestId),
   );
   const { contestId, status, filedAt } = contest;

@@ -27,6 +27,8 @@ const ORDER = [
   'earlier',
   /** Why an answer takes longer. */
   'extensionReason',
+  /** In which gpd writes to the e-mail address; null without one. */
+  'language',
 ] as const;
 
 /** Texts of the person and the reviewers, encrypted under the tenant's own key and bound to their contest. */
@@ -62,7 +64,7 @@ export function contestTextsOf(tenantOf: (kid: string) => Pick<Tenant, 'wrapper'
       if (!tenant) return NO_TEXTS;
       const text = tenant.wrapper.unwrap(ciphertext, contestContext(kid, contestId)).toString();
       const stored = JSON.parse(text) as unknown[];
-      return Object.fromEntries(ORDER.map((name, i) => [name, stored[i]])) as Texts;
+      return Object.fromEntries(ORDER.map((name, i) => [name, stored[i] ?? null])) as Texts;
     },
   };
 }
@@ -146,7 +148,7 @@ type FiledFields = Pick<
   'kid' | 'contestId' | 'requestId' | 'durable' | 'class' | 'filedBy' | 'statement'
 >;
 /** Fields that only a contest without an account has. */
-export type CaseParts = Partial<Pick<Contest, 'email' | 'caseHash' | 'caseNetwork'>>;
+export type CaseParts = Partial<Pick<Contest, 'email' | 'language' | 'caseHash' | 'caseNetwork'>>;
 
 const { proposedReason: _, ...NOTHING_SAID } = NO_TEXTS;
 

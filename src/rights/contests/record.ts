@@ -50,6 +50,7 @@ export const heldContest = (contest: Contest) => ({
   ...ownContest(contest),
   earlier: contest.earlier,
   email: contest.email,
+  language: contest.language,
   reasons: reasonsOf(contest),
 });
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { type Request, type Response, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
@@ -10,6 +11,7 @@ import { toldOnce } from '../../ingest/verdict/classify.ts';
 import { isReconciled } from '../../ingest/verdict/verdict.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
+import { type PeopleLanguage, preferredLanguage } from '../../lib/languages.ts';
 import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
@@ -17,6 +19,9 @@ import { classText, type createNotice, UNNAMED } from '../dsar/dsar.ts';
 import type { SendExport, TakePlace } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 import { TOKEN_TTL_MS } from './transparency.ts';
+
+const languageOfPerson = (headers: IncomingHttpHeaders): PeopleLanguage =>
+  preferredLanguage(headers['accept-language'] ?? null);
 
 /** POST /me and POST /v1/principals/link, which need a transparency token (contract 3.5 and 6.1). */
 
@@ -31,7 +36,8 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
     if (action !== 'contest')
       throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
     const filing = parseShape(rest, caseFilingSchema);
-    return jsonReply(202, await service.contest(presented, networkKey, filing));
+    const from = { network: networkKey, language: languageOfPerson(headers) };
+    return jsonReply(202, await service.contest(presented, from, filing));
   }),
   json(ROUTES.linkPrincipal, async ({ caller, headers, readBody }) => {
     const { token } = await readBody();
@@ -131,11 +137,12 @@ interface SentForm {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly client: string;
   readonly network: string;
+  readonly language: PeopleLanguage;
 }
 
 async function answerForm(
   { me, takePlace, sendExport }: FormDeps,
-  { presented, fields, client, network }: SentForm,
+  { presented, fields, client, network, language }: SentForm,
   response: Response,
 ) {
   const { kid, requestId } = me.check(presented);
@@ -154,7 +161,7 @@ async function answerForm(
     const { statement, email = '' } = fields;
     const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
     const notice = await me.notice(presented);
-    const filed = await me.contest(presented, network, filing);
+    const filed = await me.contest(presented, { network, language }, filing);
     // A second objection is answered with the first one, which may be resolved already.
     const message =
       filed.caseKey === undefined
@@ -177,6 +184,7 @@ function createFormPage(deps: FormDeps) {
     const fields = (request.body ?? {}) as SentForm['fields'];
     const presented = present(request.headers, fields['token']);
     const { limitKey: client, networkKey: network } = requestFacts(request);
-    await answerForm(deps, { presented, fields, client, network }, response);
+    const language = languageOfPerson(request.headers);
+    await answerForm(deps, { presented, fields, client, network, language }, response);
   };
 }

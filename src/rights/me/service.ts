@@ -7,6 +7,7 @@ import { findSummary } from '../../ingest/summary-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
+import type { PeopleLanguage } from '../../lib/languages.ts';
 import { withHead } from '../../log/head-queue-store.ts';
 import type { CaseFiled, CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
@@ -46,9 +47,15 @@ export interface MeService {
   /** Shows the summary of the signals, where the tenant keeps it. @throws {Refusal} `no-retained-data` */
   view(presented: Presented): Promise<TransparencyView>;
   /** Files a contest of the visit. @throws {Refusal} `no-such-decision`, `too-many-cases` */
-  contest(presented: Presented, network: string, filing: CaseFiling): Promise<CaseFiled>;
+  contest(presented: Presented, from: Filer, filing: CaseFiling): Promise<CaseFiled>;
   /** Links the visit with the session's principal. @throws {Refusal} `claimed-by-another` */
   link(session: PrincipalSession, presented: Presented): Promise<LinkAnswer>;
+}
+
+/** The network and the language of the browser that files. */
+interface Filer {
+  readonly network: string;
+  readonly language: PeopleLanguage;
 }
 
 interface Parts extends Omit<RightsParts, 'random'>, Pick<Installation, 'serverSecret'> {
@@ -187,10 +194,10 @@ export function createMeService(deps: Parts): MeService {
     export: async (presented) => exportAll(deps, open(presented)),
     look: async (presented) => requireDsar(deps, await findReach(deps, open(presented))),
     view: async (presented) => viewSignals(deps, open(presented)),
-    async contest(presented, network, filing) {
+    async contest(presented, from, filing) {
       const { tenant, requestId } = open(presented);
       return deps.cases
-        .file({ kid: tenant.kid, requestId, network }, filing)
+        .file({ kid: tenant.kid, requestId, ...from }, filing)
         .catch(async (error: unknown): Promise<never> => {
           if (!(error instanceof Refusal) || error.code !== 'too-many-cases') throw error;
           const { contact } = await readNotice(deps.database, tenant);

@@ -9,6 +9,9 @@ import { initGpd, startGpd } from '../../support/server.ts';
 /** A shop of another origin than gpd's, under the strictest policy that lets the snippet in, and the real gpd. */
 
 const KID = 'shop';
+/** Two hosts of one domain; browsers trust them like any localhost. */
+export const DOMAIN = '.shop.localhost';
+const HOSTS = [`www${DOMAIN}`, `app${DOMAIN}`];
 export const AGENT = 'device-identification';
 export const ANALYTICS = 'analytics';
 
@@ -51,8 +54,8 @@ export interface ShopPage {
 export interface Shop {
   readonly api: Api;
   readonly origin: string;
-  /** Address of a page. */
-  page(options?: ShopPage): string;
+  /** Address of a page. @param host of the domain */
+  page(options?: ShopPage, host?: 'www' | 'app'): string;
   /** Decisions that gpd has recorded. */
   decisions(): Promise<number>;
   /** Paths that the shop was asked for. */
@@ -163,13 +166,15 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
     setTimeout(() => response.end(file?.[1]), request.url === '/slow.js' ? 300 : 0);
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+  const shopPort = (server.address() as AddressInfo).port;
+  const origins = ['localhost', ...HOSTS].map((host) => `http://${host}:${shopPort}`);
+  const origin = origins[0] ?? '';
 
   // `localhost` for both: two origins of one site.
   const { dataDir } = await initGpd([{ kid: KID, origins: ['https://placeholder.example'] }]);
   await executeSealed(
     dataDir,
-    `UPDATE tenants SET settings = json_set(settings, '$.origins', json('["${origin}"]'), '$."consent.basis"', 'ledger')
+    `UPDATE tenants SET settings = json_set(settings, '$.origins', json('${JSON.stringify(origins)}'), '$."consent.basis"', 'ledger')
       WHERE kid = '${KID}'`,
     ...(analytics ? [analyticsSql] : []),
     ...(ask ? [`UPDATE purposes SET gpc = 'ask' WHERE kid = '${KID}'`] : []),
@@ -185,10 +190,10 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
     api: apiOf(gpd, keys),
     origin,
     asked: requestedPaths,
-    page(options: ShopPage = {}) {
+    page(options: ShopPage = {}, host?: 'www' | 'app') {
       const path = `/page-${pages.size}`;
       pages.set(path, options);
-      return `${origin}${path}`;
+      return `${host ? `http://${host}${DOMAIN}:${shopPort}` : origin}${path}`;
     },
     async decisions() {
       const rows = await execute(dataDir, 'SELECT COUNT(*) AS n FROM decisions');

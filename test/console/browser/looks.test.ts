@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import axeCore from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
+import { axe } from '../../browser/support/axe.ts';
 import { describeInChromium } from '../../browser/support/chromium.ts';
 import { KID } from '../../support/constants.ts';
 import { desktopChrome } from '../../support/samples.ts';
@@ -28,23 +28,6 @@ const PAGES = [
   ...['help', 'nothing'],
 ];
 const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'];
-
-interface AxeResults {
-  readonly violations: readonly {
-    readonly id: string;
-    readonly nodes: readonly { readonly html: string }[];
-  }[];
-}
-
-/** @returns the violations that axe finds, one line per element */
-async function axe(page: Page): Promise<string[]> {
-  // The script is injected by the protocol, because the policy of the page allows no foreign script.
-  await page.evaluate(axeCore.source);
-  const { violations } = (await page.evaluate(
-    `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
-  )) as AxeResults;
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
-}
 
 /**
  * Runs in the page: lists elements of a class whose colour

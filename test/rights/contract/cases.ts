@@ -31,7 +31,10 @@ export function casesContract(make: MakeDatabase): void {
         cases,
         events,
         fileCase: async (id: string, network = 'home') =>
-          cases.file({ kid, requestId: await decide(id), network }, { statement: 'I am a person.' }),
+          cases.file(
+            { kid, requestId: await decide(id), network, language: 'en' },
+            { statement: 'I am a person.' },
+          ),
         file: async (id: string) => {
           const requestId = await decide(id);
           const reach = reachOfRequests(kid, [requestId]);
