@@ -7,8 +7,8 @@ const MAX_STATE_LENGTH = 4096;
 const MAX_AGE_SECONDS = 300;
 /** The tolerated difference between the clocks of gpd and this machine. */
 const MAX_SKEW_SECONDS = 60;
-/** Half a year: the cookie of a visitor who comes back after an hour or a month is renewed. */
-const COOKIE_SECONDS = 15_552_000;
+/** 400 days, as the banner has it: the cookie of a visitor who comes back after a month is renewed. */
+const COOKIE_SECONDS = 34_560_000;
 /** The order n of P-256: both halves of a signature are 1 to n-1. Some libraries once accepted zero. */
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 

@@ -17,8 +17,8 @@ const (
 	maxAge         = 5 * time.Minute
 	// maxSkew is the tolerated difference between the clocks of gpd and this machine.
 	maxSkew = time.Minute
-	// cookieSeconds is half a year: the cookie of a visitor who comes back after an hour or a month is renewed.
-	cookieSeconds  = 15_552_000
+	// cookieSeconds are 400 days, as the banner has it: the cookie of a visitor who comes back after a month is renewed.
+	cookieSeconds  = 34_560_000
 	maxSafeInteger = 1<<53 - 1
 	// maxSeconds is 9999-12-31T23:59:59Z, after which not every language can write the time.
 	maxSeconds = 253_402_300_799

@@ -18,8 +18,8 @@ _MAX_STATE_LENGTH = 4096
 _MAX_AGE = 300
 _MAX_SKEW = 60
 """The tolerated seconds between the clocks of gpd and this machine."""
-_COOKIE_SECONDS = 15_552_000
-"""Half a year: the cookie of a visitor who comes back after an hour or a month is renewed."""
+_COOKIE_SECONDS = 34_560_000
+"""400 days, as the banner has it: the cookie of a visitor who comes back after a month is renewed."""
 _MAX_SECONDS = 253_402_300_799
 """9999-12-31T23:59:59Z, after which not every language can write the time."""
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551

@@ -32,8 +32,8 @@ record SignedState(
   private static final long MAX_AGE_SECONDS = 300;
   /** The tolerated difference between the clocks of gpd and this machine. */
   private static final long MAX_SKEW_SECONDS = 60;
-  /** Half a year: the cookie of a visitor who comes back after an hour or a month is renewed. */
-  private static final long COOKIE_SECONDS = 15_552_000;
+  /** 400 days, as the banner has it: the cookie of a visitor who comes back after a month is renewed. */
+  private static final long COOKIE_SECONDS = 34_560_000;
   /** 9999-12-31T23:59:59Z, after which not every language can write the time. */
   private static final long MAX_SECONDS = 253_402_300_799L;
   /** The order n of P-256: both halves of a signature are 1 to n-1. Java 15 to 18 once accepted zero. */
