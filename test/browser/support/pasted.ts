@@ -45,10 +45,6 @@ export const filesOf = (page: string): Map<string, string> =>
     ),
   );
 
-/** Lines that are neither blank nor a comment. */
-export const linesOf = (code: string): number =>
-  code.split('\n').filter((line) => line.trim() !== '' && !/^\s*\/\//.test(line)).length;
-
 export interface PastedShop {
   readonly gpd: Gpd;
   readonly target: SealTarget;
