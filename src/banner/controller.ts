@@ -294,7 +294,13 @@ export function createController(deps: ControllerDeps) {
     withdraw: (ids: readonly string[] | null) => serialise(context, () => withdraw(context, ids)),
     askAgain: () => serialise(context, () => askAgain(context)),
     /** After the choices under way: none of them is lost. */
-    join: (session: string) => serialise(context, () => joinAccount(context, session)),
+    join: (session: string) =>
+      serialise(context, async () => {
+        const result = await joinAccount(context, session);
+        // The account may have granted elsewhere what this browser's signal opts out of.
+        if (result.joined) await reportSignal(context);
+        return result;
+      }),
     receipt: () => waitForReceipt(context),
     startAsking: () => startAsking(context),
   };

@@ -1,41 +1,18 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { gpdJson, tempDir } from '../support/command.ts';
 import { freePort } from '../support/ports.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { blocksOf, commandsOf, installSdk, readDocs } from './support/pasted.ts';
 
 /** docs/integrate.md, its ten minutes taken from the page word by word: what it shows has to run. */
 
-const text = readFileSync(new URL('../../docs/integrate.md', import.meta.url), 'utf8');
-const [, walk = ''] = /^## Ten minutes[^\n]*\n([\s\S]*?)^## /m.exec(text) ?? [];
-const blocks = (language: string): string[] =>
-  [...walk.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(
-    (block) => block[1] ?? '',
-  );
-
-/** The lines of a block as arguments, quotes taken as a shell would. */
-function commands(block: string): string[][] {
-  const lines = block.replaceAll('\\\n', ' ').trim().split('\n');
-  return lines.map((line) =>
-    [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? ''),
-  );
-}
-
-/** The SDK as a package of this folder: its own tests pack and install it. */
-async function installSdk(folder: string): Promise<void> {
-  const target = join(folder, 'node_modules/@gpd/consent');
-  mkdirSync(target, { recursive: true });
-  writeFileSync(join(target, 'package.json'), '{ "type": "module", "exports": "./index.js" }');
-  const entry = fileURLToPath(new URL('../../sdk/node/src/index.ts', import.meta.url));
-  const out = { outfile: join(target, 'index.js'), bundle: true, platform: 'node', format: 'esm' } as const;
-  await build({ entryPoints: [entry], ...out });
-}
+const [, walk = ''] = /^## Ten minutes[^\n]*\n([\s\S]*?)^## /m.exec(readDocs('integrate.md')) ?? [];
+const blocks = (language: string): string[] => blocksOf(walk, language);
 
 describeInChromium('browser/docs/integrate.md', () => {
   let gpd: Gpd;
@@ -51,7 +28,7 @@ describeInChromium('browser/docs/integrate.md', () => {
       command.slice(1).map((word) => word.replace('http://localhost:3000', shop));
     const [setUp = '', requests = ''] = blocks('sh');
     const keys: string[] = [];
-    for (const command of [...commands(setUp), ...commands(requests)]) {
+    for (const command of [...commandsOf(setUp), ...commandsOf(requests)]) {
       expect(command[0]).toBe('gpd');
       if (command[1] === 'serve') continue;
       const printed = await gpdJson<{ key?: string }>(put(command), { env: { GPD_DATA_DIR: dataDir } });

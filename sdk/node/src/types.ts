@@ -110,6 +110,8 @@ export interface Session {
   readonly token: string;
   readonly principalId: string;
   readonly expiresAt: string;
+  /** The reference that the events `subject.erased` and `subject.linked` carry. */
+  readonly subject?: string;
 }
 
 export interface Receipt {
@@ -132,6 +134,8 @@ export interface Verdict {
   readonly decidedAt: string;
   /** A contest is open: do not act on this verdict. */
   readonly restricted: boolean;
+  /** The reference that the event `decision.erased` carries. */
+  readonly ref?: string;
   /** A key of the device: a passkey distinguished it from identical ones. It does not say who uses it. */
   readonly attested?: { readonly by: string; readonly deviceBound: boolean } | undefined;
   readonly [time: string]: unknown;
