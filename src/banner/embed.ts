@@ -194,6 +194,24 @@ function createGates(deps: MediaDeps): () => void {
   return applyChoices;
 }
 
+/** @returns null if there is nothing to show */
+function openView(
+  { language, theme }: ReturnType<typeof readTag>,
+  controller: Controller,
+  words: Words,
+  onToggle: (name: 'open' | 'close') => void,
+): View | null {
+  // If the script ran first, the parser has come to it meanwhile.
+  const host = findFragment(language.code)?.host ?? null;
+  if (!controller.terms()) {
+    // Nobody would hear its buttons.
+    host?.remove();
+    return null;
+  }
+  const speech = { words, language: language.tag };
+  return createView({ ...controller, speech, direction: directionOf(language.code), theme, onToggle, host });
+}
+
 function start(script: HTMLScriptElement): GpdConsent {
   const tag = readTag(script);
   const { on, emit } = createEvents(() => (isReady ? controller.snapshot() : null));
@@ -227,24 +245,12 @@ function start(script: HTMLScriptElement): GpdConsent {
 
   async function load(): Promise<void> {
     await untilSeen();
-    const { language, theme } = tag;
-    const inPage = findFragment(language.code);
+    const inPage = findFragment(tag.language.code);
     const words = await loadWords(tag, controller, inPage);
     if (view) return;
-    // The parser may have come to it meanwhile.
-    const fragment = inPage ?? findFragment(language.code);
-    if (!controller.terms()) {
-      // Nobody would hear its buttons.
-      fragment?.host.remove();
-      return;
-    }
-    const speech = { words, language: language.tag };
-    const onToggle = (name: 'open' | 'close') => emit(name, controller.snapshot());
-    const direction = directionOf(language.code);
-    const host = fragment?.host ?? null;
-    view = createView({ ...controller, speech, direction, theme, onToggle, host });
-    view.render();
-    view.takeEarlyRefusal();
+    view = openView(tag, controller, words, (name) => emit(name, controller.snapshot()));
+    if (!view) return;
+    view.begin();
     applyChoices();
     // The page's server may have kept its terms for a while, and the clock is gpd's.
     if (inPage?.config) void controller.load();

@@ -149,11 +149,12 @@ describeInChromium('browser/banner for everybody', () => {
       Record<string, string>
     >(`const s = getComputedStyle(root.querySelector('.layer'));
       const b = getComputedStyle(root.querySelector('button'));
-      return { ground: s.backgroundColor, radius: s.borderRadius, button: b.color, spacing: b.letterSpacing };`);
+      return { ground: s.backgroundColor, radius: s.borderRadius, button: b.backgroundColor, text: b.color, spacing: b.letterSpacing };`);
     expect(look).toEqual({
       ground: 'rgb(10, 20, 30)',
       radius: '0px',
       button: 'rgb(240, 240, 200)',
+      text: 'rgb(10, 20, 30)',
       spacing: 'normal',
     });
   });

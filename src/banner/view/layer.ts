@@ -34,7 +34,7 @@ export const button = <Part>(
   attributes: Attributes = {},
 ): Part => make('button', { type: 'button', 'data-testid': hook, ...attributes }, name);
 
-export const buttonRow = <Part>(make: Make<Part>, ...all: readonly Part[]): Part =>
+export const buttonRow = <Part>(make: Make<Part>, ...all: readonly Child<Part>[]): Part =>
   make('div', { class: 'buttons' }, ...all);
 
 export const policyLink = <Part>(make: Make<Part>, { words }: Speech, { config }: Terms): Child<Part> =>
@@ -65,8 +65,8 @@ export function purposeText<Part>(
 }
 
 /**
- * The first layer has three answers, none louder than another. The view listens to the buttons; until it is
- * there, Reject opens the popover of the markup.
+ * The first layer has two answers, neither louder than the other, and below them the ways to know more. The
+ * view listens to the buttons; until it is there, Reject opens the popover of the markup.
  */
 export function layerParts<Part>(make: Make<Part>, speech: Speech, terms: Terms): Child<Part>[] {
   const { words } = speech;
@@ -82,8 +82,8 @@ export function layerParts<Part>(make: Make<Part>, speech: Speech, terms: Terms)
       button(make, words.accept, 'consent-accept'),
       button(make, words.reject, 'consent-reject', { popovertarget: REFUSED, popovertargetaction: 'show' }),
       button(make, words.settings, 'consent-settings'),
+      policyLink(make, speech, terms),
     ),
-    policyLink(make, speech, terms),
   ];
 }
 

@@ -183,8 +183,11 @@ export function createView(deps: ViewDeps) {
   listen(view.layer, 'click', (event) => onLayerPressed(view, event));
   return {
     render: () => render(view),
-    /** Call it once, after the first rendering. */
-    takeEarlyRefusal: () => void takeEarlyRefusal(view),
+    /** Renders for the first time. */
+    begin(): void {
+      render(view);
+      void takeEarlyRefusal(view);
+    },
     open: () => openSettings(view),
     /** Fills the placeholder of an element that waits for these purposes. */
     fillWait: (host: HTMLElement, ids: readonly string[]) =>

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'puppeteer-core';
 import { type Api, addKeys, apiOf } from '../../consent/app/support/api.ts';
@@ -177,7 +177,7 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
     const page = pages.get(pathname);
     return page ? ['text/html', html(gpdUrl, key, page, await markupOf(page))] : (FILES[pathname] ?? null);
   };
-  const server = createServer(async (request, response) => {
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const file = await respond(request);
     const shown = pages.get(request.url ?? '');
     response.writeHead(file ? 200 : 404, {
@@ -186,7 +186,8 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
       'cache-control': shown?.cached ? 'no-cache' : 'no-store',
     });
     setTimeout(() => response.end(file?.[1]), request.url === '/slow.js' ? 300 : 0);
-  });
+  }
+  const server = createServer((request, response) => void serve(request, response));
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const shopPort = (server.address() as AddressInfo).port;
   const origins = ['localhost', ...HOSTS].map((host) => `http://${host}:${shopPort}`);
