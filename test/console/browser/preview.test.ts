@@ -135,6 +135,8 @@ for (const name of ['chromium', 'firefox'] as const satisfies readonly BrowserNa
       await page.goto(`${site.url}/console/terms`);
       await page.select('#lang', 'de');
       await Promise.all([page.waitForNavigation(), page.click('form[action="/console/terms"] button')]);
+      // A browser paints a frame of another origin only once it is visible.
+      await (await page.$('iframe'))?.scrollIntoView();
       const frame = page.frames()[1]!;
       await frame.waitForSelector('gpd-consent >>> [data-testid="consent-accept"]', { visible: true });
       const text = await bannerOf(frame as unknown as Page).inside<string>('return root.textContent;');
