@@ -46,6 +46,16 @@ function completeRecord(record: ConsentRecord, known: ConsentRecord | null | und
   return { ...record, choices: Object.fromEntries(choices), confirmedAt };
 }
 
+const lastChoiceAt = ({ choices }: ConsentRecord): number =>
+  Math.max(...Object.values(choices).map(({ at }) => at));
+
+/** True if this host keeps a choice that the cookie has no room for, or that the browser kept out. */
+function isNewer(known: ConsentRecord | null, found: ConsentRecord | null): boolean {
+  if (known?.secret !== found?.secret || !known || !found) return false;
+  const isInLedger = found.followsLedger && Object.keys(found.choices).length === 0;
+  return !isInLedger && lastChoiceAt(known) > lastChoiceAt(found);
+}
+
 const endsGrant = (record: ConsentRecord | null, next: ConsentRecord): boolean =>
   Object.entries(record?.choices ?? {}).some(
     ([id, { choice }]) => choice === 'granted' && choiceOf(next, id)?.choice !== 'granted',
@@ -97,9 +107,7 @@ export function createCookieStore(local: Store, domain: string | null): Store {
     const known = local.load(kid);
     if (text === '' && known) return store(kid, known);
     const found = decodeRecord(text);
-    const isBare = found && !found.followsLedger && Object.keys(found.choices).length === 0;
-    const isUnsent = isBare && known?.secret === found.secret;
-    const record = isUnsent ? known : found && completeRecord(found, memory?.record);
+    const record = isNewer(known, found) ? known : found && completeRecord(found, memory?.record);
     memory = { name, text, record };
     return record;
   }
