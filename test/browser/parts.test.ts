@@ -25,7 +25,7 @@ const LOOKS: readonly (readonly [string, BrowserContextOptions])[] = [
 ];
 const PAGES = [
   ...['docs/parts', 'docs/parts?people', 'docs/parts?people&rtl', 'docs', 'my-data', 'my-data?kid=nobody'],
-  ...['case', 'nowhere', 'console/login'],
+  ...['case', 'demo/mails', 'nowhere', 'console/login'],
 ];
 
 describeInChromium('the parts', () => {
