@@ -1,7 +1,6 @@
 /** Conveniences for the console; every page also works without this script. */
 
-const root = document.documentElement;
-root.classList.add('scripted');
+for (const text of document.querySelectorAll('[data-scripted]')) text.hidden = false;
 
 /* Shows times in the viewer's zone; the exact time stays in `title`. */
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });

@@ -7,15 +7,16 @@ const show = () => {
 show();
 new MutationObserver(show).observe(document.body, { childList: true, subtree: true });
 
-addEventListener('click', async ({ target }) => {
-  const button = target instanceof Element && target.closest('[data-copy], [data-print]');
-  if (!button) return;
-  if (button.dataset.copy === undefined) {
-    print();
-    return;
-  }
+async function copy(button) {
   await navigator.clipboard.writeText(button.dataset.copy);
   // Screen readers announce it, because the button has the focus.
   button.setAttribute('aria-live', 'polite');
   button.textContent = button.dataset.copied;
+}
+
+addEventListener('click', ({ target }) => {
+  const button = target instanceof Element && target.closest('[data-copy], [data-print]');
+  if (!button) return;
+  if (button.dataset.copy === undefined) print();
+  else void copy(button);
 });
