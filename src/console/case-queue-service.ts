@@ -4,15 +4,17 @@ import { findDecision } from '../ingest/decisions-store.ts';
 import { tryOr } from '../lib/errors.ts';
 import { isPlainText } from '../lib/text.ts';
 import { type Contest, NO_TEXTS, PERIODS } from '../rights/contests/contest.ts';
-import type { QueueQuery, QueueRow } from '../rights/contests/record.ts';
 import {
   COUNT_CAP,
-  findContest,
+  findNextCase,
   queueCounts,
   queuePage,
+  readNeighbours,
   readWorkload,
   resolvedPage,
-} from '../rights/contests/store.ts';
+} from '../rights/contests/queue-store.ts';
+import type { QueueQuery, QueueRow } from '../rights/contests/record.ts';
+import { findContest } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { countTrail, readDeviceContests, readDeviceTrail, readOverride } from '../rights/dsar/store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';
@@ -45,12 +47,14 @@ export async function readCase(context: Context, staff: Staff, contestId: string
   const tenant = context.tenantOf(kid);
   if (contest?.kid !== kid || !tenant) return null;
   const { requestId } = contest;
+  const viewer = { kid, me: staff.ref, now: context.clock() };
   const object = rightsRef(tenant.rightsKey, 'contest', contestId);
-  const [stored, device, audit, drafts] = await Promise.all([
+  const [stored, device, audit, drafts, neighbours] = await Promise.all([
     findDecision(database, kid, requestId),
     readDevice(database, contest),
     listAudit(database, kid, { object }, AUDIT_ROWS),
     readDrafts(context, staff, contestId),
+    contest.status === 'open' ? readNeighbours(database, viewer, contest) : null,
   ]);
   return {
     contest,
@@ -70,8 +74,12 @@ export async function readCase(context: Context, staff: Staff, contestId: string
     profile: tenant.settings['rights.profile'],
     webhooks: tenant.webhooksFor('contest.resolved').length,
     drafts,
+    neighbours,
   };
 }
+
+export const findNextCaseFor = ({ database, clock }: Context, { kid, ref: me }: Staff, contest: Contest) =>
+  findNextCase(database, { kid, me, now: clock() }, contest);
 
 export type CaseView = NonNullable<Awaited<ReturnType<typeof readCase>>>;
 

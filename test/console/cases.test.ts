@@ -27,6 +27,7 @@ it('the case says that its score is capped where the weights add up to more than
 });
 
 it('a contest of a decision that said human: the form and the ruling say that it stays that', async () => {
+  await emptyQueue();
   const signals = desktopChrome();
   const decided = await site.decide(undefined, signals);
   expect(decided.class).toBe('human');
@@ -93,6 +94,7 @@ describe('resolving', () => {
     ['an outcome of one’s own', { outcome: 'erase' }, 'Choose whether'],
     ['a template as it is', { text: AGREED }, 'only a beginning'],
     ['a template and a letter', { text: `${AGREED}x` }, 'at least 20 characters of your own'],
+    ['a gap that is left', { text: `${AGREED}[…] and much more than twenty characters` }, 'replace […] by'],
     ['two templates', { text: `${AGREED}\n\n${AGREED}and no more` }, 'at least 20 characters of your own'],
   ] as const)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
     const { path } = await newCase();

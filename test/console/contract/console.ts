@@ -11,16 +11,15 @@ import {
 } from '../../../src/console/session-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
-import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';
 import {
-  insertContest,
   openByDue,
   queueCounts,
   queuePage,
   readWorkload,
   resolvedPage,
-  updateContest,
-} from '../../../src/rights/contests/store.ts';
+} from '../../../src/rights/contests/queue-store.ts';
+import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';
+import { insertContest, updateContest } from '../../../src/rights/contests/store.ts';
 import {
   countTrail,
   readDeviceContests,
