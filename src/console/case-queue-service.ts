@@ -11,9 +11,8 @@ import {
   queuePage,
   readNeighbours,
   readWorkload,
-  resolvedPage,
 } from '../rights/contests/queue-store.ts';
-import type { QueueQuery, QueueRow } from '../rights/contests/record.ts';
+import type { QueueQuery } from '../rights/contests/record.ts';
 import { findContest } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { countTrail, readDeviceContests, readDeviceTrail, readOverride } from '../rights/dsar/store.ts';
@@ -158,28 +157,17 @@ async function readDrafts({ database, contestTexts }: Context, { kid, ref }: Aut
   });
 }
 
-export async function readQueue(
-  context: Context,
-  staff: Staff,
-  state: 'open' | 'resolved',
-  query: QueueQuery,
-) {
+export async function readQueue(context: Context, staff: Staff, query: QueueQuery) {
   const { database, contestTexts, clock } = context;
   const { kid, ref: me, role } = staff;
   const viewer = { kid, me, now: clock() };
-  const rows: readonly QueueRow[] =
-    state === 'open'
-      ? await queuePage(database, contestTexts, viewer, query)
-      : (await resolvedPage(database, contestTexts, kid, query)).map((contest) => ({
-          group: 'free',
-          contest,
-        }));
-  const [counts, load] = await Promise.all([
+  const [page, counts, load] = await Promise.all([
+    queuePage(database, contestTexts, viewer, query),
     queueCounts(database, viewer),
     role === 'dpo' ? readWorkload(database, kid, viewer.now) : [],
   ]);
   // Only a dpo sees the workload of colleagues. Counts above the cap are shown as "more than".
-  return { rows, counts, load, cap: COUNT_CAP };
+  return { ...page, counts, load, cap: COUNT_CAP };
 }
 
 /** @param id of a contest or of a request @returns the id of the contest; null if the tenant has none */

@@ -48,11 +48,11 @@ it('previous and next follow the due dates, and the page says the place among wh
 });
 
 it('the title tells tabs apart: how it stands, and how the statement begins', async () => {
-  const [late, calm] = await fileInOrder(
+  const [urgent, calm] = await fileInOrder(
     'I type with one switch and my computer fills the rest. I was looking for a lamp.',
     'Kurz.\nUnd mehr.',
   );
-  const text = (await ada.get(late!.path)).text;
+  const text = (await ada.get(urgent!.path)).text;
   expect(titleOf(text)).toBe('Overdue · I type with one switch and my… · gpd');
   expect(headingOf(text)).toBe('I type with one switch and my computer fills the rest.');
   expect(text).toMatch(/<blockquote[^>]*>I was looking for a lamp\.</);
@@ -62,8 +62,8 @@ it('the title tells tabs apart: how it stands, and how the statement begins', as
       .update({ due_at: Date.now() + 3 * DAY + HOUR }),
   );
   expect(titleOf((await ada.get(calm!.path)).text)).toBe('Due in 3 days · Kurz. · gpd');
-  await resolveCase(ada, late!.path, { outcome: 'upheld' });
-  expect(titleOf((await ada.get(late!.path)).text)).toMatch(/^Upheld · /);
+  await resolveCase(ada, urgent!.path, { outcome: 'upheld' });
+  expect(titleOf((await ada.get(urgent!.path)).text)).toMatch(/^Upheld · /);
 });
 
 describe('after a ruling', () => {

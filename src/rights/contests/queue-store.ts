@@ -1,14 +1,9 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { cellOf, countUpTo } from '../../db/sql.ts';
+import { DAY } from '../../lib/clock.ts';
 import { type Contest, type ContestTexts, LONGEST_MS } from './contest.ts';
-import {
-  QUEUE_GROUPS,
-  type QueueCursor,
-  type QueueFilter,
-  type QueueQuery,
-  type QueueRow,
-} from './record.ts';
+import type { QueueCursor, QueueQuery } from './record.ts';
 import { contestsIn, filterContests } from './store.ts';
 
 /** Reads the pages and counts of the review queue, and the cases before and after a case. */
@@ -26,100 +21,140 @@ export interface Viewer {
 /** A limit that is never reached: claims last an hour and are made by hand. */
 const MAX_CLAIMS = 1000;
 
-/** @param contestTexts null to leave the texts encrypted */
-async function claimedContests(
-  database: Database,
-  contestTexts: ContestTexts | null,
-  { kid, now }: Omit<Viewer, 'me'>,
-  filter: QueueFilter = {},
-): Promise<readonly Contest[]> {
-  const claimed = database.read('contests').where({ kid, status: 'open' }).where('claimed_until', '>', now);
-  const contests = await contestsIn(filterContests(claimed, filter).limit(MAX_CLAIMS), contestTexts);
-  return contests.toSorted((a, b) => a.dueAt - b.dueAt || (a.contestId < b.contestId ? -1 : 1));
-}
+const claimedCases = ({ read }: Database, { kid, now }: Omit<Viewer, 'me'>): Knex.QueryBuilder =>
+  read('contests').where({ kid, status: 'open' }).where('claimed_until', '>', now);
 
-function isAfter(contest: Contest, cursor: QueueCursor | null): boolean {
-  if (cursor === null) return true;
-  return contest.dueAt > cursor.at || (contest.dueAt === cursor.at && contest.contestId > cursor.contestId);
-}
-
-async function freePage(
-  database: Database,
-  contestTexts: ContestTexts,
-  { kid, now }: Viewer,
-  { filter, after, limit }: QueueQuery,
-): Promise<QueueRow[]> {
-  const query = filterContests(database.read('contests').where({ kid, status: 'open' }), filter);
-  query.where((rows) => {
-    rows.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
+/** Open cases that nobody else holds. */
+const withoutOthersClaims = (cases: Knex.QueryBuilder, { me, now }: Viewer): Knex.QueryBuilder =>
+  cases.where((free) => {
+    free.whereNull('claimed_until').orWhere('claimed_until', '<=', now).orWhere('claimed_by', me);
   });
-  // The order is by due date, so this ends the walk where no older contest can follow.
-  if (filter.filedBefore !== undefined) query.where('due_at', '<=', filter.filedBefore + LONGEST_MS);
-  if (after !== null) query.whereRaw(AFTER_CURSOR, [after.at, after.contestId]);
-  const free = await contestsIn(query.orderBy(['due_at', 'contest_id']).limit(limit), contestTexts);
-  return free.map((contest) => ({ group: 'free', contest }));
+
+/** Cases that this reviewer holds, and proposals of colleagues that nobody else holds. */
+async function waitingIds(database: Database, viewer: Viewer): Promise<readonly string[]> {
+  const { kid, me } = viewer;
+  const open = database.read('contests').where({ kid, status: 'open' });
+  const proposed = open.whereNotNull('proposed_by').whereNot('proposed_by', me).whereNot('filed_by', me);
+  const [mine, proposals] = await Promise.all([
+    claimedCases(database, viewer).where('claimed_by', me).limit(MAX_CLAIMS).pluck('contest_id'),
+    withoutOthersClaims(proposed, viewer).limit(MAX_CLAIMS).pluck('contest_id'),
+  ]);
+  return [...new Set<string>([...mine, ...proposals])];
 }
 
-/** Open contests in the order of the queue. */
+async function holdersNamed(database: Database, viewer: Viewer, words: string): Promise<readonly string[]> {
+  const claims = claimedCases(database, viewer).distinct('claimed_by', 'claimed_label').limit(MAX_CLAIMS);
+  const holders = (await claims) as { claimed_by: string; claimed_label: string | null }[];
+  const lowered = words.toLowerCase();
+  return holders
+    .filter(({ claimed_label: label }) => label?.toLowerCase().includes(lowered))
+    .map(({ claimed_by: holder }) => holder);
+}
+
+type Selection = Pick<QueueQuery, 'status' | 'filter' | 'list' | 'holder'>;
+
+/** @returns a function that begins a query for the rows of the selection */
+async function selectCases(database: Database, viewer: Viewer, selection: Selection) {
+  const { status, filter, list, holder } = selection;
+  const { kid, now } = viewer;
+  const ids = list === 'waiting' ? await waitingIds(database, viewer) : null;
+  const holders = holder === undefined ? null : await holdersNamed(database, viewer, holder);
+  return (): Knex.QueryBuilder => {
+    const cases = filterContests(database.read('contests').where({ kid, status }), filter);
+    if (ids) cases.whereIn('contest_id', ids);
+    if (holders) cases.whereIn('claimed_by', holders).where('claimed_until', '>', now);
+    if (list === 'asked') cases.whereNotNull('asked_at').whereNull('answered_at');
+    if (list === 'answered') cases.whereNotNull('asked_at').whereNotNull('answered_at');
+    if (list === 'proposed') cases.whereNotNull('proposed_by');
+    // The order is mostly by due date, so this ends the walk where no older contest can follow.
+    if (filter.filedBefore !== undefined) cases.where('due_at', '<=', filter.filedBefore + LONGEST_MS);
+    return cases;
+  };
+}
+
+const COLUMNS = {
+  due: { column: 'due_at', order: 'asc' },
+  oldest: { column: 'filed_at', order: 'asc' },
+  newest: { column: 'filed_at', order: 'desc' },
+  resolved: { column: 'resolved_at', order: 'desc' },
+} as const;
+
+const columnOf = ({ status, order }: Pick<QueueQuery, 'status' | 'order'>) =>
+  COLUMNS[status === 'resolved' ? 'resolved' : order];
+
+/** @returns the value of a contest in the column of the order */
+export function cursorOf(
+  { status, order }: Pick<QueueQuery, 'status' | 'order'>,
+  contest: Contest,
+): QueueCursor {
+  const { contestId, dueAt, filedAt, resolvedAt } = contest;
+  if (status === 'resolved') return { at: resolvedAt ?? dueAt, contestId };
+  return { at: order === 'due' ? dueAt : filedAt, contestId };
+}
+
+/**
+ * Reads a page of the queue, and one row more to tell whether another page follows. `place` counts the rows
+ * before the page. Counts stop at COUNT_CAP.
+ */
 export async function queuePage(
   database: Database,
   contestTexts: ContestTexts,
   viewer: Viewer,
-  { filter, after: cursor, limit }: QueueQuery,
-): Promise<readonly QueueRow[]> {
-  const claimed = await claimedContests(database, contestTexts, viewer, filter);
-  const rows: QueueRow[] = [];
-  const start = cursor === null ? 0 : QUEUE_GROUPS.indexOf(cursor.group);
-  for (const group of QUEUE_GROUPS.slice(start)) {
-    const rowsLeft = limit - rows.length;
-    if (rowsLeft <= 0) break;
-    const from = cursor?.group === group ? cursor : null;
-    if (group === 'free') {
-      rows.push(
-        ...(await freePage(database, contestTexts, viewer, { filter, after: from, limit: rowsLeft })),
-      );
-      continue;
-    }
-    const groupContests = claimed.filter(
-      (contest) => (contest.claim?.by === viewer.me) === (group === 'mine'),
-    );
-    const page = groupContests.filter((contest) => isAfter(contest, from)).slice(0, rowsLeft);
-    rows.push(...page.map((contest) => ({ group, contest })));
-  }
-  return rows;
-}
-
-/** Resolved contests, the latest first. */
-export async function resolvedPage(
-  database: Database,
-  contestTexts: ContestTexts,
-  kid: string,
-  { filter, after, limit }: QueueQuery,
-): Promise<readonly Contest[]> {
-  const query = filterContests(database.read('contests').where({ kid, status: 'resolved' }), filter);
-  if (after !== null) query.whereRaw('(resolved_at, contest_id) < (?, ?)', [after.at, after.contestId]);
-  const order = [
-    { column: 'resolved_at', order: 'desc' },
-    { column: 'contest_id', order: 'desc' },
-  ];
-  return contestsIn(query.orderBy(order).limit(limit), contestTexts);
+  query: QueueQuery,
+) {
+  const { cursor, isBackward, limit } = query;
+  const begin = await selectCases(database, viewer, query);
+  const { column, order } = columnOf(query);
+  const isRising = (order === 'asc') !== isBackward;
+  const isPast = (rising: boolean) => `(${column}, contest_id) ${rising ? '>' : '<'} (?, ?)`;
+  const rows = begin();
+  if (cursor) rows.whereRaw(isPast(isRising), [cursor.at, cursor.contestId]);
+  const direction = isRising ? 'asc' : 'desc';
+  const sorting = [column, 'contest_id'].map((name) => ({ column: name, order: direction }));
+  const found = await contestsIn(rows.orderBy(sorting).limit(limit), contestTexts);
+  const contests = isBackward ? found.toReversed() : found;
+  const [first] = contests;
+  const top = first && cursorOf(query, first);
+  const [place, total] = await Promise.all([
+    top && cursor
+      ? countUpTo(
+          database.read,
+          begin().whereRaw(isPast(order !== 'asc'), [top.at, top.contestId]),
+          COUNT_CAP,
+        )
+      : 0,
+    countUpTo(database.read, begin(), COUNT_CAP),
+  ]);
+  return { contests, place, total };
 }
 
 /** Counts stop here: a page must not cost more because a queue is long. */
 export const COUNT_CAP = 1000;
 
+/** A week from now: the cases that are due next. */
+const WEEK = 7 * DAY;
+
 /** More than COUNT_CAP is COUNT_CAP + 1. */
-export async function queueCounts(database: Database, { kid, me, now }: Viewer) {
+export async function queueCounts(database: Database, viewer: Viewer) {
   const { read } = database;
+  const { kid, now } = viewer;
   const contestsOf = (status: string) => read('contests').where({ kid, status });
-  const [open, overdue, resolved, claimed] = await Promise.all([
-    countUpTo(read, contestsOf('open'), COUNT_CAP),
-    countUpTo(read, contestsOf('open').where('due_at', '<', now), COUNT_CAP),
+  const open = () => contestsOf('open');
+  const [all, overdue, week, waiting, unanswered, resolved] = await Promise.all([
+    countUpTo(read, open(), COUNT_CAP),
+    countUpTo(read, open().where('due_at', '<', now), COUNT_CAP),
+    countUpTo(
+      read,
+      open()
+        .where('due_at', '>=', now)
+        .where('due_at', '<', now + WEEK),
+      COUNT_CAP,
+    ),
+    waitingIds(database, viewer),
+    countUpTo(read, open().whereNotNull('asked_at').whereNull('answered_at'), COUNT_CAP),
     countUpTo(read, contestsOf('resolved'), COUNT_CAP),
-    claimedContests(database, null, { kid, now }),
   ]);
-  const mine = claimed.filter((contest) => contest.claim?.by === me).length;
-  return { open, overdue, mine, held: claimed.length - mine, resolved };
+  return { open: all, overdue, week, waiting: waiting.length, asked: unanswered, resolved };
 }
 
 export interface Workload {
@@ -137,7 +172,8 @@ export async function readWorkload(
   now: number,
 ): Promise<readonly Workload[]> {
   const load = new Map<string, Workload>();
-  for (const { claim, dueAt } of await claimedContests(database, null, { kid, now })) {
+  const claims = claimedCases(database, { kid, now }).orderBy(DUE_ORDER).limit(MAX_CLAIMS);
+  for (const { claim, dueAt } of await contestsIn(claims, null)) {
     if (claim === null) continue;
     const { by: actor, label } = claim;
     // The first case of each reviewer is the most urgent, because the order is by due date.
@@ -167,16 +203,12 @@ const DUE_ORDER = [
 const REVERSE_ORDER = DUE_ORDER.map(({ column }) => ({ column, order: 'desc' }));
 
 /** Open cases that this reviewer may rule on now. */
-function casesToWorkOn({ read }: Database, { kid, me, now }: Viewer): Knex.QueryBuilder {
-  return read('contests')
-    .where({ kid, status: 'open' })
-    .whereNot('filed_by', me)
-    .where((free) => {
-      free.whereNull('claimed_until').orWhere('claimed_until', '<=', now).orWhere('claimed_by', me);
-    })
-    .where((undecided) => {
-      undecided.whereNull('proposed_by').orWhereNot('proposed_by', me);
-    });
+function casesToWorkOn(database: Database, viewer: Viewer): Knex.QueryBuilder {
+  const { kid, me } = viewer;
+  const open = database.read('contests').where({ kid, status: 'open' }).whereNot('filed_by', me);
+  return withoutOthersClaims(open, viewer).where((undecided) => {
+    undecided.whereNull('proposed_by').orWhereNot('proposed_by', me);
+  });
 }
 
 type Place = Pick<Contest, 'contestId' | 'dueAt'>;
@@ -189,8 +221,8 @@ export async function findNextCase(database: Database, viewer: Viewer, place: Pl
   const { dueAt, contestId } = place;
   const following = casesToWorkOn(database, viewer).whereRaw(AFTER_CURSOR, [dueAt, contestId]);
   const firstOf = (cases: Knex.QueryBuilder) => cellOf<string>(cases.orderBy(DUE_ORDER), 'contest_id');
-  const others = casesToWorkOn(database, viewer).whereNot('contest_id', contestId);
-  return (await firstOf(following)) ?? (await firstOf(others)) ?? null;
+  const otherCases = casesToWorkOn(database, viewer).whereNot('contest_id', contestId);
+  return (await firstOf(following)) ?? (await firstOf(otherCases)) ?? null;
 }
 
 /**

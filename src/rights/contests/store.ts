@@ -170,6 +170,7 @@ export interface ContestFilter extends QueueFilter {
 
 export function filterContests(query: Knex.QueryBuilder, filter: QueueFilter): Knex.QueryBuilder {
   if (filter.class !== undefined) query.where('class', filter.class);
+  if (filter.dueFrom !== undefined) query.where('due_at', '>=', filter.dueFrom);
   if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
   if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
   return query;
