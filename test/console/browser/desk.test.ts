@@ -132,4 +132,20 @@ describeInChromium('the case desk', () => {
     await page.getByText('Show that case').waitFor();
     await page.context().close();
   });
+
+  it('the queue on a phone: 25 cases in two lines each', async () => {
+    await change(at.site, (tx) => tx('contests').delete());
+    await Promise.all(Array.from({ length: 26 }, () => at.createCase(undefined, LONG)));
+    const page = await at.enter('ada', PHONE);
+    const heights = await page
+      .locator('[data-row]')
+      .evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
+    expect(heights).toHaveLength(25);
+    expect(Math.max(...heights)).toBeLessThanOrEqual(64);
+    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThanOrEqual(2000);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    const wide = await page.locator('[data-row]').first().boundingBox();
+    expect(Math.round(wide?.height ?? 0)).toBeLessThanOrEqual(45);
+    await page.context().close();
+  });
 });
