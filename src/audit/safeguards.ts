@@ -1,6 +1,6 @@
 import type { Json } from '../lib/json.ts';
 
-/** Says which acts switch a safeguard off or give somebody access, so that gpd writes of them to `notify.email`. */
+/** Says which acts switch a safeguard off or give access: gpd writes of them to `notify.email`. */
 
 type Detail = Readonly<Record<string, Json>>;
 

@@ -4,8 +4,8 @@ import type { ActorRole } from '../lib/act.ts';
 import type { AuditAction } from './audit-store.ts';
 
 /**
- * Rows of acts that weakened a safeguard, until gpd wrote of them to staff. The mark is set in the transaction of
- * the act, so it makes no difference where the act was done.
+ * Rows of acts that weakened a safeguard, until gpd wrote of them to staff. The mark is set in the
+ * transaction of the act, so it makes no difference where the act was done.
  */
 
 /** An act as the audit log has it: keyed references and closed words, no address of anybody. */

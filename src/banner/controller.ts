@@ -1,3 +1,4 @@
+import type { Config } from './config.ts';
 import {
   type Context,
   type ControllerDeps,
@@ -24,7 +25,7 @@ import {
 } from './plan.ts';
 import { isFresh, isRecorded } from './reconcile.ts';
 import { type Choice, createKey, createPrincipal, type Write } from './record.ts';
-import { isFailure, type Written } from './server.ts';
+import { type Entry, isFailure, type Written } from './server.ts';
 import {
   askablePurposes,
   choiceOf,
@@ -47,11 +48,15 @@ async function sendWrite({ server, record, missing }: Context, write: Write) {
   return server && record ? server.write(record, write) : { problem: missing, transient: false };
 }
 
-/** Notifies the page that the ledger has this write, and the site's server unless a refusal is unsent. */
-function notifyRecorded(context: Context, { action, purposes }: Write, { entries, state }: Written): void {
-  if (context.record?.pending.length === 0) context.store.saveState(state);
+/** Notifies the page that the ledger has this write. */
+function notifyRecorded(context: Context, { action, purposes }: Write, entries: readonly Entry[]): void {
   const choices = Object.fromEntries(purposes.map((id) => [id, CHOICE_BY_ACTION[action]]));
   context.onRecorded({ seq: Math.max(...entries.map(({ seq }) => seq)), choices, recorded: true });
+}
+
+/** Tells the site's server, unless a refusal is unsent: the state does not have it. */
+function saveState({ record, store }: Context, { state }: Written): void {
+  if (record?.pending.length === 0) store.saveState(state);
 }
 
 /**
@@ -67,7 +72,8 @@ async function sendPending(context: Context, kid: string): Promise<ReadonlySet<s
     const answer = await sendWrite(context, write);
     if (!isFailure(answer)) {
       updateRecord(context, kid, (record) => removePending(addProofs(record, answer.entries), write));
-      notifyRecorded(context, write, answer);
+      saveState(context, answer);
+      notifyRecorded(context, write, answer.entries);
     }
     // An earlier attempt recorded the write, and the person was erased since.
     else if (answer.problem === 'erased')
@@ -114,9 +120,10 @@ async function requestGrant(context: Context, terms: Terms, write: Write): Promi
   const refusedIds = findRefused(sentRecord, storedRecord, write.purposes);
   const grantedWrite = { ...write, purposes: write.purposes.filter((id) => !refusedIds.includes(id)) };
   const grantedTerms = { ...terms, now: ledgerTime(context) };
+  // Before the page hears of the grant: it may reload at once. A refusal of another tab is newer than this.
+  if (refusedIds.length === 0 && !storedRecord?.pending.length) context.store.saveState(answer.state);
   updateRecord(context, kid, (record) => rememberWrite(record, grantedWrite, grantedTerms, answer.entries));
-  // A refusal of another tab is newer than this state.
-  notifyRecorded(context, write, refusedIds.length === 0 ? answer : { entries: answer.entries });
+  notifyRecorded(context, write, answer.entries);
   scheduleCheck(context, kid);
   if (refusedIds.length === 0) return RECORDED;
   // Another tab refused meanwhile, so the grant is withdrawn again where the ledger recorded it after that
@@ -185,7 +192,7 @@ async function reportSignal(context: Context): Promise<void> {
   const answer = await sendWrite(context, { action: 'deny', ...write });
   if (isFailure(answer)) return;
   removeChoices(context, kid, (id) => overruled.includes(id));
-  if (context.record?.pending.length === 0) context.store.saveState(answer.state);
+  saveState(context, answer);
 }
 
 function removeChoices(
@@ -214,10 +221,11 @@ function serialise<T>(context: Context, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-async function loadConfig(context: Context): Promise<void> {
+/** @param inPage the terms that the page's server has written into the page; null to ask gpd */
+async function loadConfig(context: Context, inPage: Config | null): Promise<void> {
   const { server, store } = context;
   const answer = server
-    ? await server.config(context.language)
+    ? (inPage ?? (await server.config(context.language)))
     : { problem: context.missing, transient: false };
   if (isFailure(answer)) {
     context.problem = answer.problem;
@@ -273,7 +281,7 @@ export type Controller = ReturnType<typeof createController>;
 export function createController(deps: ControllerDeps) {
   const context = createContext(deps);
   return {
-    load: () => loadConfig(context),
+    load: (inPage: Config | null = null) => loadConfig(context, inPage),
     snapshot: () => currentSnapshot(context),
     /** True if the ledger has every choice of this browser. */
     isRecorded: () => isRecorded(context.record),

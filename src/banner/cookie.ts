@@ -46,32 +46,25 @@ function completeRecord(record: ConsentRecord, known: ConsentRecord | null | und
   return { ...record, choices: Object.fromEntries(choices), confirmedAt };
 }
 
+const lastChoiceAt = ({ choices }: ConsentRecord): number =>
+  Math.max(...Object.values(choices).map(({ at }) => at));
+
+/** True if this host keeps a choice that the cookie has no room for, or that the browser kept out. */
+function isNewer(known: ConsentRecord | null, found: ConsentRecord | null): boolean {
+  if (known?.secret !== found?.secret || !known || !found) return false;
+  const isInLedger = found.followsLedger && Object.keys(found.choices).length === 0;
+  return !isInLedger && lastChoiceAt(known) > lastChoiceAt(found);
+}
+
 const endsGrant = (record: ConsentRecord | null, next: ConsentRecord): boolean =>
   Object.entries(record?.choices ?? {}).some(
     ([id, { choice }]) => choice === 'granted' && choiceOf(next, id)?.choice !== 'granted',
   );
 
-/**
- * @param local the store of this host: for the record of a page that had no cookie before, and for an unsent
- * refusal that the cookie has no room for
- * @param domain null for this host alone
- * @returns `local` if the browser refuses a cookie for the domain
- */
-export function createCookieStore(local: Store, domain: string | null): Store {
-  function write(name: string, value: string): void {
-    const age = value === '' ? 0 : MAX_AGE;
-    const scope = domain ? `; Domain=${domain}` : '';
-    const cookie = `${name}=${value}; Path=/; Max-Age=${age}; SameSite=Lax; Secure${scope}`;
-    attempt(() => Reflect.set(Document.prototype, 'cookie', cookie, document));
-  }
-  write(PROBE, '1');
-  if (readCookie(PROBE) === '') {
-    const place = domain ?? location.hostname;
-    logLine(`the browser refuses a cookie for data-domain ${place}, so localStorage keeps the choices`);
-    return local;
-  }
-  write(PROBE, '');
+type WriteCookie = (name: string, value: string) => void;
 
+/** Reads and stores the record of a tenant; this page remembers what the cookie leaves out. */
+function createRecords(local: Store, write: WriteCookie) {
   /** The record behind the text of a cookie, with what the text leaves out. */
   let memory: { readonly name: string; readonly text: string; readonly record: ConsentRecord | null } | null =
     null;
@@ -97,12 +90,38 @@ export function createCookieStore(local: Store, domain: string | null): Store {
     const known = local.load(kid);
     if (text === '' && known) return store(kid, known);
     const found = decodeRecord(text);
-    const isBare = found && !found.followsLedger && Object.keys(found.choices).length === 0;
-    const isUnsent = isBare && known?.secret === found.secret;
-    const record = isUnsent ? known : found && completeRecord(found, memory?.record);
+    const record = isNewer(known, found) ? known : found && completeRecord(found, memory?.record);
     memory = { name, text, record };
     return record;
   }
+
+  const forget = (): void => {
+    memory = null;
+  };
+  return { store, load, forget };
+}
+
+/**
+ * @param local the store of this host: for the record of a page that had no cookie before, and for an unsent
+ * refusal that the cookie has no room for
+ * @param domain null for this host alone
+ * @returns `local` if the browser refuses a cookie for the domain
+ */
+export function createCookieStore(local: Store, domain: string | null): Store {
+  const write: WriteCookie = (name, value) => {
+    const age = value === '' ? 0 : MAX_AGE;
+    const scope = domain ? `; Domain=${domain}` : '';
+    const cookie = `${name}=${value}; Path=/; Max-Age=${age}; SameSite=Lax; Secure${scope}`;
+    attempt(() => Reflect.set(Document.prototype, 'cookie', cookie, document));
+  };
+  write(PROBE, '1');
+  if (readCookie(PROBE) === '') {
+    const place = domain ?? location.hostname;
+    logLine(`the browser refuses a cookie for data-domain ${place}, so localStorage keeps the choices`);
+    return local;
+  }
+  write(PROBE, '');
+  const { store, load, forget } = createRecords(local, write);
 
   return {
     ...local,
@@ -114,7 +133,7 @@ export function createCookieStore(local: Store, domain: string | null): Store {
       store(kid, record);
     },
     remove(kid) {
-      memory = null;
+      forget();
       local.remove(kid);
       for (const name of [PREFIX + kid, STATE]) write(name, '');
     },

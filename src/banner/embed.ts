@@ -1,6 +1,7 @@
 import { attempt, browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
 import { createCookieStore } from './cookie.ts';
+import { type Fragment, findFragment } from './fragment.ts';
 import { directionOf, explainProblem, keyProblem, logProblem, pickLanguage } from './html-tag.ts';
 import { words as english, type Words } from './locales/en.ts';
 import { createMedia, GATED_MEDIA, type MediaDeps } from './media.ts';
@@ -18,8 +19,15 @@ import { createView, type View } from './view/view.ts';
 /** The version in the addresses of the files that were built with this script; the build defines it. */
 declare const VERSION: string;
 
-type Listener = (detail: never) => void;
+/** An object for each call of `on`, so that two components may share a function. */
+interface Listener {
+  readonly listen: (detail: never) => void;
+}
 type Listeners = Readonly<Record<keyof ConsentEvents, Set<Listener>>>;
+
+function callListener(listeners: ReadonlySet<Listener>, listener: Listener, detail: never): void {
+  if (listeners.has(listener)) guarded(() => listener.listen(detail));
+}
 
 const untilParsed = (): Promise<void> =>
   new Promise((done) => {
@@ -85,16 +93,27 @@ function readTag(script: HTMLScriptElement) {
   };
 }
 
-/** Loads everything that the view needs. */
-async function loadWords({ server, language }: ReturnType<typeof readTag>, controller: Controller) {
+/** Loads everything that the view needs and the page's server has not written into the page. */
+async function loadWords(
+  { server, language }: ReturnType<typeof readTag>,
+  controller: Controller,
+  fragment: Fragment | null,
+) {
   const file = `/v1/embed/${VERSION}/${language.code}.json`;
-  const english = language.code === 'en' || !server;
-  const [found] = await Promise.all([english ? null : server.words(file), controller.load(), untilParsed()]);
+  const isKnown = language.code === 'en' || !server || fragment?.config;
+  const [found] = await Promise.all([
+    isKnown ? fragment?.words : server.words(file),
+    controller.load(fragment?.config),
+    untilParsed(),
+  ]);
   return mergeWords(found);
 }
 
-/** Each event reaches the page's listeners first, then the document. */
-function createEvents() {
+/**
+ * Each event reaches the page's listeners first, then the document.
+ * @param current the state once it is known: a late listener of `ready` gets it
+ */
+function createEvents(current: () => ConsentSnapshot | null) {
   const listeners: Listeners = {
     ready: new Set(),
     change: new Set(),
@@ -104,11 +123,15 @@ function createEvents() {
   };
   return {
     on: <Name extends keyof ConsentEvents>(name: Name, listen: (detail: ConsentEvents[Name]) => void) => {
-      listeners[name].add(listen);
-      return () => listeners[name].delete(listen);
+      const listener: Listener = { listen };
+      listeners[name].add(listener);
+      if (name === 'ready' && current())
+        queueMicrotask(() => callListener(listeners.ready, listener, current() as never));
+      return () => void listeners[name].delete(listener);
     },
     emit: <Name extends keyof ConsentEvents>(name: Name, detail: ConsentEvents[Name]): void => {
-      for (const listen of listeners[name]) guarded(() => listen(detail as never));
+      // A copy: a listener that subscribes again while it is called would be called for ever.
+      for (const listener of [...listeners[name]]) callListener(listeners[name], listener, detail as never);
       doc.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail }));
     },
   };
@@ -173,7 +196,7 @@ function createGates(deps: MediaDeps): () => void {
 
 function start(script: HTMLScriptElement): GpdConsent {
   const tag = readTag(script);
-  const { on, emit } = createEvents();
+  const { on, emit } = createEvents(() => (isReady ? controller.snapshot() : null));
   let view: View | null = null;
   let isReady = false;
 
@@ -204,14 +227,27 @@ function start(script: HTMLScriptElement): GpdConsent {
 
   async function load(): Promise<void> {
     await untilSeen();
-    const words = await loadWords(tag, controller);
-    if (!controller.terms() || view) return;
     const { language, theme } = tag;
+    const inPage = findFragment(language.code);
+    const words = await loadWords(tag, controller, inPage);
+    if (view) return;
+    // The parser may have come to it meanwhile.
+    const fragment = inPage ?? findFragment(language.code);
+    if (!controller.terms()) {
+      // Nobody would hear its buttons.
+      fragment?.host.remove();
+      return;
+    }
     const speech = { words, language: language.tag };
     const onToggle = (name: 'open' | 'close') => emit(name, controller.snapshot());
-    view = createView({ ...controller, speech, direction: directionOf(language.code), theme, onToggle });
+    const direction = directionOf(language.code);
+    const host = fragment?.host ?? null;
+    view = createView({ ...controller, speech, direction, theme, onToggle, host });
     view.render();
+    view.takeEarlyRefusal();
     applyChoices();
+    // The page's server may have kept its terms for a while, and the clock is gpd's.
+    if (inPage?.config) void controller.load();
   }
 
   // A fault of the banner must not break the page: it is reported, and nothing is granted.

@@ -55,18 +55,21 @@ export function newerEvent(one: ConsentEvent, other: ConsentEvent): ConsentEvent
 }
 
 /**
- * The state of two principals that are one person: the newest choice counts, and a signal or an erased
- * refusal of either denies.
+ * The state of principals that are one person, in any order: the newest choice counts, and a signal or an
+ * erased refusal of any denies.
  */
-export function joinStates(one: PrincipalState, other: PrincipalState): PrincipalState {
-  const event = one.event && other.event ? newerEvent(one.event, other.event) : (one.event ?? other.event);
+export function joinStates(first: PrincipalState, ...rest: readonly PrincipalState[]): PrincipalState {
+  if (rest.length === 0) return first;
+  const states = [first, ...rest];
+  const events = states.flatMap(({ event }) => event ?? []);
+  const event = events.length === 0 ? null : events.reduce(newerEvent);
   return {
-    // The yes of the one is newer than the erasure of the other, or it was not touched by it.
-    erased: (one.erased || other.erased) && event?.choice !== 'granted',
-    gpc: one.gpc || other.gpc,
-    withheld: one.withheld || other.withheld,
+    // The yes of one is newer than the erasure of another, or it was not touched by it.
+    erased: states.some(({ erased }) => erased) && event?.choice !== 'granted',
+    gpc: states.some(({ gpc }) => gpc),
+    withheld: states.some(({ withheld }) => withheld),
     event,
-    head: one.head,
+    head: first.head,
   };
 }
 

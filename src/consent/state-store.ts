@@ -143,14 +143,16 @@ async function readTenant({ read }: Database, kid: string, queries: readonly Sta
     const logFault = new ItemFault(await missingLogError(read, kid));
     return queries.map(() => logFault);
   }
-  const states: (PrincipalState | ItemFault)[] = [];
+  const members = queries.map((): (PrincipalState | ItemFault)[] => []);
   for (const row of stateRows) {
     const i = Number(row.i);
-    const [other, state] = [states[i], toState(row, queries[i] as StateQuery)];
-    if (!(other instanceof ItemFault))
-      states[i] = other === undefined || state instanceof ItemFault ? state : joinStates(other, state);
+    members[i]?.push(toState(row, queries[i] as StateQuery));
   }
-  return states;
+  return members.map((states) => {
+    const fault = states.find((state) => state instanceof ItemFault);
+    const [first, ...rest] = states as PrincipalState[];
+    return fault ?? joinStates(first as PrincipalState, ...rest);
+  });
 }
 
 /** On PostgreSQL a batch has one tenant; on SQLite it may have several, with one statement each. */

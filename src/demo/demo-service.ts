@@ -13,6 +13,7 @@ import { createApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore, openStore } from '../tenants/installation-files.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { DEMO_USERS, startDemoIdp } from './idp-service.ts';
+import type { Mailbox } from './mailbox.ts';
 import { type StartApp, seedPast } from './seed-service.ts';
 import { tourRoutes } from './tour-routes.ts';
 import { openedAt } from './visits.ts';
@@ -55,7 +56,7 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
     await addTenant(store, config, { kid: DEMO_KID, origins, ...notice, now });
     await createTenantStore(store.database).saveSettings(
       DEMO_KID,
-      (before) => ({ ...before, 'review.fourEyes': true }),
+      (before) => ({ ...before, 'review.fourEyes': true, 'notify.email': ['dora@lanterne.example'] }),
       by,
     );
     const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
@@ -73,7 +74,9 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
 }
 
 export interface DemoNeeds {
+  /** Starts a server that puts its mails into the mailbox. */
   readonly start: StartApp;
+  readonly mailbox: Mailbox;
   /** Runs `gpd consent verify`. @returns what it printed */
   readonly verifyLog: (kid: string, configFile: string) => Promise<string>;
 }
@@ -92,7 +95,7 @@ async function countVisits(config: Config, now: number): Promise<void> {
 }
 
 /** @param base settings of the environment; the data directory and the database are always temporary */
-export async function prepareDemo(base: Config, { start, verifyLog }: DemoNeeds) {
+export async function prepareDemo(base: Config, { start, mailbox, verifyLog }: DemoNeeds) {
   const directory = createTemporaryDirectory();
   const port = base.port === 0 ? await findFreePort(base.host) : base.port;
   const origin = base.base_url ?? `http://localhost:${port}`;
@@ -110,6 +113,9 @@ export async function prepareDemo(base: Config, { start, verifyLog }: DemoNeeds)
     data_dir: directory,
     database_url: null,
     master_key_file: null,
+    // Never connected to: the mailbox has the mails.
+    smtp_url: 'smtp://localhost',
+    smtp_from: null,
     credentials: {},
     port,
     base_url: origin,
@@ -131,6 +137,7 @@ export async function prepareDemo(base: Config, { start, verifyLog }: DemoNeeds)
           publishableKey: keys.publishable,
           origins,
           url,
+          mails: mailbox.list,
           signInNext: (account) => idp.signInNext(account),
           verifyCommand: `gpd consent verify ${DEMO_KID} --config ${configFile}`,
           verifyLog: () => verifyLog(DEMO_KID, configFile),

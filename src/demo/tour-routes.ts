@@ -1,5 +1,6 @@
 import type { Router } from 'express';
 import { z } from 'zod';
+import type { Mail } from '../egress/smtp.ts';
 import { exactRouter } from '../http/express-app.ts';
 import { toldOnce } from '../ingest/verdict/classify.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -20,6 +21,8 @@ export interface TourNeeds {
   /** Origins under which the page can be open: localhost and 127.0.0.1. */
   readonly origins: readonly string[];
   readonly url: () => string;
+  /** The newest first. */
+  readonly mails: () => readonly Mail[];
   readonly signInNext: (account: string) => void;
   readonly verifyCommand: string;
   readonly verifyLog: () => Promise<string>;
@@ -42,6 +45,14 @@ function addPage(router: Router, { shop, publishableKey, verifyCommand }: TourNe
       verifyCommand,
       retentionDays: tenantSettingsSchema.shape['retention.days'].parse(undefined),
     });
+  });
+}
+
+/** Mails that gpd wrote and the demo did not send. */
+function addMails(router: Router, { mails }: TourNeeds): void {
+  router.get('/demo/mails', (_request, response) => {
+    response.set('cache-control', 'no-store');
+    response.render('demo/mails', { mails: mails() });
   });
 }
 
@@ -113,6 +124,7 @@ function addVerify(router: Router, needs: TourNeeds): void {
 
 export function tourRoutes(needs: TourNeeds): Router {
   const router = exactRouter();
-  for (const add of [addPage, addParts, addDecisions, addBot, addSignIn, addVerify]) add(router, needs);
+  for (const add of [addPage, addMails, addParts, addDecisions, addBot, addSignIn, addVerify])
+    add(router, needs);
   return router;
 }

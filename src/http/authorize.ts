@@ -38,6 +38,8 @@ export interface ConsentLimits {
   readonly client: WatchedLimiter;
   /** One bucket per client, for withdrawals of the same callers. */
   readonly withdrawal: WatchedLimiter;
+  /** One bucket per client, for reads of a state by the same callers: open pages ask often. */
+  readonly state: WatchedLimiter;
   /** One bucket per client, for callers without any credential. */
   readonly anonymous: Limiter;
   /** One bucket per client, for grants and denials of browser principals that the tenant does not know. */
@@ -91,7 +93,8 @@ export async function authorize(
 ): Promise<Caller> {
   const { limits } = deps;
   const isWithdrawal = limit === 'consent-withdrawal';
-  const clientLimit = isWithdrawal ? limits.withdrawal : limits.client;
+  const otherLimit = limit === 'consent-state' ? limits.state : limits.client;
+  const clientLimit = isWithdrawal ? limits.withdrawal : otherLimit;
   const token = bearerToken(headers.authorization);
   const caller = token === null ? null : await identify(deps, token, limitKey, clientLimit.spent(limitKey));
   const browser = caller !== null && isBrowser(caller);

@@ -77,6 +77,7 @@ export function createLimiters(config: Config, database: Database, day: DayHashP
       key: createLimiter('consent', config.rate_consent),
       client: watchLimiter(limitByClient(createLimiter('consent-client', rate_consent_client))),
       withdrawal: watchLimiter(limitByClient(createLimiter('consent-withdraw', rate_consent_withdraw))),
+      state: watchLimiter(limitByClient(createLimiter('consent-state', rate_consent_client))),
       anonymous: publicLimiter,
       newcomer: limitByClient(createLimiter('consent-new', rate_consent_new)),
     },

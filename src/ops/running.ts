@@ -1,6 +1,7 @@
 import type { Router } from 'express';
 import type { Logger } from 'pino';
 import type { Database } from '../db/engine.ts';
+import type { Mail } from '../egress/smtp.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GivenSockets } from './systemd/socket-files.ts';
 
@@ -30,6 +31,8 @@ export interface AppOptions {
   readonly sockets?: GivenSockets;
   /** The built file of the thread that decrypts bundles; without it they are decrypted on the event loop. */
   readonly decryptThread?: URL | null;
+  /** Instead of the relay: the demo keeps its mails. */
+  readonly sendMail?: (mail: Mail) => Promise<void>;
   /** Additional routes: the demo's pages, or those of a setup. */
   readonly routers?: (context: {
     readonly url: () => string;

@@ -24,6 +24,10 @@ export const LIMITS: Readonly<Record<LimitName, Limit>> = {
     settings: ['rate_consent', 'rate_consent_client', 'rate_consent_new', 'rate_public'],
     text: 'As `consent`, but with a publishable key the key counts accepted grants alone. Grants and denials of browsers that the tenant does not know count per client too.',
   },
+  'consent-state': {
+    settings: ['rate_consent', 'rate_consent_client', 'rate_public'],
+    text: 'As `consent`, but with a publishable or an invalid key apart from all other calls, per client alone: pages that stay open take nothing from visitors behind the same address.',
+  },
   'consent-withdrawal': {
     settings: ['rate_consent', 'rate_consent_withdraw', 'rate_public'],
     text: 'As `consent`, but apart from all other calls: with a publishable or an invalid key per client, otherwise per key or person.',

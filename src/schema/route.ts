@@ -66,6 +66,7 @@ export type LimitName =
   | 'consent'
   | 'consent-by-client'
   | 'consent-withdrawal'
+  | 'consent-state'
   | 'none';
 
 export interface Route {

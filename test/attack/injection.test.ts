@@ -59,6 +59,10 @@ describe('templates', () => {
   it.each([
     ['my-data.ejs', { kid: HOSTILE, notice: { contact: HOSTILE }, isNamed: () => true }],
     ['reference.ejs', { version: HOSTILE, operations: [operation] }],
+    [
+      'demo/mails.ejs',
+      { mails: [{ subject: HOSTILE, to: HOSTILE, from: HOSTILE, text: HOSTILE, date: new Date() }] },
+    ],
     ['demo/tour.ejs', { kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, verifyCommand: HOSTILE }],
   ])('%s shows hostile values as text', async (name, values) => {
     const html = await renderFile(join(VIEWS, name), values, { async: false });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type ConsentEvent,
   decideConsent,
+  joinStates,
   type PrincipalState,
   type Reason,
 } from '../../src/consent/decide.ts';
@@ -153,4 +154,36 @@ describe('decideConsent', () => {
       ),
     );
   });
+});
+
+/** PostgreSQL returns the rows of those who are joined in an order of its choosing. */
+it('the state of those who are joined depends on no order', () => {
+  const event = fc.record({
+    choice: fc.constantFrom('granted' as const, 'denied' as const),
+    at: fc.constantFrom(NOW, NOW + 1, NOW + 5000),
+    seq: fc.nat(5),
+  });
+  const state = fc.record({
+    ...{ erased: fc.boolean(), gpc: fc.boolean(), withheld: fc.boolean() },
+    event: fc.option(event),
+  });
+  const people = fc.uniqueArray(state, {
+    minLength: 2,
+    maxLength: 4,
+    selector: (one) => one.event?.seq ?? -1,
+  });
+  const shuffled = people.chain((list) =>
+    fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
+  );
+  fc.assert(
+    fc.property(shuffled, (orders) => {
+      const [one, other] = orders.map((list) => {
+        const [first, ...rest] = list.map((known) =>
+          createState({ ...known, event: known.event && createEvent(known.event) }),
+        );
+        return joinStates(first as PrincipalState, ...rest);
+      });
+      expect(one).toEqual(other);
+    }),
+  );
 });

@@ -78,6 +78,7 @@ function laneOf(row: Route, routes: readonly ServedRoute[], knowsOrigin: (origin
           key: unlimited,
           client: watched,
           withdrawal: watched,
+          state: watched,
           newcomer: unlimited,
           anonymous: unlimited,
         },

@@ -38,6 +38,7 @@ function createApi() {
       key: perMinute(SHARED),
       client: watchLimiter(perMinute(CLIENT), () => now),
       withdrawal: watchLimiter(perMinute(WITHDRAWALS), () => now),
+      state: watchLimiter(perMinute(CLIENT), () => now),
       newcomer: perMinute(1),
       anonymous: perMinute(1000),
     },
@@ -65,6 +66,7 @@ function createApi() {
 const ROWS = {
   purposes: ROUTES.listPurposes,
   withdraw: ROUTES.withdrawConsent,
+  history: ROUTES.listConsentHistory,
   state: ROUTES.getConsentState,
 };
 
@@ -122,7 +124,7 @@ it('a client over its limit is not forgotten for all others that go over theirs'
 describe('a key that is a secret, and a session', () => {
   it.each(['backend', 'gpd_ps_anna'])('%s withdraws while its other calls are 429', async (token) => {
     const api = createApi();
-    const all = await flood(api, 'state', token);
+    const all = await flood(api, 'history', token);
     expect(all.filter((answer) => answer === 'ok')).toHaveLength(SHARED);
     expect(await times(SHARED, () => api.call('withdraw', token))).toEqual(Array(SHARED).fill('ok'));
     expect(await api.call('withdraw', token)).toBe('rate-limited');
@@ -133,22 +135,23 @@ describe('a token that nobody has', () => {
   it.each(['gpd_ps_guess', 'guess'])('counts against its client: %s', async (token) => {
     const api = createApi();
     const answers = [...Array(CLIENT).fill('unauthenticated'), ...Array(20 - CLIENT).fill('rate-limited')];
-    expect(await flood(api, 'state', token)).toEqual(answers);
+    expect(await flood(api, 'history', token)).toEqual(answers);
     // The call that goes over is looked up, and the next ones are not.
     expect(api.looked).toHaveLength(CLIENT + 1);
     expect(await api.call('purposes', 'page')).toBe('rate-limited');
-    expect(await api.call('state', token, 'b')).toBe('unauthenticated');
+    expect(await api.call('history', token, 'b')).toBe('unauthenticated');
     api.pass(60_000);
-    await api.call('state', token);
+    await api.call('history', token);
     expect(api.looked).toHaveLength(CLIENT + 3);
   });
 
   it('stops no key that is known, and no withdrawal', async () => {
     const api = createApi();
-    await flood(api, 'state', 'gpd_ps_guess');
-    expect(await api.call('state', 'backend')).toBe('ok');
-    expect(await api.call('state', 'gpd_ps_anna')).toBe('rate-limited');
+    await flood(api, 'history', 'gpd_ps_guess');
+    expect(await api.call('history', 'backend')).toBe('ok');
+    expect(await api.call('history', 'gpd_ps_anna')).toBe('rate-limited');
     expect(await api.call('withdraw', 'gpd_ps_anna')).toBe('ok');
+    expect(await api.call('state', 'gpd_ps_anna')).toBe('ok');
     expect(await api.call('withdraw', 'page')).toBe('ok');
   });
 

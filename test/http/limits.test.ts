@@ -52,6 +52,7 @@ const ANONYMOUS: Readonly<Record<LimitName, number>> = {
   ingest: POINTS.ingest,
   consent: POINTS.public,
   'consent-by-client': POINTS.public,
+  'consent-state': POINTS.public,
   'consent-withdrawal': POINTS.public,
 };
 

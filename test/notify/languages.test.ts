@@ -7,9 +7,9 @@ import { startRelay } from './support/relay.ts';
 
 /** Mails to people in the language that their browser asked for. */
 
-const readLines = (language: string): Map<string, string> =>
+const readLines = (language: string, name = 'mail'): Map<string, string> =>
   new Map(
-    readFileSync(new URL(`../../views/mail.${language}.txt`, import.meta.url), 'utf8')
+    readFileSync(new URL(`../../views/${name}.${language}.txt`, import.meta.url), 'utf8')
       .trim()
       .split('\n')
       .map((line) => {
@@ -32,6 +32,16 @@ describe('the words of mails', () => {
         expect(text.match(/\{\w+\}/g) ?? []).toEqual(original.match(/\{\w+\}/g) ?? []);
         if (key !== 'subject') expect({ key, text }).not.toEqual({ key, text: original });
       }
+    },
+  );
+
+  it.each(PEOPLE_LANGUAGES.filter((language) => !['en', 'de'].includes(language)))(
+    '%s has each text of the summary of an export, with its values',
+    (language) => {
+      const [words, german] = [readLines(language, 'dsar/summary'), readLines('de', 'dsar/summary')];
+      expect([...words.keys()]).toEqual([...german.keys()]);
+      for (const [key, text] of words)
+        expect(text.match(/\{\w+\}/g)).toEqual((german.get(key) ?? '').match(/\{\w+\}/g));
     },
   );
 

@@ -33,11 +33,16 @@ async function verifyLog(kid: string, config: string): Promise<string> {
 }
 
 async function start(options: { readonly port?: string }): Promise<RunningApp> {
-  const { prepareDemo } = await import('../../demo/demo-service.ts');
+  const [{ prepareDemo }, { createMailbox }] = await Promise.all([
+    import('../../demo/demo-service.ts'),
+    import('../../demo/mailbox.ts'),
+  ]);
+  const mailbox = createMailbox();
   const log = createLogger('warn');
-  const appOptions = { log, onFatal: failStop(log) };
+  const appOptions = { log, onFatal: failStop(log), sendMail: mailbox.send };
   const demo = await prepareDemo(configFor({ port: options.port }), {
     start: (config, clock) => startApp(config, { ...appOptions, clock }),
+    mailbox,
     verifyLog,
   });
   const app = await startApp(demo.config, { ...appOptions, routers: demo.routers });
@@ -46,6 +51,7 @@ async function start(options: { readonly port?: string }): Promise<RunningApp> {
   print({ urls, users, dataDir: directory }, () => [
     `tour            ${urls.shop}`,
     `console         ${urls.console}`,
+    `mails           ${urls.shop}/mails`,
     ...users.map(({ name, about }) => `  sign in as    ${name.padEnd(14)} ${about}`),
     `data directory  ${directory}`,
     '',

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { baseUrl, type Config } from '../../config.ts';
+import { PEOPLE_LANGUAGES } from '../../lib/languages.ts';
 import { unnamedSettings } from '../../rights/dsar/dsar.ts';
 import { BadRecipient, type ExportRecipient, readRecipient } from '../../rights/dsar/envelope.ts';
 import { openArchiveSigner } from '../../rights/dsar/signer-store.ts';
@@ -9,6 +10,7 @@ import type { Store } from '../../tenants/installation-files.ts';
 import {
   addCommand,
   type CommandContext,
+  checkOneOf,
   type Flags,
   readGivenFile,
   requireTenant,
@@ -29,6 +31,7 @@ export function define(dsar: Command): void {
     .option('--request <id>', 'a requestId of theirs')
     .option('--principal <id>', 'their id in the consent ledger')
     .requiredOption('--out <file>', 'where to write; the file must not exist')
+    .option('--language <language>', `of the summary: ${PEOPLE_LANGUAGES.join(', ')}`)
     .option('--encrypt-to <cert>', 'encrypt it to this certificate (RSA, PEM or DER)');
   addCommand(dsar, 'certificate', printCertificate, {
     about: 'print the certificate that signs archives, for recipients to pin',
@@ -36,7 +39,8 @@ export function define(dsar: Command): void {
   });
 }
 
-type ExportOptions = TargetOptions & Flags<'encryptTo'> & { readonly tenant?: string; readonly out: string };
+type ExportOptions = TargetOptions &
+  Flags<'encryptTo' | 'language'> & { readonly tenant?: string; readonly out: string };
 
 function recipientOf(file: string | undefined): ExportRecipient | undefined {
   if (file === undefined) return undefined;
@@ -75,6 +79,8 @@ async function exportArchive(context: CommandContext, options: ExportOptions): P
   const file = resolve(options.out);
   expectNoFile(file);
   const recipient = recipientOf(options.encryptTo);
+  const language =
+    options.language === undefined ? undefined : checkOneOf('--language', options.language, PEOPLE_LANGUAGES);
   const kid = await context.resolveKid(options.tenant, 'option --tenant');
   const { role, ref } = await context.operator(kid);
   const { config } = context;
@@ -101,7 +107,7 @@ async function exportArchive(context: CommandContext, options: ExportOptions): P
     bar.update({ done, bytes: done, totalBytes: total });
   const archive = await runAbortable((signal) =>
     writeNewFile(file, (output) =>
-      exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress }),
+      exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress, language }),
     ),
   ).finally(bar.end);
   const { decisions, sha256, size, encrypted, signer: signedBy } = archive;

@@ -4,6 +4,7 @@ import { PassThrough, Readable, type Writable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 import type { RulePolicy } from '../../ingest/verdict/classify.ts';
+import { languageOf, type PeopleLanguage } from '../../lib/languages.ts';
 import { type Bytes, meter } from '../../lib/pass-bytes.ts';
 import { codebookPage, type DecisionSummary, indexPage } from './archive-page-files.ts';
 import { CSV_HEADER, decisionRecord } from './decisions-csv.ts';
@@ -32,6 +33,8 @@ export interface ArchiveOptions {
   readonly recipient?: ExportRecipient | undefined;
   readonly onProgress?: ((done: number, total: number) => void) | undefined;
   readonly signal?: AbortSignal;
+  /** The summary's language; undefined: that of the person's newest objection, if it is known. */
+  readonly language?: PeopleLanguage | undefined;
 }
 
 /** Decisions that index.html shows; all of them are in the other two files. */
@@ -89,23 +92,36 @@ function createZip(mtime: Date, signal: AbortSignal) {
   };
 }
 
-interface FillOptions extends Pick<ArchiveOptions, 'onProgress'> {
+interface FillOptions extends Pick<ArchiveOptions, 'onProgress' | 'language'> {
   readonly zip: ReturnType<typeof createZip>;
   readonly signer: ArchiveSigner;
   readonly spool: Spool;
 }
 
+function languageOfContests({ contests }: DsarHead): PeopleLanguage | null {
+  const newestFirst = contests.toSorted((a, b) => b.filedAt.localeCompare(a.filedAt));
+  const language = newestFirst.find((contest) => contest.language !== null)?.language ?? null;
+  return language === null ? null : languageOf(language);
+}
+
 async function fillArchive(
   { policyOf, version }: ArchiveDeps,
   dsar: Dsar,
-  { zip, signer, spool, onProgress }: FillOptions,
+  { zip, signer, spool, onProgress, language }: FillOptions,
 ): Promise<number> {
   const { head } = dsar;
   const policy = policyOf(head.subject.tenant);
   const summary: DecisionSummary = { count: 0, byClass: new Map(), shown: [], shared: false };
   await zip.add('export.json', dsarJson(observeDecisions(dsar, spool, summary, onProgress)));
   await zip.add('decisions.csv', spool.read());
-  const facts = { head, policy, version, fingerprint: signer.fingerprint, ...summary };
+  const facts = {
+    head,
+    policy,
+    version,
+    language: language ?? languageOfContests(head),
+    fingerprint: signer.fingerprint,
+    ...summary,
+  };
   await zip.add('index.html', [await indexPage(facts)]);
   await zip.add('codebook.html', [await codebookPage(facts)]);
   const manifest = createManifest(head, {
@@ -128,7 +144,7 @@ export async function writeArchive(
   deps: ArchiveDeps,
   dsar: Dsar,
   output: Writable,
-  { recipient, onProgress, signal: stop }: ArchiveOptions = {},
+  { recipient, onProgress, language, signal: stop }: ArchiveOptions = {},
 ) {
   const signer = await deps.signer();
   const spool = await openSpool(deps.spoolDirectory ?? tmpdir());
@@ -141,7 +157,7 @@ export async function writeArchive(
   try {
     // Whichever fails stops the other.
     const [decisions] = await Promise.all([
-      fillArchive(deps, dsar, { zip, signer, spool, onProgress }),
+      fillArchive(deps, dsar, { zip, signer, spool, onProgress, language }),
       pipelineEnd,
     ]);
     return { decisions, encrypted: recipient !== undefined, signer: signer.fingerprint, ...result() };

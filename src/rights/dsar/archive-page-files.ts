@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { RULES, type RulePolicy } from '../../ingest/verdict/classify.ts';
+import type { PeopleLanguage } from '../../lib/languages.ts';
 import { visibleText } from '../../lib/text.ts';
+import { formatWords, readWords } from '../../notify/mail-words-files.ts';
 import { CSV_COLUMNS } from './decisions-csv.ts';
 import { classText } from './dsar.ts';
 import type { DsarDecision, DsarHead } from './service.ts';
@@ -25,6 +27,8 @@ export interface DecisionSummary {
 interface PageFacts extends Readonly<DecisionSummary> {
   readonly head: DsarHead;
   readonly policy: RulePolicy;
+  /** The language of the summary at the top; null: English, as the page is. */
+  readonly language: PeopleLanguage | null;
   /** The version of gpd. */
   readonly version: string;
   /** Fingerprint of the certificate that signs. */
@@ -82,9 +86,22 @@ export async function readCodebook(): Promise<Codebook> {
 
 const toEntries = (meanings: Meanings) => Object.entries(meanings).map(([name, text]) => ({ name, text }));
 
+/** The words of the summary in the person's language, for `partials/summary.ejs`. */
+function summaryIn(language: PeopleLanguage | null) {
+  if (language === null || language === 'en') return null;
+  const words = readWords(`dsar/summary.${language}.txt`);
+  const format = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' });
+  return {
+    language,
+    say: (key: string, values?: Readonly<Record<string, string | number>>) => formatWords(words, key, values),
+    date: (iso: string): string => format.format(new Date(iso)),
+  };
+}
+
 export function indexPage(facts: PageFacts): Promise<string> {
   const history = facts.head.consent?.history.slice(0, SHOWN_EVENTS) ?? [];
-  return render('index', { ...facts, title: 'What is held about you', history });
+  const summary = summaryIn(facts.language);
+  return render('index', { ...facts, title: 'What is held about you', history, summary });
 }
 
 export async function codebookPage({ head, version, policy }: PageFacts): Promise<string> {

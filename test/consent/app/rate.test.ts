@@ -92,6 +92,16 @@ describe('the limits of visitors, who share the key of the page', () => {
   };
   const STRANGERS = [60, 61, 62, 63, 64];
 
+  it('open pages that ask for their state deny nobody behind the same address', async () => {
+    const anna = createBrowser();
+    const ask = () => shop.post('/v1/consent/state', anna, shop.keys.publishable, from(1));
+    expect(await statuses(CLIENT, ask)).toEqual(Array(CLIENT).fill(200));
+    expectLimited(await ask());
+    expect((await shop.get('/v1/consent/banner', shop.keys.publishable, from(1))).status).toBe(200);
+    expect((await write(GRANT, 1)).status).toBe(201);
+    expect((await write(WITHDRAW, 1)).status).toBe(201);
+  });
+
   it('refusals by one network, of whatever kind, lock nobody else out', async () => {
     const anna = createBrowser();
     expect((await write(GRANT, 1, anna)).status).toBe(201);

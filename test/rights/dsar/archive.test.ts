@@ -175,6 +175,31 @@ describeWithTool('gpd dsar export', noUnzip, () => {
     for (const n of [0, 1, 2, 3, 4]) expect(index).toContain(requestId(n));
   });
 
+  it('index.html begins with a summary in the language that was asked for, or that the person objected in', async () => {
+    const english = unpack((await exportTo('en.zip', `--visitor=${VISITOR}`)).file);
+    expect(read(english, 'index.html')).not.toContain('id="summary"');
+    const titles = {
+      de: 'Was über Sie gespeichert ist',
+      fr: 'Les données conservées à votre sujet',
+      es: 'Lo que se conserva sobre usted',
+      it: 'Che cosa è conservato su di lei',
+      pl: 'Jakie dane osobowe są przechowywane',
+    };
+    for (const [language, title] of Object.entries(titles)) {
+      const flags = [`--visitor=${VISITOR}`, '--language', language];
+      const page = read(unpack((await exportTo(`${language}.zip`, ...flags)).file), 'index.html');
+      const [, summary = ''] =
+        new RegExp(`<section class="stack" lang="${language}"([^]*?)</section>`).exec(page) ?? [];
+      expect(summary).toContain(`<h2 id="summary">${title}</h2>`);
+      expect(summary).toMatch(/: 5\. [\p{L} ]+: 2\./u);
+      expect(summary).not.toMatch(/\{|>class\.|undefined/);
+    }
+    const flags = ['dsar', 'export', '--tenant', KID, '--visitor', VISITOR, '--language', 'nl', '--out'];
+    const refused = await subject.cli(...flags, join(tempDir('out'), 'nl.zip'));
+    expect(refused).toMatchObject({ code: 2 });
+    expect(refused.stderr).toContain('--language nl: must be one of en, de, fr, es, it, pl');
+  });
+
   it('codebook.html explains every rule, class, defence, field and column that there is', async () => {
     const directories = await Promise.all(
       [`--visitor=${VISITOR}`, `--principal=${PRINCIPAL}`].map(async (who, i) =>
