@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { DAY } from '../lib/clock.ts';
-import { cursorOf } from '../rights/contests/queue-store.ts';
 import {
+  cursorOf,
   QUEUE_LISTS,
   QUEUE_ORDERS,
   type QueueCursor,

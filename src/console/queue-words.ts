@@ -2,7 +2,7 @@ import type { QueueList } from '../rights/contests/record.ts';
 
 /** Reads the words of a search in the queue. Statements are encrypted, so their words are not found. */
 
-export interface Words {
+export interface SearchWords {
   readonly class?: string;
   readonly list?: QueueList;
   readonly isOverdue?: boolean;
@@ -28,7 +28,7 @@ const LIST_WORDS: Readonly<Record<string, QueueList>> = {
 };
 const OVERDUE_WORDS = ['overdue', 'late'];
 
-export function readWords(search: string): Words {
+export function readWords(search: string): SearchWords {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const named = (table: object) => words.find((word) => Object.hasOwn(table, word)) ?? '';
   const isKnown = (word: string): boolean =>

@@ -3,7 +3,7 @@ import type { Database } from '../../db/engine.ts';
 import { cellOf, countUpTo } from '../../db/sql.ts';
 import { DAY } from '../../lib/clock.ts';
 import { type Contest, type ContestTexts, LONGEST_MS } from './contest.ts';
-import type { QueueCursor, QueueQuery } from './record.ts';
+import { cursorOf, type QueueQuery } from './record.ts';
 import { contestsIn, filterContests } from './store.ts';
 
 /** Reads the pages and counts of the review queue, and the cases before and after a case. */
@@ -35,11 +35,11 @@ async function waitingIds(database: Database, viewer: Viewer): Promise<readonly 
   const { kid, me } = viewer;
   const open = database.read('contests').where({ kid, status: 'open' });
   const proposed = open.whereNotNull('proposed_by').whereNot('proposed_by', me).whereNot('filed_by', me);
-  const [mine, proposals] = await Promise.all([
+  const [mine, proposals] = (await Promise.all([
     claimedCases(database, viewer).where('claimed_by', me).limit(MAX_CLAIMS).pluck('contest_id'),
     withoutOthersClaims(proposed, viewer).limit(MAX_CLAIMS).pluck('contest_id'),
-  ]);
-  return [...new Set<string>([...mine, ...proposals])];
+  ])) as [string[], string[]];
+  return [...new Set([...mine, ...proposals])];
 }
 
 async function holdersNamed(database: Database, viewer: Viewer, words: string): Promise<readonly string[]> {
@@ -81,16 +81,6 @@ const COLUMNS = {
 
 const columnOf = ({ status, order }: Pick<QueueQuery, 'status' | 'order'>) =>
   COLUMNS[status === 'resolved' ? 'resolved' : order];
-
-/** @returns the value of a contest in the column of the order */
-export function cursorOf(
-  { status, order }: Pick<QueueQuery, 'status' | 'order'>,
-  contest: Contest,
-): QueueCursor {
-  const { contestId, dueAt, filedAt, resolvedAt } = contest;
-  if (status === 'resolved') return { at: resolvedAt ?? dueAt, contestId };
-  return { at: order === 'due' ? dueAt : filedAt, contestId };
-}
 
 /**
  * Reads a page of the queue, and one row more to tell whether another page follows. `place` counts the rows

@@ -88,3 +88,13 @@ export interface QueueQuery {
   readonly isBackward: boolean;
   readonly limit: number;
 }
+
+/** @returns the position of a contest in a page of this order */
+export function cursorOf(
+  { status, order }: Pick<QueueQuery, 'status' | 'order'>,
+  contest: Contest,
+): QueueCursor {
+  const { contestId, dueAt, filedAt, resolvedAt } = contest;
+  if (status === 'resolved') return { at: resolvedAt ?? dueAt, contestId };
+  return { at: order === 'due' ? dueAt : filedAt, contestId };
+}

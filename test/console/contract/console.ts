@@ -11,14 +11,13 @@ import {
 } from '../../../src/console/session-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { type Contest, fileContest } from '../../../src/rights/contests/contest.ts';
+import { openByDue, queueCounts, queuePage, readWorkload } from '../../../src/rights/contests/queue-store.ts';
 import {
   cursorOf,
-  openByDue,
-  queueCounts,
-  queuePage,
-  readWorkload,
-} from '../../../src/rights/contests/queue-store.ts';
-import type { QueueCursor, QueueFilter, QueueQuery } from '../../../src/rights/contests/record.ts';
+  type QueueCursor,
+  type QueueFilter,
+  type QueueQuery,
+} from '../../../src/rights/contests/record.ts';
 import { insertContest, updateContest } from '../../../src/rights/contests/store.ts';
 import {
   countTrail,
