@@ -541,7 +541,13 @@ async function createContests(knex) {
     t.index(['kid', 'status', 'class', 'due_at', 'contest_id']);
     t.index(['kid', 'status', 'resolved_at', 'contest_id']);
     t.index(['kid', 'status', 'claimed_until']);
+    t.index(['kid', 'status', 'filed_at', 'contest_id']);
   });
+  // Few cases have a question or a proposal, and the queue counts them on each page.
+  for (const name of ['asked_at', 'proposed_by'])
+    await knex.raw(
+      `CREATE INDEX contests_${name} ON contests (kid, status, due_at, contest_id) WHERE ${name} IS NOT NULL`,
+    );
   // Counts of reviews that upheld or overturned a rule, and of reports that confirmed or contradicted it.
   await knex.schema.createTable('rule_reviews', (t) => {
     texts(t, 'kid', 'rule');

@@ -1,47 +1,40 @@
 import { isReconciled } from '../ingest/verdict/verdict.ts';
 import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
-import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
+import { extensionSchema, OUTCOMES } from '../schema/rights.ts';
 import {
   askSubject,
   type CaseView,
   extendCase,
+  findNextCaseFor,
   readCase,
   resolveCase,
   saveTyped,
 } from './case-queue-service.ts';
 import { redirectDone, takeFlash } from './flash.ts';
-import { appendTemplate, matchParameter, readField, readTypedTexts, type TypedByKind } from './form.ts';
+import { matchParameter, readField, readTypedTexts, type TypedByKind } from './form.ts';
+import { splitStatement } from './headline.ts';
+import { findReasonProblem, GAP, isReason, startFromTemplate, TEMPLATES } from './reason.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 import type { Draft } from './session-store.ts';
 
 /** The page of one case: its evidence, and the forms of a reviewer. */
 
-/** Beginnings of a reason. A reviewer must complete them and choose the ruling. */
-const TEMPLATES = [
-  {
-    id: 'shared',
-    name: 'identical devices',
-    text: 'The rules that fired describe many identical devices. What you say about your own use matches the other decisions: ',
-  },
-  {
-    id: 'tool',
-    name: 'an assistive tool',
-    text: 'The sign that weighed most comes from a tool that a person uses, not from a program in a person’s place: ',
-  },
-  {
-    id: 'agreed',
-    name: 'explained by the person',
-    text: 'Your statement explains what the rules took for automation, and the other decisions agree: ',
-  },
-  {
-    id: 'driven',
-    name: 'driven by a script',
-    text: 'Several strong signs agree that a program drove this browser, and nothing in the statement explains them: ',
-  },
-] as const;
+/** After these results the next due case opens. */
+const NEXT_AFTER = ['resolved', 'proposed'];
 const CONFLICTS = ['claimed-by-another', 'stale-version', 'already-resolved', 'self-review-denied'];
 const CONTEST_ID = /^con_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** The field that a problem is about, and its tab. All other problems are about the whole case. */
+const FIELDS: Readonly<Record<string, { readonly field: string; readonly tab: string }>> = {
+  reason: { field: 'reason', tab: 'decide' },
+  template: { field: 'reason', tab: 'decide' },
+  gap: { field: 'reason', tab: 'decide' },
+  copied: { field: 'reason', tab: 'decide' },
+  outcome: { field: 'outcome-overturned', tab: 'decide' },
+  question: { field: 'question', tab: 'ask' },
+  extension: { field: 'extension', tab: 'extend' },
+};
 
 const linkTo = ({ contest }: CaseView): string => `/console/contests/${contest.contestId}`;
 
@@ -92,37 +85,16 @@ function renderCase(
     colleaguesProposal: findColleaguesProposal(view, staff.ref),
     templates: TEMPLATES,
     classStays: !isReconciled(contest.class),
+    headline: splitStatement(contest.statement ?? ''),
+    gap: GAP,
     done: null,
+    decided: null,
     problem: null,
+    wrong: null,
     hasDrafts: false,
     ...extraValues,
   };
   context.render(response, 'case', values, status);
-}
-
-const TEMPLATE_TEXTS: readonly string[] = TEMPLATES.map(({ text }) => text);
-
-function startFromTemplate(typed: Draft | null, id: unknown): Draft | null {
-  const template = TEMPLATES.find((one) => one.id === id);
-  if (!template) return typed;
-  const text = appendTemplate(typed?.text ?? '', template.text, TEMPLATE_TEXTS);
-  return { kind: 'resolve', text, outcome: typed?.outcome ?? null };
-}
-
-const isReason = (text: string): boolean => reasonSchema.safeParse(text).success;
-
-/**
- * A reason needs 20 characters that its author wrote: those of a template or of the colleague's reason do not
- * count.
- * @param colleaguesReason null if no colleague has proposed
- * @returns the key of a problem; null if the text may be stored
- */
-function findReasonProblem(text: string, colleaguesReason: string | null): string | null {
-  if (!isReason(text)) return 'reason';
-  const ownText = colleaguesReason === null ? text : text.replaceAll(colleaguesReason.trim(), '');
-  if (!isReason(ownText)) return 'copied';
-  const withoutTemplates = TEMPLATE_TEXTS.reduce((rest, one) => rest.replaceAll(one.trim(), ''), ownText);
-  return isReason(withoutTemplates) ? null : 'template';
 }
 
 const readTyped = ({ form, request }: FormVisit): TypedByKind => readTypedTexts(form, request.path);
@@ -148,13 +120,18 @@ async function refuse(
 ): Promise<void> {
   const typed = readTyped(visit);
   await saveDrafts(visit, view, Object.values(typed));
-  renderCase(visit, view, { problem, typed, status });
+  renderCase(visit, view, { problem, wrong: FIELDS[problem] ?? null, typed, status });
 }
 
 /** The problem of a form; or the sentence to show, the texts to keep as drafts, and the next address. */
 type ActResult =
   | { readonly problem: string }
-  | { readonly done: string; readonly keep?: readonly (Draft | null)[]; readonly to?: string };
+  | {
+      readonly done: string;
+      readonly keep?: readonly (Draft | null)[];
+      readonly to?: string;
+      readonly decided?: string;
+    };
 
 type CaseAct = (visit: FormVisit, view: CaseView, typed: TypedByKind) => Promise<ActResult> | ActResult;
 
@@ -171,9 +148,9 @@ function handleAct(act: CaseAct): (visit: FormVisit) => Promise<void> {
         await refuse(visit, view, result);
         return;
       }
-      const { done, keep: drafts = [], to = linkTo(view) } = result;
+      const { done, keep: drafts = [], to = linkTo(view), decided = null } = result;
       await saveDrafts(visit, view, drafts);
-      redirectDone(visit, to, done);
+      redirectDone(visit, to, done, { decided });
     } catch (error) {
       if (!(error instanceof Refusal) || !CONFLICTS.includes(error.code)) throw error;
       const current = await requireCase(visit);
@@ -185,7 +162,7 @@ function handleAct(act: CaseAct): (visit: FormVisit) => Promise<void> {
 async function showCase(visit: ConsoleVisit): Promise<void> {
   const view = await requireCase(visit);
   const { query } = visit.request;
-  const done = takeFlash(visit)?.done ?? null;
+  const { done = null, decided = null } = takeFlash(visit) ?? {};
   const draft = (kind: Draft['kind']) => view.drafts.find((one) => one.kind === kind) ?? null;
   const resolve = startFromTemplate(
     draft('resolve') ?? createDraftFromProposal(view, visit.staff.ref),
@@ -193,7 +170,7 @@ async function showCase(visit: ConsoleVisit): Promise<void> {
   );
   const typed: TypedByKind = { resolve, ask: draft('ask'), extend: draft('extend') };
   const hasDrafts = view.drafts.length > 0 && view.contest.status === 'open' && done !== 'started';
-  renderCase(visit, view, { done, typed, hasDrafts });
+  renderCase(visit, view, { done, decided, typed, hasDrafts });
 }
 
 const claimCase: CaseAct = async ({ context, staff }, { contest }, typed) => {
@@ -243,7 +220,9 @@ const ruleOnCase: CaseAct = async ({ context, form, staff }, view) => {
   // A colleague resolved it with the same outcome: this
   // reason was not recorded, so the reviewer must hear of it.
   if (after.resolvedBy !== null && after.resolvedBy.ref !== staff.ref) throw new Refusal('already-resolved');
-  return { done: chooseResultKey(after, view.contest, staff.ref) };
+  const done = chooseResultKey(after, view.contest, staff.ref);
+  const next = NEXT_AFTER.includes(done) ? await findNextCaseFor(context, staff, view.contest) : null;
+  return next === null ? { done } : { done, to: `/console/contests/${next}`, decided: contestId };
 };
 
 export const casePages: PageTable = {

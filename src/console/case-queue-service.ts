@@ -4,15 +4,16 @@ import { findDecision } from '../ingest/decisions-store.ts';
 import { tryOr } from '../lib/errors.ts';
 import { isPlainText } from '../lib/text.ts';
 import { type Contest, NO_TEXTS, PERIODS } from '../rights/contests/contest.ts';
-import type { QueueQuery, QueueRow } from '../rights/contests/record.ts';
 import {
   COUNT_CAP,
-  findContest,
+  findNextCase,
   queueCounts,
   queuePage,
+  readNeighbours,
   readWorkload,
-  resolvedPage,
-} from '../rights/contests/store.ts';
+} from '../rights/contests/queue-store.ts';
+import type { QueueQuery } from '../rights/contests/record.ts';
+import { findContest } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { countTrail, readDeviceContests, readDeviceTrail, readOverride } from '../rights/dsar/store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';
@@ -45,12 +46,14 @@ export async function readCase(context: Context, staff: Staff, contestId: string
   const tenant = context.tenantOf(kid);
   if (contest?.kid !== kid || !tenant) return null;
   const { requestId } = contest;
+  const viewer = { kid, me: staff.ref, now: context.clock() };
   const object = rightsRef(tenant.rightsKey, 'contest', contestId);
-  const [stored, device, audit, drafts] = await Promise.all([
+  const [stored, device, audit, drafts, neighbours] = await Promise.all([
     findDecision(database, kid, requestId),
     readDevice(database, contest),
     listAudit(database, kid, { object }, AUDIT_ROWS),
     readDrafts(context, staff, contestId),
+    contest.status === 'open' ? readNeighbours(database, viewer, contest) : null,
   ]);
   return {
     contest,
@@ -70,8 +73,12 @@ export async function readCase(context: Context, staff: Staff, contestId: string
     profile: tenant.settings['rights.profile'],
     webhooks: tenant.webhooksFor('contest.resolved').length,
     drafts,
+    neighbours,
   };
 }
+
+export const findNextCaseFor = ({ database, clock }: Context, { kid, ref: me }: Staff, contest: Contest) =>
+  findNextCase(database, { kid, me, now: clock() }, contest);
 
 export type CaseView = NonNullable<Awaited<ReturnType<typeof readCase>>>;
 
@@ -150,28 +157,17 @@ async function readDrafts({ database, contestTexts }: Context, { kid, ref }: Aut
   });
 }
 
-export async function readQueue(
-  context: Context,
-  staff: Staff,
-  state: 'open' | 'resolved',
-  query: QueueQuery,
-) {
+export async function readQueue(context: Context, staff: Staff, query: QueueQuery) {
   const { database, contestTexts, clock } = context;
   const { kid, ref: me, role } = staff;
   const viewer = { kid, me, now: clock() };
-  const rows: readonly QueueRow[] =
-    state === 'open'
-      ? await queuePage(database, contestTexts, viewer, query)
-      : (await resolvedPage(database, contestTexts, kid, query)).map((contest) => ({
-          group: 'free',
-          contest,
-        }));
-  const [counts, load] = await Promise.all([
+  const [page, counts, load] = await Promise.all([
+    queuePage(database, contestTexts, viewer, query),
     queueCounts(database, viewer),
     role === 'dpo' ? readWorkload(database, kid, viewer.now) : [],
   ]);
   // Only a dpo sees the workload of colleagues. Counts above the cap are shown as "more than".
-  return { rows, counts, load, cap: COUNT_CAP };
+  return { ...page, counts, load, cap: COUNT_CAP };
 }
 
 /** @param id of a contest or of a request @returns the id of the contest; null if the tenant has none */

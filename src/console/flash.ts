@@ -16,9 +16,11 @@ const flashSchema = z.object({
   done: z.string(),
   /** Receipts of erasures that a released hold had limited. */
   limited: z.array(z.string()),
+  /** The contest that was ruled on; the page shows the next one. */
+  decided: z.string().nullable(),
   expiresAt: z.int(),
 });
-export type Flash = Pick<z.output<typeof flashSchema>, 'done' | 'limited'>;
+export type Flash = Pick<z.output<typeof flashSchema>, 'done' | 'limited' | 'decided'>;
 
 type FlashVisit = Pick<ConsoleVisit, 'context' | 'request' | 'response' | 'session' | 'now'>;
 
@@ -32,11 +34,11 @@ export function redirectDone(
   visit: FlashVisit,
   address: string,
   done: string,
-  limited: readonly string[] = [],
+  { limited = [], decided = null }: Partial<Omit<Flash, 'done'>> = {},
 ): void {
   const { context, response, now } = visit;
   const { flash, secure } = cookieNames(context.origin());
-  const text = JSON.stringify({ done, limited, expiresAt: now + LIFE_MS });
+  const text = JSON.stringify({ done, limited, decided, expiresAt: now + LIFE_MS });
   const value = encryptText(context.keys.flash, context.random, contextOf(visit, pathOf(address)), text);
   response.append('set-cookie', formatCookie(flash, value, LIFE_MS, secure)).redirect(303, address);
 }

@@ -10,7 +10,7 @@ import { DAY } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';
 import { readHead } from '../log/entries-store.ts';
-import { COUNT_CAP, openByDue } from '../rights/contests/store.ts';
+import { COUNT_CAP, openByDue } from '../rights/contests/queue-store.ts';
 import { readOldestDecision } from '../rights/dsar/store.ts';
 import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
 import { readKeyTraffic } from '../tenants/key-use-store.ts';

@@ -1,4 +1,4 @@
-import { COUNT_CAP, openByDue } from '../rights/contests/store.ts';
+import { COUNT_CAP, openByDue } from '../rights/contests/queue-store.ts';
 import { listHolds } from '../rights/erase/hold-store.ts';
 import type { Context, Staff } from './context-service.ts';
 

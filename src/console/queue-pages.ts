@@ -1,16 +1,18 @@
 import type { Request } from 'express';
 import { DAY } from '../lib/clock.ts';
 import {
-  QUEUE_GROUPS,
+  cursorOf,
+  QUEUE_LISTS,
+  QUEUE_ORDERS,
   type QueueCursor,
   type QueueFilter,
-  type QueueGroup,
-  type QueueRow,
+  type QueueQuery,
 } from '../rights/contests/record.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { findCase, readQueue } from './case-queue-service.ts';
 import { takeFlash } from './flash.ts';
 import { buildAddress, matchParameter } from './form.ts';
+import { readWords } from './queue-words.ts';
 import type { ConsoleVisit, PageTable } from './session-guard-service.ts';
 
 /**
@@ -19,87 +21,121 @@ import type { ConsoleVisit, PageTable } from './session-guard-service.ts';
 
 const PAGE = 25;
 const AGES = ['7', '14', '21', '28'];
-const DUES = ['late', '2', '7'];
+const DUES = ['late', 'week', '2', '7'];
 const CLASSES = visitorClassSchema.options;
-const GROUPS: readonly string[] = QUEUE_GROUPS;
 
-/** @returns an empty text for a value that is not in the list */
-function oneOf(value: unknown, options: readonly string[]): string {
-  return typeof value === 'string' && options.includes(value) ? value : '';
+/** @returns undefined for a value that is not in the list */
+function oneOf<Option extends string>(value: unknown, options: readonly Option[]): Option | undefined {
+  return options.find((option) => option === value);
 }
 
 /** @returns null for an invalid position, so that an edited address shows the first page */
 function readCursor(value: unknown): QueueCursor | null {
-  const [, group = '', at = '', contestId = ''] = matchParameter(value, /^(\w+)~(\d{1,15})~(con_\w{26})$/);
-  return GROUPS.includes(group) ? { group: group as QueueGroup, at: Number(at), contestId } : null;
+  const [, at = '', contestId = ''] = matchParameter(value, /^(\d{1,15})~(con_\w{26})$/);
+  return contestId === '' ? null : { at: Number(at), contestId };
 }
 
 type QueueChoice = ReturnType<typeof readChoice>;
 
 function readChoice({ query }: Request) {
-  const state: 'open' | 'resolved' = query['state'] === 'resolved' ? 'resolved' : 'open';
+  const before = readCursor(query['before']);
+  const { q } = query;
   return {
-    state,
+    state: oneOf(query['state'], ['open', 'resolved']) ?? ('open' as const),
+    list: oneOf(query['list'], QUEUE_LISTS),
     class: oneOf(query['class'], CLASSES),
     age: oneOf(query['age'], AGES),
     due: oneOf(query['due'], DUES),
-    after: readCursor(query['after']),
+    sort: oneOf(query['sort'], QUEUE_ORDERS) ?? ('due' as const),
+    q: typeof q === 'string' ? q.trim().slice(0, 128) : '',
+    cursor: before ?? readCursor(query['after']),
+    isBackward: before !== null,
   };
 }
 
-function toFilter(choice: QueueChoice, now: number): QueueFilter {
-  const { age, due } = choice;
+function dueBounds(due: string | undefined, now: number): Pick<QueueFilter, 'dueFrom' | 'dueBefore'> {
+  if (due === undefined) return {};
+  if (due === 'late') return { dueBefore: now };
+  if (due === 'week') return { dueFrom: now, dueBefore: now + 7 * DAY };
+  return { dueBefore: now + Number(due) * DAY };
+}
+
+function toQuery(choice: QueueChoice, now: number): QueueQuery {
+  const { state: status, list, age, due, sort: order, cursor, isBackward } = choice;
+  const words = readWords(choice.q);
   return {
-    class: choice.class === '' ? undefined : choice.class,
-    filedBefore: age === '' ? undefined : now - Number(age) * DAY,
-    dueBefore: due === '' ? undefined : due === 'late' ? now : now + Number(due) * DAY,
+    status,
+    list: list ?? words.list,
+    holder: words.holder,
+    filter: {
+      class: choice.class ?? words.class,
+      filedBefore: age === undefined ? undefined : now - Number(age) * DAY,
+      ...dueBounds(words.isOverdue ? 'late' : due, now),
+    },
+    order,
+    cursor,
+    isBackward,
+    limit: PAGE + 1,
   };
 }
 
-function linkTo({ state, class: className, age, due }: QueueChoice, cursor: QueueCursor | null): string {
-  const after = cursor ? `${cursor.group}~${cursor.at}~${cursor.contestId}` : '';
+const positionOf = ({ at, contestId }: QueueCursor): string => `${at}~${contestId}`;
+
+/** @param page the position of another page; an empty object for the first */
+function linkTo(choice: QueueChoice, page: { readonly after?: string; readonly before?: string }): string {
+  const { state, list = '', class: className = '', age = '', due = '', sort, q } = choice;
   return buildAddress('/console/queue', {
     state: state === 'open' ? '' : state,
+    list,
     class: className,
     age,
     due,
-    after,
+    sort: sort === 'due' ? '' : sort,
+    q,
+    ...page,
   });
 }
 
-/** @returns the position after the last row of this page; null on the last page */
-function findNextCursor(rows: readonly QueueRow[]): QueueCursor | null {
-  const last = rows[PAGE - 1];
-  if (rows.length <= PAGE || !last) return null;
-  const { resolvedAt, dueAt, contestId } = last.contest;
-  return { group: last.group, at: resolvedAt ?? dueAt, contestId };
+type Page = Awaited<ReturnType<typeof readQueue>>;
+
+/** Links to the pages around this one. The extra row only says that there is one more page. */
+function pagesAround(choice: QueueChoice, query: QueueQuery, { contests, place }: Page) {
+  const { cursor, isBackward } = query;
+  const hasMore = contests.length > PAGE;
+  const shown = isBackward && hasMore ? contests.slice(1) : contests.slice(0, PAGE);
+  const [first, last] = [shown[0], shown.at(-1)];
+  const hasPrevious = first !== undefined && cursor !== null && (isBackward ? hasMore : true);
+  const hasNext = last !== undefined && (isBackward || hasMore);
+  return {
+    contests: shown,
+    place: isBackward && hasMore ? place + 1 : place,
+    first: cursor === null ? null : linkTo(choice, {}),
+    previous: hasPrevious ? linkTo(choice, { before: positionOf(cursorOf(query, first)) }) : null,
+    next: hasNext ? linkTo(choice, { after: positionOf(cursorOf(query, last)) }) : null,
+  };
 }
+
+/** A search that can only be an id is answered as one. */
+const ID = /^(?:con|req)_/;
 
 async function showQueue(visit: ConsoleVisit): Promise<void> {
   const { context, request, response, staff, now } = visit;
-  const { q } = request.query;
-  const search = typeof q === 'string' ? q.trim().slice(0, 128) : '';
-  const found = search === '' ? null : await findCase(context, staff, search);
+  const choice = readChoice(request);
+  const found = choice.q === '' ? null : await findCase(context, staff, choice.q);
   if (found !== null) {
     response.redirect(303, `/console/contests/${found}`);
     return;
   }
-  const choice = readChoice(request);
   const done = takeFlash(visit)?.done ?? null;
-  const { state, after } = choice;
-  const query = { filter: toFilter(choice, now), after, limit: PAGE + 1 };
-  const { rows, ...view } = await readQueue(context, staff, state, query);
-  const next = findNextCursor(rows);
+  const query = toQuery(choice, now);
+  const page = await readQueue(context, staff, query);
   context.render(response, 'queue', {
     here: 'queue',
-    ...view,
-    rows: rows.slice(0, PAGE),
+    ...page,
+    ...pagesAround(choice, query, page),
     wanted: choice,
-    search,
-    missed: search !== '',
-    filtered: choice.class !== '' || choice.age !== '' || choice.due !== '',
-    first: after === null ? null : linkTo(choice, null),
-    next: next && linkTo(choice, next),
+    missed: ID.test(choice.q),
+    filtered: [choice.list, choice.class, choice.age, choice.due].some((one) => one !== undefined),
     ages: AGES,
     dues: DUES,
     classes: CLASSES,

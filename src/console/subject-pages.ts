@@ -139,7 +139,7 @@ async function releaseFromForm(visit: FormVisit): Promise<void> {
   const { context, staff, form } = visit;
   const limited = await releaseHoldOn(context, staff, form.get('device') ?? '');
   if (!limited) throw new Refusal('not-found');
-  redirectDone(visit, '/console/holds', 'released', limited.slice(0, MAX_NAMED));
+  redirectDone(visit, '/console/holds', 'released', { limited: limited.slice(0, MAX_NAMED) });
 }
 
 const describeReceipt = (receipt: ErasureReceipt) => ({

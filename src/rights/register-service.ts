@@ -44,17 +44,20 @@ export const REGISTER_COLUMNS = [
   'askedBy',
 ] as const satisfies readonly (keyof RegisteredRequest)[];
 
-/** The newest first. */
+/** The newest first; one row per person and day that they viewed or exported their own data. */
 export async function readRegister(
   database: Database,
   { kid, settings }: Tenant,
   after: RegisterCursor | null,
   limit: number,
 ) {
-  const rows = await registerPage(database, kid, after, limit + 1);
+  const rows = await registerPage(database, kid, after, limit + 1, true);
   const shown = rows.slice(0, limit);
   return {
-    requests: shown.map((row) => requestOf(row, settings['rights.profile'])),
+    requests: shown.map((row) => ({
+      ...requestOf(row, settings['rights.profile']),
+      times: Number(row.times),
+    })),
     /** The last request of this page, from which the next page begins; null on the last page. */
     next: rows.length > limit ? (shown.at(-1) ?? null) : null,
   };

@@ -18,6 +18,8 @@ export interface RegisterRow {
   readonly state: 'open' | 'partly' | 'upheld' | 'overturned' | 'done';
   /** `account` or `case-key` for a contest; otherwise the role that asked. */
   readonly asked_by: string;
+  /** The number of exports that this row stands for. */
+  readonly times: number;
 }
 
 /** The row after which the next page begins. */
@@ -29,24 +31,33 @@ export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 const behind = (columns: string, from: string): string =>
   `SELECT * FROM (SELECT ${columns} FROM ${from}) AS rows WHERE at <= ? AND (at, number) < (?, ?) ORDER BY at DESC, number DESC LIMIT ?`;
 
-const REQUESTS = [
-  behind(
-    `'contest' AS kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
-      COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by`,
-    'contests WHERE kid = ?',
-  ),
-  behind(
-    `'erasure' AS kind, receipt_id AS number, erased_at AS at, CAST(NULL AS BIGINT) AS due_at,
-      CAST(NULL AS BIGINT) AS extended_from, files_clean_at AS done_at,
-      CASE WHEN files_clean_at IS NULL THEN 'open' ELSE 'done' END AS state, requested_by AS asked_by`,
-    'erasures WHERE kid = ?',
-  ),
+const CONTESTS = behind(
+  `'contest' AS kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
+    COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by,
+    1 AS times`,
+  'contests WHERE kid = ?',
+);
+const ERASURES = behind(
+  `'erasure' AS kind, receipt_id AS number, erased_at AS at, CAST(NULL AS BIGINT) AS due_at,
+    CAST(NULL AS BIGINT) AS extended_from, files_clean_at AS done_at,
+    CASE WHEN files_clean_at IS NULL THEN 'open' ELSE 'done' END AS state, requested_by AS asked_by, 1 AS times`,
+  'erasures WHERE kid = ?',
+);
+const exportsBehind = (times: string, condition: string): string =>
   behind(
     `'export' AS kind, 'audit ' || seq AS number, at, CAST(NULL AS BIGINT) AS due_at,
-      CAST(NULL AS BIGINT) AS extended_from, at AS done_at, 'done' AS state, role AS asked_by`,
-    "audit_log WHERE kid = ? AND action IN ('dsar.exported', 'dsar.staff-exported')",
-  ),
-];
+      CAST(NULL AS BIGINT) AS extended_from, at AS done_at, 'done' AS state, role AS asked_by, ${times} AS times`,
+    `audit_log viewed WHERE kid = ? AND action IN ('dsar.exported', 'dsar.staff-exported') ${condition}`,
+  );
+/** Exports by the person of the same row on the same day in UTC; 86,400,000 milliseconds are a day. */
+const SAME_DAY = `FROM audit_log twin WHERE twin.kid = viewed.kid AND twin.object = viewed.object AND twin.action = 'dsar.exported'
+  AND viewed.action = twin.action AND twin.at / 86400000 = viewed.at / 86400000`;
+const EXPORTS = exportsBehind('1', '');
+/** The last view of a person on a day stands for all of that day. */
+const FOLDED_EXPORTS = exportsBehind(
+  `(CASE WHEN viewed.object IS NULL OR viewed.action <> 'dsar.exported' THEN 1 ELSE (SELECT COUNT(*) ${SAME_DAY}) END)`,
+  `AND NOT EXISTS (SELECT 1 ${SAME_DAY} AND (twin.at, twin.seq) > (viewed.at, viewed.seq))`,
+);
 
 const HELD = "SELECT 1 FROM erasure_refs h WHERE h.kind = 'held' AND h.receipt =";
 
@@ -61,11 +72,14 @@ const REST = `SELECT e.files_clean_at FROM erasure_refs mine
     AND e.erased_at >= page.at AND NOT EXISTS (${HELD} e.receipt_id)
   ORDER BY e.erased_at LIMIT 1`;
 
-const PAGE = `SELECT page.*, EXISTS (${HELD} page.number) AS is_held,
+const pageOf = (exports: string): string =>
+  `SELECT page.*, EXISTS (${HELD} page.number) AS is_held,
     CASE WHEN EXISTS (${HELD} page.number) THEN (${REST}) END AS rest_at
-  FROM (SELECT * FROM (${REQUESTS.map((sql) => `SELECT * FROM (${sql}) AS part`).join(' UNION ALL ')}) AS requests
+  FROM (SELECT * FROM (${[CONTESTS, ERASURES, exports].map((sql) => `SELECT * FROM (${sql}) AS part`).join(' UNION ALL ')}) AS requests
     ORDER BY at DESC, number DESC LIMIT ?) AS page
   ORDER BY page.at DESC, page.number DESC`;
+const PAGE = pageOf(EXPORTS);
+const FOLDED_PAGE = pageOf(FOLDED_EXPORTS);
 
 interface StoredRow extends RegisterRow {
   readonly is_held: unknown;
@@ -82,15 +96,21 @@ function withEnd({ is_held: isHeld, rest_at: restAt, ...row }: StoredRow): Regis
   return restAt === null ? { ...row, state: 'partly', done_at: null } : { ...row, done_at: restAt };
 }
 
-/** Reads a page, the newest first, by one query on the connections of long reads. */
+/**
+ * Reads a page, the newest first, by one query on the connections of long reads.
+ * @param isFolded true for one row per person and day that they viewed or exported their own data
+ */
 export async function registerPage(
   { longRead }: Database,
   kid: string,
   after: RegisterCursor | null,
   limit: number,
+  isFolded = false,
 ): Promise<readonly RegisterRow[]> {
   const { at = Number.MAX_SAFE_INTEGER, number = '' } = after ?? {};
   const part = [kid, at, at, number, limit];
-  const rows = rowsOf<StoredRow>(await longRead.raw(PAGE, [...part, ...part, ...part, limit]));
+  const rows = rowsOf<StoredRow>(
+    await longRead.raw(isFolded ? FOLDED_PAGE : PAGE, [...part, ...part, ...part, limit]),
+  );
   return rows.map(withEnd);
 }

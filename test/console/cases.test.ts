@@ -27,6 +27,7 @@ it('the case says that its score is capped where the weights add up to more than
 });
 
 it('a contest of a decision that said human: the form and the ruling say that it stays that', async () => {
+  await emptyQueue();
   const signals = desktopChrome();
   const decided = await site.decide(undefined, signals);
   expect(decided.class).toBe('human');
@@ -64,18 +65,31 @@ describe('claiming', () => {
     expect((await ada.get(path)).text).toContain('Grace Hopper holds this case until');
   });
 
-  it('released, it is free for others; the queue shows mine first, then nobody’s, then others’', async () => {
+  it('the queue is in the order of due dates and names the holder; Waiting for you lists one’s own', async () => {
     await emptyQueue();
     const mine = await newCase('of mine');
     await newCase('of nobody');
     const claimedByGrace = await newCase('of grace');
     await ada.act(`${mine.path}/claim`);
     await grace.act(`${claimedByGrace.path}/claim`);
-    const order = ['Yours', 'of mine', 'Unassigned', 'of nobody', 'Held by others', 'of grace'];
+    const order = ['of mine', 'yours', 'of nobody', 'Claim</button>', 'of grace', '<bdi>Grace Hopper</bdi>'];
     const { text } = await ada.get('/console/queue');
-    const at = order.map((words) => text.indexOf(words));
+    const rows = text.slice(text.indexOf('<tbody>'));
+    const at = order.map((words) => rows.indexOf(words));
     expect(at.every((place) => place !== -1)).toBe(true);
     expect([...at].sort((a, b) => a - b)).toEqual(at);
+    const statements = async (query: string) => {
+      const page = (await ada.get(`/console/queue?${query}`)).text;
+      return ['of mine', 'of nobody', 'of grace'].filter((words) => page.includes(words));
+    };
+    expect(await statements('list=waiting')).toEqual(['of mine']);
+    expect(await statements('q=hopper')).toEqual(['of grace']);
+    expect(await statements('q=waiting')).toEqual(['of mine']);
+    expect(await statements('q=automated')).toHaveLength(3);
+    expect(await statements('q=declared')).toEqual([]);
+    // A statement is encrypted, so its words find nothing, and the page says so.
+    expect(await statements('q=nobody')).toEqual([]);
+    expect(text).toContain('their words cannot be searched');
     const released = await ada.act(`${mine.path}/release`, { from: 'queue' });
     expect(released.headers.location).toBe('/console/queue');
     expect((await grace.act(`${mine.path}/claim`)).status).toBe(303);
@@ -93,6 +107,7 @@ describe('resolving', () => {
     ['an outcome of one’s own', { outcome: 'erase' }, 'Choose whether'],
     ['a template as it is', { text: AGREED }, 'only a beginning'],
     ['a template and a letter', { text: `${AGREED}x` }, 'at least 20 characters of your own'],
+    ['a gap that is left', { text: `${AGREED}[…] and much more than twenty characters` }, 'replace […] by'],
     ['two templates', { text: `${AGREED}\n\n${AGREED}and no more` }, 'at least 20 characters of your own'],
   ] as const)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
     const { path } = await newCase();
@@ -253,11 +268,15 @@ describe('filters and paging', () => {
     };
     expect(await has('age=28')).toEqual([true, false]);
     expect(await has('due=2')).toEqual([true, false]);
+    expect(await has('due=week')).toEqual([true, false]);
     expect(await has('due=late')).toEqual([false, false]);
+    expect(await has('q=overdue')).toEqual([false, false]);
     expect(await has('class=unknown')).toEqual([false, false]);
     expect(await has('class=undeclared_automation&state=open')).toEqual([true, true]);
     expect(await has('state=resolved')).toEqual([false, false]);
-    expect(await has('age=9e9&due=%27&class=<b>&after=free~x~y&state=all')).toEqual([true, true]);
+    expect(
+      await has('age=9e9&due=%27&class=<b>&after=free~x~y&before=1~y&list=all&sort=x&state=all'),
+    ).toEqual([true, true]);
     for (const id of [old.requestId, old.contestId, ` ${old.requestId} `]) {
       const found = await ada.get(`/console/queue?q=${encodeURIComponent(id)}`);
       expect(found.headers.location).toBe(old.path);
@@ -268,17 +287,29 @@ describe('filters and paging', () => {
     expect(await has('state=resolved&due=2')).toEqual([true, false]);
   });
 
-  it('pages by key: every contest once, in the order of due dates', async () => {
+  it('pages by key in both directions: every contest once, each page says which rows it shows', async () => {
+    await emptyQueue();
     const createdCases = await Promise.all(
-      Array.from({ length: 32 }, (_, i) => newCase(`number ${i} of many`)),
+      Array.from({ length: 52 }, (_, i) => newCase(`number ${i} of many`)),
     );
-    const listedIds: string[] = [];
-    for (let path: string | undefined = '/console/queue'; path; ) {
-      const { text } = await ada.get(path);
-      listedIds.push(...[...text.matchAll(/href="\/console\/contests\/(con_\w{26})"/g)].map(([, id]) => id!));
-      path = /<a href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
-    }
-    expect(new Set(listedIds).size).toBe(listedIds.length);
-    for (const { contestId } of createdCases) expect(listedIds).toContain(contestId);
+    const idsOf = (text: string) =>
+      [...text.matchAll(/data-open href="\/console\/contests\/(con_\w{26})"/g)].map(([, id]) => id!);
+    const walk = async (from: string, rel: string) => {
+      const pages: { ids: readonly string[]; range: string | undefined; path: string }[] = [];
+      for (let path: string | undefined = from; path; ) {
+        const { text } = await ada.get(path);
+        pages.push({ ids: idsOf(text), range: /\d+–\d+ of \d+/.exec(text)?.[0], path });
+        path = new RegExp(`<a href="([^"]+)" rel="${rel}"`).exec(text)?.[1]?.replaceAll('&amp;', '&');
+      }
+      return pages;
+    };
+    const forward = await walk('/console/queue?sort=oldest', 'next');
+    expect(forward.map(({ range }) => range)).toEqual(['1–25 of 52', '26–50 of 52', '51–52 of 52']);
+    const ids = forward.flatMap((page) => page.ids);
+    expect(ids.length).toBe(52);
+    expect([...ids].sort()).toEqual(createdCases.map(({ contestId }) => contestId).sort());
+    const backward = await walk(forward.at(-1)!.path, 'prev');
+    expect(backward.map(({ range }) => range)).toEqual(['51–52 of 52', '26–50 of 52', '1–25 of 52']);
+    expect(backward.toReversed().flatMap((page) => page.ids)).toEqual(ids);
   });
 });

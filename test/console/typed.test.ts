@@ -49,7 +49,7 @@ describe('what is typed', () => {
     expect(started.headers.location).toBe(`${path}#resolve`);
     const page = (await ada.get(path)).text;
     expect(page).toContain(WORDS.caseDone.started);
-    expect(reasonOf(page)).toMatch(new RegExp(`^${HALF}\n\nSeveral strong signs[^]*${TEMPLATE}$`));
+    expect(reasonOf(page)).toMatch(new RegExp(`^${HALF}\n\nSeveral strong signs[^]*${TEMPLATE}\\[…\\]$`));
     expect(questionOf(page)).toBe(QUESTION);
     expect(page).toMatch(/value="overturned" id="outcome-overturned" required checked/);
     await press(path, 'template', { template: 'tool', text: reasonOf(page) });

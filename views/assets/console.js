@@ -27,13 +27,48 @@ window.addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form')) delete form.dataset.sent;
 });
 
+/* How much of a limit is used. It is read with the field only on request: each letter would announce it. */
+const count = new Intl.NumberFormat('en-GB');
+for (const field of document.querySelectorAll('.field textarea[maxlength]')) {
+  const counter = document.createElement('p');
+  counter.className = 'counter quiet small';
+  const show = () => {
+    counter.textContent = `${count.format(field.value.length)} of ${count.format(field.maxLength)}`;
+  };
+  show();
+  field.addEventListener('input', show);
+  field.after(counter);
+}
+
+/* A template leaves a gap, which the first letter replaces. Before `load`, the jump to the fragment would end the focus. */
+const GAP = '[…]';
+const reason = document.getElementById('reason');
+const gapAt = reason?.value.indexOf(GAP) ?? -1;
+if (gapAt !== -1 && location.hash === '#resolve') {
+  addEventListener('load', () => {
+    reason.focus();
+    reason.setSelectionRange(gapAt, gapAt + GAP.length);
+  });
+}
+
+/* Ctrl or Cmd with Enter presses the button of the form that is written in; it may still refuse. */
+document.addEventListener('keydown', ({ key, ctrlKey, metaKey, target }) => {
+  if (key !== 'Enter' || !(ctrlKey || metaKey) || !(target instanceof HTMLTextAreaElement)) return;
+  target.closest('[data-panel], form')?.querySelector('button:not([name])')?.click();
+});
+
 const rows = [...document.querySelectorAll('[data-row]')];
 const help = document.getElementById('help');
 let opener = null;
 
+/* Without a list, the keys walk to the page before or after this one. */
 function move(step) {
+  if (rows.length === 0) {
+    document.querySelector(step > 0 ? 'a[rel="next"]' : 'a[rel="prev"]')?.click();
+    return;
+  }
   const at = rows.findIndex((row) => row.contains(document.activeElement));
-  rows[at + step]?.querySelector('[data-open]')?.focus();
+  rows[at === -1 ? 0 : at + step]?.querySelector('[data-open]')?.focus();
 }
 
 function toggleHelp() {

@@ -54,33 +54,47 @@ export const heldContest = (contest: Contest) => ({
   reasons: reasonsOf(contest),
 });
 
-/**
- * The groups of the review queue: one's own cases, unclaimed ones, then those of others; each by due date.
- */
-export const QUEUE_GROUPS = ['mine', 'free', 'held'] as const;
-export type QueueGroup = (typeof QUEUE_GROUPS)[number];
+/** Lists of open cases: those that need this reviewer, and those in a state. */
+export const QUEUE_LISTS = ['waiting', 'asked', 'answered', 'proposed'] as const;
+export type QueueList = (typeof QUEUE_LISTS)[number];
+
+/** Open cases are ordered by due or filing date; resolved ones always the latest first. */
+export const QUEUE_ORDERS = ['due', 'oldest', 'newest'] as const;
+export type QueueOrder = (typeof QUEUE_ORDERS)[number];
 
 export interface QueueFilter {
   readonly class?: string | undefined;
   /** Only contests filed before this time. */
   readonly filedBefore?: number | undefined;
+  readonly dueFrom?: number | undefined;
   readonly dueBefore?: number | undefined;
 }
 
-/** The next page begins after this row. */
+/** A row, by the column of the order and its id. */
 export interface QueueCursor {
-  readonly group: QueueGroup;
   readonly at: number;
   readonly contestId: string;
 }
 
 export interface QueueQuery {
+  readonly status: 'open' | 'resolved';
   readonly filter: QueueFilter;
-  readonly after: QueueCursor | null;
+  readonly list?: QueueList | undefined;
+  /** Only cases that somebody whose name has these words holds now. */
+  readonly holder?: string | undefined;
+  readonly order: QueueOrder;
+  /** The page begins after this row, or ends before it; null: the first page. */
+  readonly cursor: QueueCursor | null;
+  readonly isBackward: boolean;
   readonly limit: number;
 }
 
-export interface QueueRow {
-  readonly group: QueueGroup;
-  readonly contest: Contest;
+/** @returns the position of a contest in a page of this order */
+export function cursorOf(
+  { status, order }: Pick<QueueQuery, 'status' | 'order'>,
+  contest: Contest,
+): QueueCursor {
+  const { contestId, dueAt, filedAt, resolvedAt } = contest;
+  if (status === 'resolved') return { at: resolvedAt ?? dueAt, contestId };
+  return { at: order === 'due' ? dueAt : filedAt, contestId };
 }

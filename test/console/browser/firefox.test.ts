@@ -52,7 +52,7 @@ describeInFirefox('the console in Firefox', () => {
     await page.locator('#outcome-overturned').click();
     await page.locator('#reason').fill(REASON);
     await press(page, '#resolve form button');
-    await says(page, 'the person can read the outcome');
+    await says(page, 'The case is resolved');
     await says(page, REASON);
     expect((await site.decide('journey')).class).toBe('human');
     const time = await page.$eval('time[data-zone]', (one) => [one.textContent, one.getAttribute('title')]);

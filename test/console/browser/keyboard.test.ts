@@ -19,15 +19,18 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     expect(await focused()).toBe('#main');
     await page.keyboard.press('Enter');
     const inList = () => page.evaluate(() => document.activeElement?.closest('[data-row]') != null);
-    // Letters work from the start, and those that need a row do nothing without one.
-    for (const letter of ['k', 'o', 'c']) await page.keyboard.press(letter);
+    // Letters work from the start; those that act on a row do nothing without one.
+    for (const letter of ['o', 'c']) await page.keyboard.press(letter);
     expect(await focused()).toBe('main');
+    await page.keyboard.press('k');
+    expect(await inList()).toBe(true);
     await page.keyboard.press('?');
     const help = page.locator('#help');
     expect(await help.isVisible()).toBe(true);
     // Speech input sends letters too, so they can be turned off (WCAG 2.1.4).
     await help.getByRole('button', { name: 'Turn the shortcuts off' }).click();
     await page.keyboard.press('Escape');
+    await page.goto(`${at.site.url}/console/queue`);
     for (const letter of ['?', 'j']) await page.keyboard.press(letter);
     expect([await help.isVisible(), await inList()]).toEqual([false, false]);
     await page.goto(`${at.site.url}/console/help`);
@@ -76,7 +79,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     );
     expect(outline).toBe('2px');
     await page.keyboard.press('Enter');
-    await page.getByText('the person can read the outcome').waitFor();
+    await page.getByText('The case is resolved').waitFor();
     await page.goto(`${at.site.url}/console/queue?q=${first.requestId}`);
     await page.goBack();
     await page.goto(`${at.site.url}/console/queue`);
@@ -94,6 +97,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
       .getByLabel('Your reason, for the person')
       .fill('Several strong signs agree, and nothing explains them.');
     await page.getByRole('button', { name: 'Resolve the case' }).click();
+    await page.getByRole('link', { name: 'Show that case' }).click();
     await page.getByText('The automated decision stands.').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('You are signed out').waitFor();

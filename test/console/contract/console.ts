@@ -10,17 +10,15 @@ import {
   touchConsoleSession,
 } from '../../../src/console/session-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import { fileContest } from '../../../src/rights/contests/contest.ts';
-import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';
+import { type Contest, fileContest } from '../../../src/rights/contests/contest.ts';
+import { openByDue, queueCounts, queuePage, readWorkload } from '../../../src/rights/contests/queue-store.ts';
 import {
-  insertContest,
-  openByDue,
-  queueCounts,
-  queuePage,
-  readWorkload,
-  resolvedPage,
-  updateContest,
-} from '../../../src/rights/contests/store.ts';
+  cursorOf,
+  type QueueCursor,
+  type QueueFilter,
+  type QueueQuery,
+} from '../../../src/rights/contests/record.ts';
+import { insertContest, updateContest } from '../../../src/rights/contests/store.ts';
 import {
   countTrail,
   readDeviceContests,
@@ -120,7 +118,18 @@ export function consoleContract(make: MakeDatabase): void {
       expect([await end('another'), await end(kid), await end(kid)]).toEqual([false, true, false]);
     });
 
-    it('the queue: mine, free and held, each by due date, in pages that meet without a gap', async () => {
+    const OPEN: QueueQuery = {
+      status: 'open',
+      filter: {},
+      order: 'due',
+      cursor: null,
+      isBackward: false,
+      limit: 100,
+    };
+    const numbersOf = (contests: readonly Contest[]) =>
+      contests.map(({ contestId }) => Number(contestId.slice(-4)));
+
+    it('the queue by due or filing date, in pages that meet without a gap in both directions', async () => {
       const kid = await addTenant(db.database, 'queue');
       const until = NOW + HOUR;
       for (let i = 0; i < 9; i += 1) {
@@ -132,26 +141,34 @@ export function consoleContract(make: MakeDatabase): void {
       }
       await addCase('elsewhere', { i: 1 });
       const viewer = { kid, me: 'me', now: NOW };
-      const all = await queuePage(other, WORDS, viewer, { filter: {}, after: null, limit: 100 });
-      const places = (of: string) =>
-        all.filter(({ group }) => group === of).map(({ contest }) => Number(contest.contestId.slice(-1)));
+      const read = async (query: Partial<QueueQuery>) =>
+        queuePage(other, WORDS, viewer, { ...OPEN, ...query });
+      const numbers = async (query: Partial<QueueQuery>) => numbersOf((await read(query)).contests);
+      expect(await numbers({})).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+      expect(await numbers({ order: 'newest' })).toEqual([8, 7, 6, 5, 4, 3, 2, 1, 0]);
+      expect(await numbers({ order: 'oldest' })).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+      expect(await numbers({ list: 'waiting' })).toEqual([0, 3, 6]);
       // Case 8 was claimed, and the claim has expired.
-      expect({ mine: places('mine'), free: places('free'), held: places('held') }).toEqual({
-        mine: [0, 3, 6],
-        free: [1, 4, 7, 8],
-        held: [2, 5],
-      });
-      expect(new Set(all.map(({ group }) => group))).toEqual(new Set(['mine', 'free', 'held']));
-      const paged: string[] = [];
-      for (let after: QueueCursor | null = null; ; ) {
-        const page = await queuePage(other, WORDS, viewer, { filter: {}, after, limit: 2 });
-        paged.push(...page.map(({ contest }) => contest.contestId));
-        const last = page.at(-1);
-        if (!last) break;
-        after = { group: last.group, at: last.contest.dueAt, contestId: last.contest.contestId };
+      expect(await numbers({ holder: 'yo' })).toEqual([2, 5]);
+      expect(await numbers({ holder: 'nobody' })).toEqual([]);
+      for (const order of ['due', 'newest'] as const) {
+        const whole = await numbers({ order });
+        const forward: number[] = [];
+        let last: Contest | undefined;
+        for (let place = 0; ; place += 2) {
+          const cursor: QueueCursor | null = last ? cursorOf({ status: 'open', order }, last) : null;
+          const page = await read({ order, cursor, limit: 2 });
+          if (page.contests.length === 0) break;
+          expect([page.place, page.total]).toEqual([place, 9]);
+          forward.push(...numbersOf(page.contests));
+          last = page.contests.at(-1);
+        }
+        expect(forward).toEqual(whole);
+        const cursor = cursorOf({ status: 'open', order }, last!);
+        const before = await read({ order, cursor, isBackward: true, limit: 3 });
+        expect([numbersOf(before.contests), before.place]).toEqual([whole.slice(5, 8), 5]);
       }
-      expect(paged).toEqual(all.map(({ contest }) => contest.contestId));
-      const counts = { open: 9, overdue: 0, mine: 3, held: 2, resolved: 0 };
+      const counts = { open: 9, overdue: 0, week: 0, waiting: 3, asked: 0, resolved: 0 };
       expect(await queueCounts(other, viewer)).toEqual(counts);
       expect(await readWorkload(other, kid, NOW)).toMatchObject([
         { actor: 'me', label: 'me', claimed: 3 },
@@ -167,18 +184,16 @@ export function consoleContract(make: MakeDatabase): void {
       for (const i of [4, 5, 6]) await addCase(kid, { i, resolvedAt: NOW + i });
       const viewer = { kid, me: 'me', now: NOW };
       const found = async (filter: QueueFilter) =>
-        (await queuePage(other, WORDS, viewer, { filter, after: null, limit: 10 })).map(({ contest }) =>
-          Number(contest.contestId.slice(-1)),
-        );
+        numbersOf((await queuePage(other, WORDS, viewer, { ...OPEN, filter, limit: 10 })).contests);
       expect(await found({ class: 'human' })).toEqual([1]);
       expect(await found({ filedBefore: NOW - 10 * DAY + 1 })).toEqual([1, 2]);
       expect(await found({ filedBefore: NOW - 10 * DAY })).toEqual([1]);
       expect(await found({ dueBefore: NOW })).toEqual([1]);
-      const pageAfter = (after: QueueCursor | null) =>
-        resolvedPage(other, WORDS, kid, { filter: {}, after, limit: 2 });
+      const pageAfter = async (cursor: QueueCursor | null) =>
+        (await queuePage(other, WORDS, viewer, { ...OPEN, status: 'resolved', cursor, limit: 2 })).contests;
       const resolved = await pageAfter(null);
       expect(resolved.map((one) => one.resolvedAt)).toEqual([NOW + 6, NOW + 5]);
-      const next = await pageAfter({ group: 'free', at: NOW + 5, contestId: resolved[1]!.contestId });
+      const next = await pageAfter({ at: NOW + 5, contestId: resolved[1]!.contestId });
       expect(next.map((one) => one.resolvedAt)).toEqual([NOW + 4]);
       const due = await openByDue(other, kid, [
         [0, NOW],
@@ -195,7 +210,8 @@ export function consoleContract(make: MakeDatabase): void {
       await addCase(kid, { i: 1, filedAt: early });
       const filter = { filedBefore: Date.UTC(2026, 0, 31, 1) };
       const viewer = { kid, me: 'me', now: NOW };
-      expect(await queuePage(other, WORDS, viewer, { filter, after: null, limit: 10 })).toHaveLength(1);
+      const { contests } = await queuePage(other, WORDS, viewer, { ...OPEN, filter, limit: 10 });
+      expect(contests).toHaveLength(1);
     });
 
     it('a device’s trail, its contests and the oldest decision', async () => {

@@ -50,7 +50,7 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   '/ledger/verify': ['anything'],
 };
 const QUERIES: Readonly<Record<string, readonly string[]>> = {
-  '/queue': ['q', 'state', 'class', 'age', 'due', 'after', 'done'],
+  '/queue': ['q', 'state', 'list', 'class', 'age', 'due', 'sort', 'after', 'before', 'done'],
   '/contests/:id': ['done', 'template'],
   '/register': ['after'],
   '/audit': ['action', 'role', 'actor', 'object', 'from', 'to', 'before'],
