@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Builds the consent banner: one script that contains English, one JSON file per language, the types, and a manifest.
+// Builds the consent banner: one script that contains English, the same first layer as markup for the server, one JSON file per
+// language, the types, and a manifest.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -74,7 +75,7 @@ declare global {
 `;
 
 /**
- * @param {{ outDir: string }} options where embed.js, embed.d.ts, manifest.json and the languages are written
+ * @param {{ outDir: string }} options where embed.js, markup.js, embed.d.ts, manifest.json and the languages are written
  */
 export async function buildBanner({ outDir }) {
   await mkdir(outDir, { recursive: true });
@@ -84,6 +85,7 @@ export async function buildBanner({ outDir }) {
   const define = { LANGUAGES: JSON.stringify(languages), VERSION: JSON.stringify(PLACEHOLDER) };
   const script = await bundle(join(source, 'embed.ts'), define);
   if (script.split(PLACEHOLDER).length !== 2) throw new Error('the script has to name its version once');
+  const markup = await bundle(join(source, 'view', 'markup.ts'), {}, 'esm');
   const version = createHash('sha256')
     .update(JSON.stringify([script, words]))
     .digest('hex')
@@ -96,6 +98,7 @@ export async function buildBanner({ outDir }) {
     languages,
   };
   await writeFile(join(outDir, 'embed.js'), embed);
+  await writeFile(join(outDir, 'markup.js'), markup);
   await writeFile(join(outDir, 'embed.d.ts'), (await readFile(join(source, 'types.ts'), 'utf8')) + SURFACE);
   await writeFile(join(outDir, 'manifest.json'), JSON.stringify(manifest));
   await Promise.all(languages.map((code, i) => writeFile(join(outDir, `${code}.json`), words[i] ?? '')));

@@ -106,9 +106,13 @@ const ROOT_FILES: ReadonlyMap<string, Room> = new Map([
 
 /**
  * The first loads migrations by their file names, the second
- * loads the passkey part from the agent's own address.
+ * loads the passkey part from the agent's own address, and the third the built banner.
  */
-const COMPUTES_IMPORTS = new Set(['src/db/migrate.ts', 'src/agent/identify.ts']);
+const COMPUTES_IMPORTS = new Set([
+  'src/db/migrate.ts',
+  'src/agent/identify.ts',
+  'src/consent/markup-files.ts',
+]);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;
 const IMPURE_CALLS = /^(?:fetch|setTimeout|setInterval|setImmediate|Date)$/;
 const IMPURE_MEMBERS = /^(?:Date\.now|Math\.random|performance\.now|process\.\w+|crypto\.\w+)$/;

@@ -1,3 +1,4 @@
+import type { Config } from './config.ts';
 import {
   type Context,
   type ControllerDeps,
@@ -220,10 +221,11 @@ function serialise<T>(context: Context, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-async function loadConfig(context: Context): Promise<void> {
+/** @param inPage the terms that the page's server has written into the page; null to ask gpd */
+async function loadConfig(context: Context, inPage: Config | null): Promise<void> {
   const { server, store } = context;
   const answer = server
-    ? await server.config(context.language)
+    ? (inPage ?? (await server.config(context.language)))
     : { problem: context.missing, transient: false };
   if (isFailure(answer)) {
     context.problem = answer.problem;
@@ -279,7 +281,7 @@ export type Controller = ReturnType<typeof createController>;
 export function createController(deps: ControllerDeps) {
   const context = createContext(deps);
   return {
-    load: () => loadConfig(context),
+    load: (inPage: Config | null = null) => loadConfig(context, inPage),
     snapshot: () => currentSnapshot(context),
     /** True if the ledger has every choice of this browser. */
     isRecorded: () => isRecorded(context.record),

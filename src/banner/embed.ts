@@ -1,6 +1,7 @@
 import { attempt, browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
 import { createCookieStore } from './cookie.ts';
+import { type Fragment, findFragment } from './fragment.ts';
 import { directionOf, explainProblem, keyProblem, logProblem, pickLanguage } from './html-tag.ts';
 import { words as english, type Words } from './locales/en.ts';
 import { createMedia, GATED_MEDIA, type MediaDeps } from './media.ts';
@@ -92,11 +93,19 @@ function readTag(script: HTMLScriptElement) {
   };
 }
 
-/** Loads everything that the view needs. */
-async function loadWords({ server, language }: ReturnType<typeof readTag>, controller: Controller) {
+/** Loads everything that the view needs and the page's server has not written into the page. */
+async function loadWords(
+  { server, language }: ReturnType<typeof readTag>,
+  controller: Controller,
+  fragment: Fragment | null,
+) {
   const file = `/v1/embed/${VERSION}/${language.code}.json`;
-  const english = language.code === 'en' || !server;
-  const [found] = await Promise.all([english ? null : server.words(file), controller.load(), untilParsed()]);
+  const isKnown = language.code === 'en' || !server || fragment?.config;
+  const [found] = await Promise.all([
+    isKnown ? fragment?.words : server.words(file),
+    controller.load(fragment?.config),
+    untilParsed(),
+  ]);
   return mergeWords(found);
 }
 
@@ -218,14 +227,27 @@ function start(script: HTMLScriptElement): GpdConsent {
 
   async function load(): Promise<void> {
     await untilSeen();
-    const words = await loadWords(tag, controller);
-    if (!controller.terms() || view) return;
     const { language, theme } = tag;
+    const inPage = findFragment(language.code);
+    const words = await loadWords(tag, controller, inPage);
+    if (view) return;
+    // The parser may have come to it meanwhile.
+    const fragment = inPage ?? findFragment(language.code);
+    if (!controller.terms()) {
+      // Nobody would hear its buttons.
+      fragment?.host.remove();
+      return;
+    }
     const speech = { words, language: language.tag };
     const onToggle = (name: 'open' | 'close') => emit(name, controller.snapshot());
-    view = createView({ ...controller, speech, direction: directionOf(language.code), theme, onToggle });
+    const direction = directionOf(language.code);
+    const host = fragment?.host ?? null;
+    view = createView({ ...controller, speech, direction, theme, onToggle, host });
     view.render();
+    view.takeEarlyRefusal();
     applyChoices();
+    // The page's server may have kept its terms for a while, and the clock is gpd's.
+    if (inPage?.config) void controller.load();
   }
 
   // A fault of the banner must not break the page: it is reported, and nothing is granted.

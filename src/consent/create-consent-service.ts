@@ -10,6 +10,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { createConsentAppender } from './append-store.ts';
 import { createBanner, createEmbed } from './banner-store.ts';
 import { createGrants, createMarker } from './doubts-store.ts';
+import { createMarkup } from './markup-files.ts';
 import { createProveConsent } from './proven-purposes-service.ts';
 import { type ConsentCheck, type ConsentService, createConsentService } from './service.ts';
 import { createStateService } from './state-service.ts';
@@ -97,6 +98,7 @@ export function createConsentApi(needs: ConsentApiNeeds) {
       eraseOwn: needs.eraseOwn,
       knowsOrigin,
       banner: createBanner({ database, clock, script: embed.scriptHash }),
+      markup: createMarkup(embed),
     },
     embed,
   };

@@ -1,23 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Request, Response } from 'express';
 import { authorize, type Caller, isBrowser, requireOwnPrincipal } from '../http/authorize.ts';
 import { charge, createConcurrencyLimit } from '../http/limiter.ts';
-import { corsHeaders, FIVE_MINUTES, FOREVER, sendBuilt } from '../http/reply.ts';
+import { corsHeaders, FIVE_MINUTES } from '../http/reply.ts';
 import { hasGpcHeader, readHeader } from '../http/request.ts';
-import { type Call, json, page, type ServedRoute } from '../http/routes.ts';
+import { type Call, json, type ServedRoute } from '../http/routes.ts';
 import { hmacSha256Text } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
-import { languageSchema } from '../schema/banner.ts';
 import { type ConsentWrite, idempotencyKeySchema } from '../schema/consent.ts';
 import { ANYBODY } from '../schema/consent-routes.ts';
 import { ROUTES } from '../schema/routes.ts';
-import type { Embed } from './banner-store.ts';
+import { bannerRoutes } from './banner-routes.ts';
 import type { createConsentApi } from './create-consent-service.ts';
 import { browserPrincipalId, type WriteAction, type WriteSource } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
-/** The routes of the consent API (contract section 7), and the files of the banner. */
+/** The routes of the consent API (contract section 7). */
 
 /**
  * Only the tenant's own backend gets the reference by which events name a principal (contract-2 section 20).
@@ -207,22 +205,13 @@ const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
     return publishNextPolicy(deps, deps.tenantOf(caller.kid), policy, caller.key.id);
   }),
   json(ROUTES.getGpcSupport, () => ({ gpc: true as const, lastUpdate: '2026-11-28' })),
-  json(ROUTES.getBanner, ({ caller, query, headers }) => {
-    const language = languageSchema.safeParse(query['lang'] ?? 'en');
-    if (!language.success) {
-      throw new Refusal('invalid-request', { details: ['lang: two or three small letters, as in "de"'] });
-    }
-    const request = { language: language.data, gpc: hasGpcHeader(headers) };
-    const tenant = deps.tenantOf(caller.kid);
-    deps.keyUse.noteVisit(tenant, 'all', ...(request.gpc ? (['gpc'] as const) : []));
-    return deps.banner(tenant, request);
-  }),
 ];
 
 export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
   ...writeRoutes(deps),
   ...readRoutes(deps),
   ...termsRoutes(deps),
+  ...bannerRoutes(deps),
   json(ROUTES.openSession, async ({ caller, readBody }) => {
     const { principalId } = await readBody();
     return deps.service.openSession(deps.tenantOf(caller.kid), principalId, caller.key.id);
@@ -244,33 +233,3 @@ export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] =>
     return deps.eraseOwn(deps.tenantOf(caller.kid), caller.session);
   }),
 ];
-
-const SCRIPT = 'text/javascript';
-
-/** The banner's script and languages: the same for everyone. */
-export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] {
-  const sendFile = (name: string, type: string) => async (_request: Request, response: Response) =>
-    sendBuilt(response, await files(name), { type, cache: FIVE_MINUTES });
-  return [
-    page(ROUTES.getBannerScript, sendFile('embed.js', SCRIPT)),
-    page(ROUTES.getBannerTypes, sendFile('embed.d.ts', 'text/plain')),
-    json(ROUTES.getBannerManifest, (_call, head) => {
-      head.headers['cache-control'] = 'no-cache';
-      return manifest();
-    }),
-    page(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
-      const { version } = await manifest();
-      // Other bytes would fail the page's integrity check, so the answer is a plain 404.
-      if (params['version'] !== version) throw new Refusal('not-found');
-      sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
-    }),
-    page(ROUTES.getBannerLanguage, async ({ params }, response) => {
-      const { version, languages } = await manifest();
-      const language = String(params['language']);
-      if (!languages.includes(language)) throw new Refusal('not-found');
-      // A script of another version also gets these words, and shows English where they lack one.
-      const cache = params['version'] === version ? FOREVER : FIVE_MINUTES;
-      sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
-    }),
-  ];
-}

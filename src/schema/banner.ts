@@ -5,6 +5,19 @@ import { purposeAnswerSchema } from './consent.ts';
 
 export const languageSchema = z.string().regex(/^[a-z]{2,3}$/, 'two or three small letters, as in "de"');
 
+export const themeSchema = z.string().regex(/^(?:light|dark)$/, 'light or dark');
+
+/** A nonce (CSP 3, 2.3.1), or a word that the page's server replaces by one. */
+export const nonceSchema = z
+  .string()
+  .regex(/^[\w+/-]{1,128}={0,2}$/, 'at most 128 characters of base64, as in the page’s policy');
+
+export const markupQuerySchema = z.object({
+  lang: languageSchema.default('en'),
+  theme: themeSchema.optional(),
+  nonce: nonceSchema.optional(),
+});
+
 export const bannerResponseSchema = z.object({
   kid: z.string(),
   policy: z.object({

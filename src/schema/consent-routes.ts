@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bannerResponseSchema, languageSchema } from './banner.ts';
+import { bannerResponseSchema, languageSchema, nonceSchema, themeSchema } from './banner.ts';
 import * as consent from './consent.ts';
 import { erasureReceiptSchema } from './rights.ts';
 import { answer, BODY_ERRORS, type Route } from './route.ts';
@@ -172,6 +172,23 @@ export const CONSENT_ROUTES = {
       lang: { text: 'Primary subtag of the language; default `en`.', schema: languageSchema },
     },
     responses: answer(200, 'Policy version, purposes and texts', bannerResponseSchema),
+    errors: [...PROTECTED, 'invalid-request', 'unavailable'],
+  },
+  getBannerMarkup: {
+    ...READ,
+    path: '/v1/consent/banner.html',
+    cors: 'none',
+    limit: 'consent-by-client',
+    summary:
+      'The banner as markup, which the page’s server writes into its pages. The log knows of it before.',
+    optionalQuery: {
+      lang: { text: 'Primary subtag of the language; default `en`.', schema: languageSchema },
+      theme: { text: 'The value of the snippet’s `data-theme`.', schema: themeSchema },
+      nonce: { text: 'The nonce of the page’s policy for its styles.', schema: nonceSchema },
+    },
+    responses: {
+      200: { text: 'The element gpd-consent, for a visitor who was never asked', type: 'text/html' },
+    },
     errors: [...PROTECTED, 'invalid-request', 'unavailable'],
   },
   getConsentReceipt: {

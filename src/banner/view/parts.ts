@@ -1,19 +1,31 @@
 import { doc } from '../../browser/page.ts';
 import type { Purpose } from '../config.ts';
-import type { Words } from '../locales/en.ts';
 import type { Wants } from '../plan.ts';
-import { askedPurposes, choiceOf, endOf, statusOf, type Terms, whyAsked } from '../status.ts';
+import { choiceOf, endOf, statusOf, type Terms } from '../status.ts';
 import { css } from './banner.css';
+import {
+  type Attributes,
+  button,
+  buttonRow,
+  type Child as ChildOf,
+  chip,
+  isolate,
+  type Make,
+  policyLink,
+  type Speech,
+} from './layer.ts';
 
-/** Builds the parts of the first layer and of the settings; texts are inserted as text. */
+/** Builds the elements of the first layer and of the settings; texts are inserted as text. */
 
-type Attributes = Readonly<Record<string, string | boolean | ((event: Event) => void)>>;
-
-export type Child = Node | string | false | null;
+type Child = ChildOf<Node>;
 
 /** The children without those that a condition has left out. */
 export const nodes = (children: readonly Child[]): (Node | string)[] =>
-  children.filter((child) => child !== false && child !== null);
+  children.filter((child): child is Node | string => !!child);
+
+/** A click that a script made is not a person's choice. */
+export const listen = (element: Element, name: string, act: (event: Event) => void): void =>
+  element.addEventListener(name, (event) => (event.isTrusted ? act(event) : undefined));
 
 /** Creates an element without markup in strings, which a policy or Trusted Types could refuse. */
 export function h<Tag extends keyof HTMLElementTagNameMap>(
@@ -23,9 +35,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[Tag] {
   const element = doc.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    // A click that a script made is not a person's choice.
-    if (typeof value === 'function')
-      element.addEventListener(name, (event) => (event.isTrusted ? value(event) : undefined));
+    if (typeof value === 'function') listen(element, name, value);
     else if (value !== false) element.setAttribute(name, value === true ? '' : value);
   }
   element.append(...nodes(children));
@@ -35,11 +45,6 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
 /** Replaces each `{name}` by its value. */
 function fillIn(text: string, values: Readonly<Record<string, string>>): string {
   return text.replace(/\{(\w+)\}/g, (_whole, name: string) => values[name] ?? '');
-}
-
-export interface Speech {
-  readonly words: Words;
-  readonly language: string;
 }
 
 export interface Dress {
@@ -54,79 +59,20 @@ export function dressHost(host: HTMLElement, { speech, direction, theme }: Dress
   host.lang = speech.language;
   host.dir = direction;
   if (theme !== null) host.dataset['theme'] = theme;
-  const root = host.attachShadow({ mode: 'open' });
+  const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
   // A constructed sheet is not an inline style, so `style-src 'none'` allows it (CSP 3, 8.2; CSSOM).
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(css);
   root.adoptedStyleSheets = [sheet];
+  root.querySelector('style')?.remove();
   return root;
 }
 
-/** A tenant's words may be written in another direction than the banner's. */
-const isolate = (text: string): HTMLElement => h('bdi', {}, text);
-
-export const createChip = ({ words }: Speech): HTMLElement => h('span', { class: 'chip' }, words.gpc);
-
-export const createButton = (name: string, hook: string, act: () => void): HTMLButtonElement =>
-  h('button', { type: 'button', 'data-testid': hook, click: act }, name);
-
-export const buttonRow = (...all: readonly HTMLButtonElement[]): HTMLElement =>
-  h('div', { class: 'buttons' }, ...all);
-
-function policyLink({ words }: Speech, { config }: Terms): Child {
-  return config.policy.url !== '' && h('a', { href: config.policy.url, rel: 'noopener' }, words.policy);
-}
-
-function whyText({ words }: Speech, terms: Terms): Child {
-  const reason = whyAsked(terms);
-  if (reason === 'first') return null;
-  return h(
-    'p',
-    {},
-    { policy: words.whyPolicy, expired: words.whyExpired, purpose: words.whyPurpose }[reason],
-  );
-}
-
-/** One purpose is described in full, several by their names. */
-export function purposeText(purposes: readonly Purpose[], { language }: Speech): Child {
-  const [only, ...rest] = purposes;
-  if (!only) return null;
-  if (rest.length === 0) {
-    const dash = only.description !== '' && ' – ';
-    return h('p', {}, h('strong', {}, isolate(only.title)), dash, isolate(only.description));
-  }
-  const parts = new Intl.ListFormat(language).formatToParts(purposes.map(({ title }) => title));
-  const titles = parts.map(({ type, value }) => (type === 'element' ? isolate(value) : value));
-  return h('p', {}, h('strong', {}, ...titles));
-}
-
-export interface LayerActions {
-  readonly choose: (wanted: boolean) => void;
-  readonly open: () => void;
-}
-
-/** The first layer has three answers, none louder than another. */
-export function layerParts(speech: Speech, terms: Terms, actions: LayerActions): Child[] {
-  const { words } = speech;
-  const { title, body } = terms.config;
-  return [
-    h('h2', { id: 'title' }, title === '' ? words.title : isolate(title)),
-    whyText(speech, terms),
-    purposeText(askedPurposes(terms), speech),
-    h('p', {}, body === '' ? words.body : isolate(body)),
-    terms.gpc && createChip(speech),
-    buttonRow(
-      createButton(words.accept, 'consent-accept', () => actions.choose(true)),
-      createButton(words.reject, 'consent-reject', () => actions.choose(false)),
-      createButton(words.settings, 'consent-settings', actions.open),
-    ),
-    policyLink(speech, terms),
-  ];
-}
+export const make = h as Make<HTMLElement>;
 
 export const reopenParts = (speech: Speech, gpc: boolean): Child[] => [
   speech.words.reopen,
-  gpc && createChip(speech),
+  gpc && chip(make, speech),
 ];
 
 function historyOf({ words, language }: Speech, terms: Terms, purpose: Purpose): string {
@@ -148,10 +94,12 @@ function historyOf({ words, language }: Speech, terms: Terms, purpose: Purpose):
 
 /** A separate question, which "accept all" does not answer. */
 function askOverGpc({ words }: Speech, { id }: Purpose, at: number, save: SheetActions['save']): Child[] {
-  const allow = createButton(words.gpcAllow, 'consent-over-gpc', () => save(new Map([[id, 'over-gpc']])));
+  const allow = button(make, words.gpcAllow, 'consent-over-gpc', {
+    click: () => save(new Map([[id, 'over-gpc']])),
+  });
   allow.id = `over-${at}`;
   allow.setAttribute('aria-labelledby', `over-${at} title-${at}`);
-  return [h('p', { class: 'small' }, words.gpcAsk), buttonRow(allow)];
+  return [h('p', { class: 'small' }, words.gpcAsk), buttonRow(make, allow)];
 }
 
 function purposeItem(speech: Speech, terms: Terms, at: number, actions: SheetActions): Child {
@@ -169,8 +117,8 @@ function purposeItem(speech: Speech, terms: Terms, at: number, actions: SheetAct
   return h(
     'li',
     {},
-    h('label', {}, box, h('span', { id: `title-${at}` }, isolate(purpose.title))),
-    h('p', { id: `about-${at}` }, isolate(purpose.description)),
+    h('label', {}, box, h('span', { id: `title-${at}` }, isolate(make, purpose.title))),
+    h('p', { id: `about-${at}` }, isolate(make, purpose.description)),
     h('p', { id: `past-${at}`, class: 'quiet small' }, historyOf(speech, terms, purpose)),
     ...(actions.askedOverGpc.includes(purpose.id) ? askOverGpc(speech, purpose, at, actions.save) : []),
   );
@@ -203,16 +151,17 @@ export function sheetParts(speech: Speech, terms: Terms, actions: SheetActions, 
       'div',
       { class: 'head' },
       h('h2', { id: 'settings-title', tabindex: '-1', autofocus: true }, words.reopen),
-      createButton(words.close, 'consent-close', actions.close),
+      button(make, words.close, 'consent-close', { click: actions.close }),
     ),
-    terms.gpc && createChip(speech),
+    terms.gpc && chip(make, speech),
     list,
     error,
     buttonRow(
-      createButton(words.save, 'consent-save', saveTicked),
-      createButton(words.acceptAll, 'consent-accept-all', saveAll(true)),
-      createButton(words.rejectAll, 'consent-reject-all', saveAll(false)),
+      make,
+      button(make, words.save, 'consent-save', { click: saveTicked }),
+      button(make, words.acceptAll, 'consent-accept-all', { click: saveAll(true) }),
+      button(make, words.rejectAll, 'consent-reject-all', { click: saveAll(false) }),
     ),
-    policyLink(speech, terms),
+    policyLink(make, speech, terms),
   ];
 }

@@ -23,7 +23,7 @@ const findFullScreen = (): Element | null | undefined =>
   doc.fullscreenElement?.matches(REPLACED) ? null : doc.fullscreenElement;
 
 /** @returns null in a browser without popovers, where only the host's z-index helps */
-const isLifted = (host: HTMLElement): boolean | null => attempt(() => host.matches(':popover-open'));
+export const isLifted = (host: HTMLElement): boolean | null => attempt(() => host.matches(':popover-open'));
 
 /** Shown again, the host is above everything that the page has put into the top layer since. */
 function liftToTop(host: HTMLElement): void {
@@ -36,6 +36,8 @@ function liftToTop(host: HTMLElement): void {
 /** @returns a function that puts the host back in its place */
 export function createPlace(host: HTMLElement, { layer, dialog, follow }: BannerParts): () => void {
   host.setAttribute('popover', 'manual');
+  /** The page's server wrote the host there. Moved, it would lose the focus and could move other elements. */
+  const home = host.parentElement;
 
   function attach(): void {
     const root: HTMLElement | null = doc.documentElement;
@@ -43,15 +45,16 @@ export function createPlace(host: HTMLElement, { layer, dialog, follow }: Banner
     if (!root || (host.isConnected && dialog.open)) return;
     // Everything outside an open modal dialog is inert. Over a full screen only the question is shown: a
     // button would be in the way.
-    const parent = findModal() ?? (layer.hidden ? null : findFullScreen()) ?? root;
+    const place = home?.isConnected ? home : root;
+    const parent = findModal() ?? (layer.hidden ? null : findFullScreen()) ?? place;
     if (host.parentNode !== parent) {
       // An open dialog that is moved stops being modal, so it is closed first.
       dialog.close();
       // Outside body, because style sheets may count its children, and before it, so that the keyboard
       // reaches the host first.
       parent.insertBefore(host, parent === root ? doc.body : null);
-      follow();
     }
+    follow();
     if (isLifted(host) === false) liftToTop(host);
   }
 

@@ -1,9 +1,10 @@
 import { doc } from '../../browser/page.ts';
 import type { Controller } from '../controller.ts';
 import type { Wants } from '../plan.ts';
-import { askedPurposes } from '../status.ts';
-import { type Dress, dressHost, h, layerParts, nodes, reopenParts, sheetParts } from './parts.ts';
-import { createPlace } from './place.ts';
+import { askedPurposes, type Terms } from '../status.ts';
+import { createLayer, layerParts, REFUSED } from './layer.ts';
+import { type Dress, dressHost, h, listen, make, nodes, reopenParts, sheetParts } from './parts.ts';
+import { createPlace, isLifted } from './place.ts';
 import { createRoom } from './room.ts';
 import { fillWait } from './wait.ts';
 
@@ -11,12 +12,14 @@ import { fillWait } from './wait.ts';
 
 export interface ViewDeps extends Dress, Pick<Controller, 'choose' | 'startAsking' | 'terms'> {
   readonly onToggle: (name: 'open' | 'close') => void;
+  /** The element that the page's server wrote into the page; the view takes over what is in it. */
+  readonly host: HTMLElement | null;
 }
 
 export type View = ReturnType<typeof createView>;
 
 function createHost(deps: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
-  const host = doc.createElement('gpd-consent');
+  const host = deps.host ?? doc.createElement('gpd-consent');
   return { host, root: dressHost(host, deps) };
 }
 
@@ -30,9 +33,12 @@ function findFocused(): HTMLElement | null {
 const isShown = (element: HTMLElement): boolean => element.isConnected && element.getClientRects().length > 0;
 
 /** The elements of the shadow root and the state, which every function below takes. */
-interface ViewState extends ViewDeps, ReturnType<typeof createHost>, ReturnType<typeof createElements> {
+interface ViewState
+  extends Omit<ViewDeps, 'host'>,
+    ReturnType<typeof createHost>,
+    ReturnType<typeof createElements> {
   /** Ids of the purposes that the first layer asks about. */
-  askedIds: string;
+  askedIds: readonly string[];
   opener: HTMLElement | null;
   /** Error lines of the parts whose answer is being saved: a second press there is ignored. */
   readonly busy: Set<HTMLElement>;
@@ -41,44 +47,71 @@ interface ViewState extends ViewDeps, ReturnType<typeof createHost>, ReturnType<
 
 function createElements(root: ShadowRoot, opened: () => void, closed: () => void) {
   const error = (): HTMLElement => h('p', { class: 'error', role: 'alert', hidden: true });
-  const layer = h('section', {
-    class: 'layer',
-    'aria-labelledby': 'title',
-    'data-testid': 'consent-banner',
-    'data-nosnippet': true,
-  });
+  const drawn = root.querySelector<HTMLElement>('.layer');
+  const layer = drawn ?? createLayer(make);
   const reopen = h('button', { type: 'button', class: 'reopen', 'aria-haspopup': 'dialog', click: opened });
   reopen.dataset['testid'] = 'consent-reopen';
   const sheet = h('div', { class: 'sheet', 'data-nosnippet': true });
   const dialog = h('dialog', { 'aria-labelledby': 'settings-title', close: closed }, sheet);
   const statusLine = h('p', { class: 'heard', role: 'status' });
-  root.append(layer, reopen, dialog, statusLine);
+  // An element that is moved loses the focus.
+  root.append(...nodes([drawn ? null : layer, reopen, dialog, statusLine]));
   const follow = createRoom([layer, reopen]);
   return { layer, reopen, sheet, dialog, statusLine, follow, errors: { layer: error(), sheet: error() } };
 }
 
+/** Leaves what is drawn already, by this script or by the page's server: its buttons keep the focus. */
+function drawLayer({ layer, errors, speech }: ViewState, terms: Terms): void {
+  const parts = nodes(layerParts(make, speech, terms)) as Node[];
+  const shown = [...layer.children].filter((child) => child !== errors.layer);
+  const isDrawn =
+    parts.length === shown.length && parts.every((part, i) => part.isEqualNode(shown[i] ?? null));
+  if (!isDrawn) layer.replaceChildren(...parts);
+  // The message is above the buttons that failed.
+  if (!layer.contains(errors.layer)) layer.querySelector('.buttons')?.before(errors.layer);
+}
+
 function render(view: ViewState): void {
-  const { speech, layer, reopen, errors } = view;
+  const { speech, layer, reopen } = view;
   const terms = view.terms();
   if (!terms) return;
-  const open = askedPurposes(terms);
-  const askedIds = open.map(({ id }) => id).join(' ');
+  view.askedIds = askedPurposes(terms).map(({ id }) => id);
   const hadFocus = layer.contains(view.root.activeElement);
-  if (askedIds !== view.askedIds && open.length > 0) {
-    errors.layer.hidden = true;
-    const choose = (isGranted: boolean): void =>
-      void saveAnswer(view, new Map(open.map(({ id }) => [id, isGranted])), errors.layer);
-    const parts = layerParts(speech, terms, { choose, open: () => openSettings(view) });
-    layer.replaceChildren(...nodes(parts), errors.layer);
-    // The message is above the buttons that failed.
-    layer.querySelector('.buttons')?.before(errors.layer);
-  }
-  view.askedIds = askedIds;
-  layer.hidden = open.length === 0;
+  layer.hidden = view.askedIds.length === 0;
+  if (!layer.hidden) drawLayer(view, terms);
   reopen.hidden = !layer.hidden;
   reopen.replaceChildren(...nodes(reopenParts(speech, terms.gpc)));
   view.attachHost();
   if (hadFocus && layer.hidden && !view.dialog.open) reopen.focus({ preventScroll: true });
+}
+
+/** The layer hears its buttons, so that those of the page's server work as well. */
+function onLayerPressed(view: ViewState, { target }: Event): void {
+  const hook = (target as Element).closest('button')?.dataset['testid'];
+  if (hook === 'consent-settings') openSettings(view);
+  else if (hook !== undefined) void answerAll(view, view.askedIds, hook === 'consent-accept');
+}
+
+const answerAll = (view: ViewState, ids: readonly string[], isGranted: boolean): Promise<void> =>
+  saveAnswer(view, new Map(ids.map((id) => [id, isGranted])), view.errors.layer);
+
+/**
+ * Before the script ran, a press on Reject opened a popover, which hides the layer. It answers what the
+ * markup asked: everything. On a page that nobody has pressed yet, a script has opened it.
+ */
+async function takeEarlyRefusal(view: ViewState): Promise<void> {
+  const refused = view.root.getElementById(REFUSED);
+  const terms = view.terms();
+  const { userActivation } = navigator as Partial<Navigator>;
+  if (refused && terms && isLifted(refused) && userActivation?.hasBeenActive !== false) {
+    const purposes = askedPurposes({ ...terms, record: null });
+    await answerAll(
+      view,
+      purposes.map(({ id }) => id),
+      false,
+    );
+  }
+  refused?.remove();
 }
 
 async function saveAnswer(view: ViewState, wants: Wants, errorLine: HTMLElement): Promise<void> {
@@ -142,13 +175,16 @@ export function createView(deps: ViewDeps) {
     ...deps,
     ...shadowHost,
     ...elements,
-    askedIds: '',
+    askedIds: [],
     opener: null,
     busy: new Set(),
     attachHost,
   };
+  listen(view.layer, 'click', (event) => onLayerPressed(view, event));
   return {
     render: () => render(view),
+    /** Call it once, after the first rendering. */
+    takeEarlyRefusal: () => void takeEarlyRefusal(view),
     open: () => openSettings(view),
     /** Fills the placeholder of an element that waits for these purposes. */
     fillWait: (host: HTMLElement, ids: readonly string[]) =>

@@ -1,15 +1,7 @@
 import type { Controller } from '../controller.ts';
 import { statusOf } from '../status.ts';
-import {
-  buttonRow,
-  createButton,
-  createChip,
-  type Dress,
-  dressHost,
-  h,
-  nodes,
-  purposeText,
-} from './parts.ts';
+import { button, buttonRow, chip, purposeText } from './layer.ts';
+import { type Dress, dressHost, h, make, nodes } from './parts.ts';
 
 /** The placeholder of a gated frame, image or video names the purposes of the element and asks for them. */
 
@@ -33,20 +25,21 @@ export function fillWait(host: HTMLElement, ids: readonly string[], view: WaitDe
   shownKeys.set(host, key);
   const root = host.shadowRoot ?? dressHost(host, view);
   const error = h('p', { class: 'error', role: 'alert', hidden: true }, speech.words.failed);
-  const accept = createButton(speech.words.accept, 'consent-wait-accept', () => {
+  const grant = (): void => {
     error.hidden = true;
     void choose(new Map(ids.map((id) => [id, true]))).then(({ outcome }) => {
       error.hidden = outcome !== 'failed';
     });
-  });
+  };
+  const accept = button(make, speech.words.accept, 'consent-wait-accept', { click: grant });
   // GPC has answered already. The settings may ask for a yes over it, if the tenant allows that.
   const isAnswered = statuses.includes('gpc-opt-out');
-  const settings = createButton(speech.words.settings, 'consent-wait-settings', open);
+  const settings = button(make, speech.words.settings, 'consent-wait-settings', { click: open });
   const parts = [
-    purposeText(purposes, speech),
-    isAnswered && createChip(speech),
+    purposeText(make, purposes, speech),
+    isAnswered && chip(make, speech),
     error,
-    buttonRow(...(isAnswered ? [settings] : [accept, settings])),
+    buttonRow(make, ...(isAnswered ? [settings] : [accept, settings])),
   ];
   root.replaceChildren(h('section', { class: 'wait', 'data-nosnippet': true }, ...nodes(parts)));
   return true;

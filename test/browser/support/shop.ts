@@ -49,6 +49,12 @@ export interface ShopPage {
   readonly connect?: string;
   /** May wait in the back/forward cache. */
   readonly cached?: boolean;
+  /** The page begins with the banner as markup, by this query; the shop keeps it. */
+  readonly markup?: string;
+  /** The markup as a browser or a server on the way changes it. */
+  readonly altered?: (markup: string) => string;
+  /** The script of the banner comes when the test says so. */
+  readonly held?: boolean;
 }
 
 export interface Shop {
@@ -60,6 +66,8 @@ export interface Shop {
   decisions(): Promise<number>;
   /** Paths that the shop was asked for. */
   readonly asked: string[];
+  /** The scripts that are held come. */
+  release(): void;
   /** gpd goes away. */
   stop(): Promise<void>;
   /** gpd is there again, if it was away. */
@@ -70,15 +78,18 @@ export interface Shop {
 function html(
   gpd: string,
   key: string,
-  { snippet = {}, own: isOwnOrigin, language = 'en', head, body, after }: ShopPage,
+  { snippet = {}, own: isOwnOrigin, held: isHeld, language = 'en', head, body, after }: ShopPage,
+  markup: string,
 ): string {
-  const attributes = { src: `${isOwnOrigin ? '' : gpd}/v1/embed.js`, 'data-key': key, ...snippet };
+  const src = isHeld ? '/held/v1/embed.js' : `${isOwnOrigin ? '' : gpd}/v1/embed.js`;
+  const server = isHeld ? { 'data-server': gpd } : {};
+  const attributes = { src, 'data-key': key, ...server, ...snippet };
   const text = Object.entries(attributes).map(([name, value]) => `${name}="${value}"`);
   return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>Shop</title>
     <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
     <link rel="stylesheet" href="/page.css">${head ?? ''}
     <script ${text.join(' ')} defer></script><script src="/page.js" defer></script></head>
-    <body><header><a id="first" href="#end">Skip to the end</a></header><main><h1>Shop</h1>
+    <body>${markup}<header><a id="first" href="#end">Skip to the end</a></header><main><h1>Shop</h1>
     <button id="opener" type="button">Your privacy</button>${body ?? ''}
     ${'<p>Paper, ink and things that keep a record.</p>'.repeat(30)}
     <p><a id="end" href="#first">The last link</a></p></main>${after ?? ''}</body></html>`;
@@ -89,7 +100,7 @@ const policy = (gpd: string, connect = ''): string =>
   [
     "default-src 'none'",
     `script-src 'self' ${gpd} 'nonce-${NONCE}'`,
-    "style-src 'self'",
+    `style-src 'self' 'nonce-${NONCE}'`,
     `connect-src ${gpd} ${connect}`,
     'img-src data:',
     "frame-src 'self'",
@@ -147,16 +158,27 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
   const requestedPaths: string[] = [];
   let gpdUrl = '';
   let key = '';
-  const respond = (request: IncomingMessage): readonly [type: string, body: string] | null => {
+  const keptMarkup = new Map<string, string>();
+  /** A shop's server keeps the markup, and shows it without gpd too. */
+  async function markupOf({ markup: query, altered = (text) => text }: ShopPage): Promise<string> {
+    if (query === undefined) return '';
+    const headers = { authorization: `Bearer ${key}` };
+    const answer = await fetch(`${gpdUrl}/v1/consent/banner.html${query}`, { headers }).catch(() => null);
+    if (answer?.ok) keptMarkup.set(query, await answer.text());
+    return altered(keptMarkup.get(query) ?? '');
+  }
+  let releaseHeld: (() => void)[] = [];
+  const respond = async (request: IncomingMessage): Promise<readonly [type: string, body: string] | null> => {
     const { pathname } = new URL(request.url ?? '/', 'http://shop');
     requestedPaths.push(pathname);
-    if (pathname === '/v1/embed.js')
+    if (pathname.startsWith('/held/')) await new Promise<void>((resolve) => void releaseHeld.push(resolve));
+    if (pathname.endsWith('/v1/embed.js'))
       return ['text/javascript', readFileSync(new URL('embed.js', BUILT), 'utf8')];
     const page = pages.get(pathname);
-    return page ? ['text/html', html(gpdUrl, key, page)] : (FILES[pathname] ?? null);
+    return page ? ['text/html', html(gpdUrl, key, page, await markupOf(page))] : (FILES[pathname] ?? null);
   };
-  const server = createServer((request, response) => {
-    const file = respond(request);
+  const server = createServer(async (request, response) => {
+    const file = await respond(request);
     const shown = pages.get(request.url ?? '');
     response.writeHead(file ? 200 : 404, {
       'content-type': `${file?.[0] ?? 'text/plain'}; charset=utf-8`,
@@ -198,6 +220,10 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
     async decisions() {
       const rows = await execute(dataDir, 'SELECT COUNT(*) AS n FROM decisions');
       return Number(rows[0]?.['n']);
+    },
+    release() {
+      for (const release of releaseHeld) release();
+      releaseHeld = [];
     },
     async stop() {
       await shop.api.stop();

@@ -1,0 +1,21 @@
+import { attempt, doc } from '../browser/page.ts';
+import { type Config, readConfig } from './config.ts';
+
+/** Finds the banner that the page's server took from gpd and wrote into the page (`view/markup.ts`). */
+
+export interface Fragment {
+  readonly host: HTMLElement;
+  /** Null if it is in another language or malformed: the terms are loaded then. */
+  readonly config: Config | null;
+  readonly words: unknown;
+}
+
+/** @param language primary subtag of the language that the banner speaks on this page */
+export function findFragment(language: string): Fragment | null {
+  const host = doc.querySelector<HTMLElement>('gpd-consent');
+  if (!host) return null;
+  const text = host.querySelector('script')?.textContent ?? '';
+  const data = attempt(() => JSON.parse(text) as Readonly<Record<string, unknown>>) ?? {};
+  const config = data['language'] === language ? readConfig(data['config']) : null;
+  return { host, config, words: config && data['words'] };
+}
