@@ -23,5 +23,5 @@ const ACTIONS: readonly string[] = [
 /** @param action one of the audit log */
 export function weakensSafeguard(action: string, { key, from, to }: Detail): boolean {
   if (action !== 'tenant.set') return ACTIONS.includes(action);
-  return WEAKER[String(key)]?.(from, to) === true;
+  return typeof key === 'string' && WEAKER[key]?.(from, to) === true;
 }

@@ -117,7 +117,7 @@ it('each remedy can be copied, and says once what is to do', async () => {
   await runGpd(['tenants', 'add', 'beta', '--origin', 'https://beta.example'], { env });
   const all = await findings(env);
   expect(all.find(({ id }) => id === 'oidc.issuer')?.remedy).toBe(
-    'Set GPD_OIDC_ISSUER to the issuer of the tokens, and GPD_OIDC_AUDIENCE to the audience that they name.',
+    'If your site has accounts, set GPD_OIDC_ISSUER to the issuer of the tokens, and GPD_OIDC_AUDIENCE to the audience that they name.',
   );
   expect(all.find(({ id }) => id === 'apikeys.use')?.remedy).toBe(
     'Run gpd apikeys create acme --scope secret --name NAME. Then the same for beta.',

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hasUntoldActs, takeUntoldActs } from '../../../src/audit/untold-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import {
@@ -36,6 +37,23 @@ export function webhookContract(make: MakeDatabase): void {
 
     const record = (kid: string, id: string, webhooks: readonly string[]) =>
       createRecorder(db.database).record(createEntry({ kid, id, webhooks }));
+
+    it('hands each act that weakened a safeguard to one of two nodes, oldest first, once', async () => {
+      const kid = await addTenant(db.database, 'guarded');
+      for (const id of ['w1', 'w2'])
+        await insertWebhook(db.database, createWebhook(kid, id), operatorAt(NOW));
+      expect(await hasUntoldActs(other, kid)).toBe(true);
+      const actsByNode = await Promise.all(
+        [db.database, other].map((node) => node.transaction((tx) => takeUntoldActs(tx, kid))),
+      );
+      const acts = actsByNode.flat().map(({ action, role, at, detail }) => [action, role, at, detail['id']]);
+      expect(acts).toEqual([
+        ['webhook.added', 'operator', NOW, 'w1'],
+        ['webhook.added', 'operator', NOW, 'w2'],
+      ]);
+      expect(await hasUntoldActs(other, kid)).toBe(false);
+      for (const id of ['w1', 'w2']) await removeWebhook(other, kid, id, operatorAt(NOW));
+    });
 
     it('keeps a webhook with all its fields, and takes it away with what waits for it', async () => {
       const kid = await addTenant(db.database, 'kept');
