@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { FIVE_MINUTES, FOREVER, type Reply, sendBuilt } from '../http/reply.ts';
+import { corsHeaders, FIVE_MINUTES, FOREVER, type Reply, sendBuilt } from '../http/reply.ts';
 import { hasGpcHeader } from '../http/request.ts';
 import { json, page, reply, type ServedRoute } from '../http/routes.ts';
 import { sha256Text } from '../lib/crypto.ts';
@@ -15,15 +15,18 @@ import type { createConsentApi } from './create-consent-service.ts';
 const CACHE = 'private, max-age=60';
 
 /** The tag may have become a weak one on the way. */
-function markupReply(body: string, knownTags: string | undefined): Reply {
+function markupReply(body: string, knownTags: string | undefined, cors: Record<string, string>): Reply {
   const etag = `"${sha256Text(body)}"`;
-  const headers = { 'cache-control': CACHE, etag, vary: 'Sec-GPC' };
+  const headers = { ...cors, 'cache-control': CACHE, etag, vary: 'Sec-GPC, Origin' };
   if (knownTags?.includes(etag)) return { status: 304, headers, body: '' };
   return { status: 200, headers: { ...headers, 'content-type': 'text/html; charset=utf-8' }, body };
 }
 
 export const bannerRoutes = (
-  deps: Pick<ReturnType<typeof createConsentApi>['routes'], 'banner' | 'markup' | 'keyUse' | 'tenantOf'>,
+  deps: Pick<
+    ReturnType<typeof createConsentApi>['routes'],
+    'banner' | 'markup' | 'keyUse' | 'tenantOf' | 'knowsOrigin'
+  >,
 ): readonly ServedRoute[] => [
   json(ROUTES.getBanner, ({ caller, query, headers }) => {
     const language = languageSchema.safeParse(query['lang'] ?? 'en');
@@ -47,7 +50,7 @@ export const bannerRoutes = (
     const shown = { language, gpc: hasGpcHeader(headers) };
     const config = await deps.banner(deps.tenantOf(caller.kid), shown);
     const markup = await deps.markup.render({ config, language, theme, nonce });
-    return markupReply(markup, headers['if-none-match']);
+    return markupReply(markup, headers['if-none-match'], corsHeaders(headers, deps.knowsOrigin));
   }),
 ];
 

@@ -177,7 +177,6 @@ export const CONSENT_ROUTES = {
   getBannerMarkup: {
     ...READ,
     path: '/v1/consent/banner.html',
-    cors: 'none',
     limit: 'consent-by-client',
     summary:
       'The banner as markup, which the page’s server writes into its pages. The log knows of it before.',
