@@ -97,13 +97,15 @@ async function sendPending(context: Context, kid: string): Promise<ReadonlySet<s
 }
 
 /** A refusal takes effect before it is sent. If it cannot be sent now, the next page sends it. */
-async function applyRefusal(context: Context, terms: Terms, write: Write): Promise<ChoiceResult> {
-  const { kid } = terms.config;
-  updateRecord(context, kid, (record) => {
+function holdRefusal(context: Context, terms: Terms, write: Write): void {
+  updateRecord(context, terms.config.kid, (record) => {
     const changed = rememberWrite(record, write, terms);
     return { ...changed, pending: [...changed.pending, write] };
   });
-  const refusedKeys = await sendPending(context, kid);
+}
+
+async function sendRefusal(context: Context, terms: Terms, write: Write): Promise<ChoiceResult> {
+  const refusedKeys = await sendPending(context, terms.config.kid);
   if (write.purposes.every((id) => choiceOf(context.record, id)?.proof)) return RECORDED;
   return { outcome: 'kept', problem: refusedKeys.has(write.key) ? 'refused' : 'unreachable' };
 }
@@ -131,23 +133,39 @@ async function requestGrant(context: Context, terms: Terms, write: Write): Promi
   const purposes = findOvertaken(storedRecord, answer.entries).filter((id) => refusedIds.includes(id));
   const { overGpc: _overGpc, definitions: _definitions, ...plainWrite } = write;
   const withdrawal = { ...plainWrite, action: 'withdraw', purposes, key: createKey() } as const;
-  if (purposes.length > 0) await applyRefusal(context, terms, withdrawal);
+  if (purposes.length > 0) {
+    holdRefusal(context, terms, withdrawal);
+    await sendRefusal(context, terms, withdrawal);
+  }
   return failed('refused');
 }
 
-async function applyWants(context: Context, wants: Wants): Promise<ChoiceResult> {
+/**
+ * Ends grants at once, also while another choice or a join is under way.
+ * @returns what has to be sent in its turn
+ */
+function endGrants(context: Context, wants: Wants): readonly Write[] {
+  const terms = termsOf(context);
+  if (!terms) return [];
+  const writes = planWrites(terms, wants, createKey).filter(({ action }) => action === 'withdraw');
+  for (const write of writes) holdRefusal(context, terms, write);
+  return writes;
+}
+
+/** @param held refusals that are in force here already */
+async function applyWants(context: Context, wants: Wants, held: readonly Write[]): Promise<ChoiceResult> {
   const terms = termsOf(context);
   if (!terms) return failed(context.problem ?? 'loading');
-  const writes = planWrites(terms, wants, createKey);
+  const writes = [...held, ...planWrites(terms, wants, createKey)];
   if (writes.length === 0) return RECORDED;
   // The first choice creates the principal.
   context.record = context.store.load(terms.config.kid) ??
     context.record ?? { ...(await createPrincipal()), choices: {}, pending: [] };
   let result = RECORDED;
   for (const write of writes) {
-    const writeResult = await (write.action === 'grant'
-      ? requestGrant(context, terms, write)
-      : applyRefusal(context, terms, write));
+    if (write.action !== 'grant' && !held.includes(write)) holdRefusal(context, terms, write);
+    const send = write.action === 'grant' ? requestGrant : sendRefusal;
+    const writeResult = await send(context, terms, write);
     if (writeResult.outcome !== 'recorded') result = writeResult;
   }
   // A write under GPC opts out of every purpose that honours it, including purposes granted before.
@@ -155,28 +173,42 @@ async function applyWants(context: Context, wants: Wants): Promise<ChoiceResult>
   return result;
 }
 
+/** Withdraws by the record alone, for a page that has no terms yet. @returns false if nothing is granted */
+function withdrawByRecord(context: Context, kid: string, ids: readonly string[] | null): boolean {
+  const record = context.store.load(kid);
+  const withdrawn =
+    record && withdrawStored(record, ids, { now: ledgerTime(context), gpc: hasGpc(context), createKey });
+  if (withdrawn) context.store.save(kid, withdrawn);
+  return withdrawn !== null;
+}
+
 /** Withdraws without the tenant's terms, at once. The next page that reaches the server sends it. */
 function withdrawOffline(context: Context, ids: readonly string[] | null): ChoiceResult {
   const { store, problem } = context;
   const reason = problem ?? 'loading';
   const kid = store.findOnlyKid();
-  const record = kid === null ? null : store.load(kid);
-  const withdrawn =
-    record && withdrawStored(record, ids, { now: ledgerTime(context), gpc: hasGpc(context), createKey });
-  if (kid === null || !withdrawn) return failed(reason);
-  store.save(kid, withdrawn);
+  if (kid === null || !withdrawByRecord(context, kid, ids)) return failed(reason);
   return { outcome: 'kept', problem: reason };
 }
 
 /** @param ids null for all granted purposes */
-async function withdraw(context: Context, ids: readonly string[] | null): Promise<ChoiceResult> {
+function endedBy(context: Context, ids: readonly string[] | null): Wants {
   const terms = termsOf(context);
-  if (!terms) return withdrawOffline(context, ids);
   // A grant that GPC only overrules would come back when GPC is switched off, so it is withdrawn too.
-  const purposes = purposesWith(terms, 'granted', 'gpc-opt-out').filter(
-    ({ id }) => ids === null || ids.includes(id),
+  const purposes = terms ? purposesWith(terms, 'granted', 'gpc-opt-out') : [];
+  return new Map(purposes.filter(({ id }) => ids === null || ids.includes(id)).map(({ id }) => [id, false]));
+}
+
+function choose(context: Context, wants: Wants): Promise<ChoiceResult> {
+  const held = endGrants(context, wants);
+  return serialise(context, () => applyWants(context, wants, held));
+}
+
+function withdraw(context: Context, ids: readonly string[] | null): Promise<ChoiceResult> {
+  const held = endGrants(context, endedBy(context, ids));
+  return serialise(context, async () =>
+    termsOf(context) ? applyWants(context, endedBy(context, ids), held) : withdrawOffline(context, ids),
   );
-  return applyWants(context, new Map(purposes.map(({ id }) => [id, false])));
 }
 
 /** Reports GPC to the ledger for the grants that it now overrules. */
@@ -290,8 +322,8 @@ export function createController(deps: ControllerDeps) {
     granted: () => new Set(currentSnapshot(context).granted),
     /** The present terms; null while there is nothing to show. They change while the page is open. */
     terms: () => termsOf(context),
-    choose: (wants: Wants) => serialise(context, () => applyWants(context, wants)),
-    withdraw: (ids: readonly string[] | null) => serialise(context, () => withdraw(context, ids)),
+    choose: (wants: Wants) => choose(context, wants),
+    withdraw: (ids: readonly string[] | null) => withdraw(context, ids),
     askAgain: () => serialise(context, () => askAgain(context)),
     /** After the choices under way: none of them is lost. */
     join: (session: string) =>

@@ -61,6 +61,16 @@ const endsGrant = (record: ConsentRecord | null, next: ConsentRecord): boolean =
     ([id, { choice }]) => choice === 'granted' && choiceOf(next, id)?.choice !== 'granted',
   );
 
+/** The claims of a state, which gpd's signature does not prove here. */
+const claimsOf = (state: string): { readonly sub?: string; readonly seq?: number; readonly iat?: number } =>
+  attempt(() => JSON.parse(atob((state.split('.')[1] ?? '').replace(/-/g, '+').replace(/_/g, '/')))) ?? {};
+
+/** True if gpd signed it before the other one, and a choice of the person came in between. */
+function isOlder(state: string, present: string): boolean {
+  const [{ sub, seq = 0, iat = 0 }, other] = [claimsOf(state), claimsOf(present)];
+  return sub === other.sub && seq < (other.seq ?? 0) && iat <= (other.iat ?? 0);
+}
+
 type WriteCookie = (name: string, value: string) => void;
 
 /** Reads and stores the record of a tenant; this page remembers what the cookie leaves out. */
@@ -72,6 +82,8 @@ function createRecords(local: Store, write: WriteCookie) {
   function store(kid: string, record: ConsentRecord): ConsentRecord {
     const name = PREFIX + kid;
     const isSent = record.pending.length === 0;
+    // Until gpd has heard a refusal, the site's server knows of it only by the state that is missing.
+    if (!isSent) write(STATE, '');
     let text = encodeRecord(record);
     const hasRoom = name.length + 1 + text.length <= MAX_BYTES;
     // The ledger has the choices that do not fit. Without the ledger's answer the other hosts ask again.
@@ -79,8 +91,10 @@ function createRecords(local: Store, write: WriteCookie) {
     write(name, text);
     if ((hasRoom || isSent) && readCookie(name) === text) local.remove(kid);
     else local.save(kid, record);
-    memory = { name, text: readCookie(name), record };
-    return record;
+    // What the cookie has no room for may change on another host, and the cookie would not show it.
+    const shown = hasRoom || !isSent ? record : { ...record, followsLedger: true };
+    memory = { name, text: readCookie(name), record: shown };
+    return shown;
   }
 
   function load(kid: string): ConsentRecord | null {
@@ -92,6 +106,8 @@ function createRecords(local: Store, write: WriteCookie) {
     const found = decodeRecord(text);
     const record = isNewer(known, found) ? known : found && completeRecord(found, memory?.record);
     memory = { name, text, record };
+    // The answer to an earlier request of the page may have brought the state back.
+    if (record?.pending.length) write(STATE, '');
     return record;
   }
 
@@ -138,7 +154,8 @@ export function createCookieStore(local: Store, domain: string | null): Store {
       for (const name of [PREFIX + kid, STATE]) write(name, '');
     },
     saveState(state = '') {
-      if (JWS.test(state)) write(STATE, state);
+      // Answers may overtake each other, in two tabs for example.
+      if (JWS.test(state) && !isOlder(state, readCookie(STATE))) write(STATE, state);
     },
     findOnlyKid() {
       const names = readCookies().filter((cookie) => cookie.startsWith(PREFIX));

@@ -35,7 +35,9 @@ function applyStandings(
   store.save(kid, { ...reconciled, confirmedAt: ledgerTime(context) });
   // A state that is older than a choice would let the site's server process what was refused since.
   const isUnchanged = toJson(record.choices) === toJson(sentRecord.choices);
-  if (isUnchanged && record.pending.length === 0) store.saveState(state);
+  // A cookie without choices, which the ledger does not complete: another host has an unsent refusal.
+  const isComplete = reconciled.followsLedger || Object.keys(reconciled.choices).length > 0;
+  if (isUnchanged && isComplete && record.pending.length === 0) store.saveState(state);
 }
 
 async function askLedger(context: Context, kid: string): Promise<void> {

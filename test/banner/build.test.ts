@@ -26,13 +26,13 @@ const gzipped = async (name: string): Promise<number> => gzipSync(await read(nam
 const languages = (): string[] => files.filter((name) => /^[a-z]{2}\.json$/.test(name));
 
 describe('the built banner', () => {
-  it('has at most 18.5 KB gzip with English, and a language at most 1.5 KB', async () => {
+  it('has at most 19 KB gzip with English, and a language at most 1.5 KB', async () => {
     const script = await gzipped('embed.js');
     const sizes = await Promise.all(languages().map(gzipped));
     process.stderr.write(
       `banner: ${(script / KB).toFixed(2)} KB gzip with English; a language ${Math.min(...sizes)} to ${Math.max(...sizes)} bytes\n`,
     );
-    expect(script).toBeLessThanOrEqual(18.5 * KB);
+    expect(script).toBeLessThanOrEqual(19 * KB);
     expect(sizes).toHaveLength(25);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1.5 * KB);
   });

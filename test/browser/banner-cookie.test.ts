@@ -162,6 +162,54 @@ describeBanner('banner with its record in a cookie', [], (at) => {
     expect(lines[0]).toContain(`refuses a cookie for data-domain ${domain}`);
   });
 
+  it('a refusal by somebody whose record is gone removes the state that the site’s server still has', async () => {
+    const url = await enter();
+    await at.banner.answer('accept');
+    // A browser may keep a cookie of the server for longer than one of a script.
+    await at.page.evaluate(`document.cookie = '${RECORD}=; Path=/; Max-Age=0; Domain=${DOMAIN}; Secure'`);
+    await at.page.goto(url);
+    await at.banner.waitFor('accept');
+    expect(await statePurposes()).toEqual(BOTH);
+    await at.shop.stop();
+    await at.banner.answer('reject');
+    expect(await statePurposes()).toBeNull();
+  });
+
+  it('an answer that comes late does not bring back the state before a withdrawal on another host', async () => {
+    await enter();
+    await at.banner.answer('accept');
+    await at.page.evaluate(`{ const real = fetch; window.fetch = async (...call) => {
+      const answer = await real(...call);
+      if (String(call[0]).endsWith('/withdraw')) await new Promise((go) => { window.deliver = go; });
+      return answer;
+    }; }`);
+    await at.page.evaluate(`window.answer = gpd.consent.withdraw('${AGENT}'); 0`);
+    await at.page.waitForFunction('window.deliver');
+    const tab = await at.visitor.tab();
+    await tab.goto(address('app'));
+    await tab.evaluate(`gpd.consent.ready.then(() => gpd.consent.withdraw('${ANALYTICS}'))`);
+    await expect.poll(() => statePurposes(), SEEN_WITHIN).toEqual([]);
+    await at.page.evaluate('deliver(); answer');
+    expect(await statePurposes()).toEqual([]);
+  });
+
+  it('a page that comes with an older state removes it while a refusal is unsent', async () => {
+    const url = await enter(
+      'app',
+      `{ const real = fetch; window.fetch = (...call) => String(call[0]).endsWith('/withdraw') ? Promise.reject(new Error('away')) : real(...call); }`,
+    );
+    await at.banner.answer('accept');
+    const older = (await cookies())[STATE] ?? '';
+    expect(await at.page.evaluate('gpd.consent.withdraw()')).toMatchObject({ outcome: 'kept' });
+    // The answer to an earlier request of the page renewed the state.
+    await at.page.evaluate(
+      `document.cookie = '${STATE}=${older}; Path=/; Max-Age=300; Domain=${DOMAIN}; Secure'`,
+    );
+    await at.page.goto(url);
+    await at.banner.state();
+    expect(await statePurposes()).toBeNull();
+  });
+
   it('a browser that was never asked takes the account over, on both hosts', async () => {
     await enter();
     const session = await at.shop.api.session('cookie-customer');
@@ -203,6 +251,14 @@ describeBanner('banner with more purposes than its cookie has room for', [], (at
     expect(there.granted).toEqual(expect.arrayContaining(ids));
   });
 
+  it('a withdrawal on another host ends here, on the page where everything was accepted', async () => {
+    await enter();
+    await at.banner.answer('accept');
+    const { principalId } = await at.banner.state();
+    await at.shop.api.write('withdraw', { principalId: principalId ?? '', purposes: ids });
+    await at.page.waitForFunction('gpd.consent.state().granted.length < 5');
+  });
+
   it('loses no refusal that gpd has not heard: this host keeps it, the other grants nothing', async () => {
     await enter();
     await at.banner.answer('accept');
@@ -215,6 +271,8 @@ describeBanner('banner with more purposes than its cookie has room for', [], (at
     await at.page.goto(app);
     expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
     expect((await at.shop.api.check(principalId ?? '', ids[0])).reason).toBe('granted');
+    // The ledger's state would grant to the site's server what was refused here.
+    expect((await at.visitor.context.cookies()).map(({ name }) => name)).not.toContain(STATE);
     await at.page.goto(www);
     expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [] });
     await expect

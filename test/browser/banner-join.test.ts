@@ -162,6 +162,23 @@ describeBanner('banner of a person who logs in', [], (at) => {
     expect(await join()).toMatchObject({ joined: true });
   });
 
+  it('a withdrawal waits for no join: it is in force at once, and sent after it', async () => {
+    await enter();
+    await at.banner.answer('accept');
+    const { principalId } = await at.banner.state();
+    await at.page.evaluate(`{ const real = fetch; window.fetch = (...call) => String(call[0]).endsWith('/join')
+      ? new Promise((go) => { window.send = () => go(real(...call)); }) : real(...call); }`);
+    await at.page.evaluate(`window.joining = gpd.consent.join('${session}'); 0`);
+    await at.page.waitForFunction('window.send');
+    await at.page.evaluate(`window.withdrawn = gpd.consent.withdraw('${ANALYTICS}'); 0`);
+    expect(await granted()).toEqual([AGENT]);
+    await at.page.evaluate('send(); joining');
+    expect(await at.page.evaluate('withdrawn')).toEqual({ outcome: 'recorded', problem: null });
+    expect(await granted()).toEqual([AGENT]);
+    expect((await at.shop.api.check(principalId ?? '', ANALYTICS)).reason).toBe('withdrawn');
+    expect(await accountGrants()).toBe(false);
+  });
+
   it('a withdrawal elsewhere ends here while the page stays open', async () => {
     await enter();
     await at.banner.answer('accept');
