@@ -18,6 +18,8 @@ export interface ControllerDeps {
   readonly now: () => number;
   /** False for a page in a hidden tab. */
   readonly isVisible: () => boolean;
+  /** True if the person has refused by the markup of the page's server, before this script was there. */
+  readonly isRefusedEarly: () => boolean;
   /** Called when the snapshot has changed. */
   readonly onChange: (snapshot: ConsentSnapshot) => void;
   /** Called when the ledger has recorded a choice. */

@@ -266,7 +266,10 @@ async function loadConfig(context: Context, inPage: Config | null): Promise<void
   }
   const { kid } = answer;
   await checkGrants(context, kid);
-  if (!context.config)
+  const isFirst = !context.config;
+  // Before anything that waits for an older yes can start.
+  if (isFirst && context.isRefusedEarly()) withdrawByRecord(context, kid, null);
+  if (isFirst)
     store.watch(
       kid,
       () => reloadRecord(context, kid),

@@ -1,7 +1,7 @@
 import { attempt, browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
 import { createCookieStore } from './cookie.ts';
-import { type Fragment, findFragment } from './fragment.ts';
+import { type Fragment, findFragment, isRefusedEarly } from './fragment.ts';
 import { directionOf, explainProblem, keyProblem, logProblem, pickLanguage } from './html-tag.ts';
 import { words as english, type Words } from './locales/en.ts';
 import { createMedia, GATED_MEDIA, type MediaDeps } from './media.ts';
@@ -167,6 +167,7 @@ const browserDeps = ({ server, missing, language, store }: ReturnType<typeof rea
   gpc: browserGpc,
   now: Date.now,
   isVisible: () => doc.visibilityState === 'visible',
+  isRefusedEarly,
 });
 
 const GATED = `${GATED_SCRIPT},${GATED_MEDIA}`;

@@ -1,5 +1,7 @@
 import { attempt, doc } from '../browser/page.ts';
 import { type Config, readConfig } from './config.ts';
+import { REFUSED } from './view/layer.ts';
+import { isLifted } from './view/place.ts';
 
 /** Finds the banner that the page's server took from gpd and wrote into the page (`view/markup.ts`). */
 
@@ -18,4 +20,14 @@ export function findFragment(language: string): Fragment | null {
   const data = attempt(() => JSON.parse(text) as Readonly<Record<string, unknown>>) ?? {};
   const config = data['language'] === language ? readConfig(data['config']) : null;
   return { host, config, words: config && data['words'] };
+}
+
+/**
+ * True if the person has pressed Reject before the script was there: the press opened a popover. On a page
+ * that nobody has pressed yet, a script has opened it.
+ */
+export function isRefusedEarly(root = doc.querySelector('gpd-consent')?.shadowRoot): boolean {
+  const refused = root?.getElementById(REFUSED);
+  const { userActivation } = navigator as Partial<Navigator>;
+  return !!refused && isLifted(refused) === true && userActivation?.hasBeenActive !== false;
 }

@@ -101,6 +101,7 @@ async function open(options: Options = {}) {
     gpc,
     now: () => Date.now(),
     isVisible,
+    isRefusedEarly: () => false,
     onChange: (snapshot) => void heard.push(snapshot),
     onRecorded: () => {},
     onChecked: () => {},

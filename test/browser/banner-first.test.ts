@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeBanner } from './support/banner-suite.ts';
-import { AGENT, ANALYTICS, NONCE, type ShopPage } from './support/shop.ts';
+import { AGENT, ANALYTICS, GATED, NONCE, type ShopPage } from './support/shop.ts';
 
 /**
  * The page's server takes the banner from gpd and writes it into the page: people see it before any script
@@ -117,6 +117,25 @@ describeBanner('banner before its script', [], (at, name) => {
     expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [] });
   });
 
+  it('a press on Reject before the script ends an older yes before anything that waits has run', async () => {
+    await open({});
+    await at.banner.answer('accept');
+    const { principalId } = await at.banner.state();
+    await at.page.goto(at.shop.page({ ...HELD, body: GATED }), { waitUntil: 'domcontentloaded' });
+    await at.page.evaluate(`(() => { const layer = document.querySelector('gpd-consent').shadowRoot.querySelector('.layer');
+      const look = () => layer.getClientRects().length > 0 ? requestAnimationFrame(look)
+        : document.body.append(Object.assign(document.createElement('iframe'), { src: '/refused' }));
+      look(); })()`);
+    await at.banner.press('reject');
+    await expect.poll(() => at.shop.asked, SEEN_WITHIN).toContain('/refused');
+    at.shop.release();
+    await expect
+      .poll(() => at.shop.api.check(principalId ?? '', ANALYTICS), SEEN_WITHIN)
+      .toMatchObject({ allowed: false, reason: 'withdrawn' });
+    expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [] });
+    expect(await at.page.evaluate('window.gated')).toBeUndefined();
+  });
+
   it('a press on Accept or Settings before the script is nothing, and the banner stays', async () => {
     await open();
     await at.banner.press('accept');
@@ -155,7 +174,7 @@ describeBanner('banner before its script', [], (at, name) => {
     expect(await at.banner.text('.layer .error')).toContain('could not be saved');
     expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
     await at.banner.answer('reject');
-    expect(await at.banner.text('.heard')).toContain('Your choice applies here.');
+    await expect.poll(() => at.banner.text('.heard'), SEEN_WITHIN).toContain('Your choice applies here.');
     expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [] });
     await at.shop.restart();
     await at.page.goto(url);

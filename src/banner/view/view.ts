@@ -1,10 +1,11 @@
 import { doc } from '../../browser/page.ts';
 import type { Controller } from '../controller.ts';
+import { isRefusedEarly } from '../fragment.ts';
 import type { Wants } from '../plan.ts';
 import { askedPurposes, type Terms } from '../status.ts';
 import { createLayer, layerParts, REFUSED } from './layer.ts';
 import { type Dress, dressHost, h, listen, make, nodes, reopenParts, sheetParts } from './parts.ts';
-import { createPlace, isLifted } from './place.ts';
+import { createPlace } from './place.ts';
 import { createRoom } from './room.ts';
 import { fillWait } from './wait.ts';
 
@@ -95,15 +96,10 @@ function onLayerPressed(view: ViewState, { target }: Event): void {
 const answerAll = (view: ViewState, ids: readonly string[], isGranted: boolean): Promise<void> =>
   saveAnswer(view, new Map(ids.map((id) => [id, isGranted])), view.errors.layer);
 
-/**
- * Before the script ran, a press on Reject opened a popover, which hides the layer. It answers what the
- * markup asked: everything. On a page that nobody has pressed yet, a script has opened it.
- */
+/** Before the script ran, a press on Reject hid the layer. It answers what the markup asked: everything. */
 async function takeEarlyRefusal(view: ViewState): Promise<void> {
-  const refused = view.root.getElementById(REFUSED);
   const terms = view.terms();
-  const { userActivation } = navigator as Partial<Navigator>;
-  if (refused && terms && isLifted(refused) && userActivation?.hasBeenActive !== false) {
+  if (terms && isRefusedEarly(view.root)) {
     const purposes = askedPurposes({ ...terms, record: null });
     await answerAll(
       view,
@@ -111,7 +107,7 @@ async function takeEarlyRefusal(view: ViewState): Promise<void> {
       false,
     );
   }
-  refused?.remove();
+  view.root.getElementById(REFUSED)?.remove();
 }
 
 async function saveAnswer(view: ViewState, wants: Wants, errorLine: HTMLElement): Promise<void> {
