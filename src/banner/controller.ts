@@ -152,18 +152,18 @@ function endGrants(context: Context, wants: Wants): readonly Write[] {
   return writes;
 }
 
-/** @param held refusals that are in force here already */
-async function applyWants(context: Context, wants: Wants, held: readonly Write[]): Promise<ChoiceResult> {
+/** @param refusals those that are in force here already */
+async function applyWants(context: Context, wants: Wants, refusals: readonly Write[]): Promise<ChoiceResult> {
   const terms = termsOf(context);
   if (!terms) return failed(context.problem ?? 'loading');
-  const writes = [...held, ...planWrites(terms, wants, createKey)];
+  const writes = [...refusals, ...planWrites(terms, wants, createKey)];
   if (writes.length === 0) return RECORDED;
   // The first choice creates the principal.
   context.record = context.store.load(terms.config.kid) ??
     context.record ?? { ...(await createPrincipal()), choices: {}, pending: [] };
   let result = RECORDED;
   for (const write of writes) {
-    if (write.action !== 'grant' && !held.includes(write)) holdRefusal(context, terms, write);
+    if (write.action !== 'grant' && !refusals.includes(write)) holdRefusal(context, terms, write);
     const send = write.action === 'grant' ? requestGrant : sendRefusal;
     const writeResult = await send(context, terms, write);
     if (writeResult.outcome !== 'recorded') result = writeResult;
@@ -200,14 +200,14 @@ function endedBy(context: Context, ids: readonly string[] | null): Wants {
 }
 
 function choose(context: Context, wants: Wants): Promise<ChoiceResult> {
-  const held = endGrants(context, wants);
-  return serialise(context, () => applyWants(context, wants, held));
+  const refusals = endGrants(context, wants);
+  return serialise(context, () => applyWants(context, wants, refusals));
 }
 
 function withdraw(context: Context, ids: readonly string[] | null): Promise<ChoiceResult> {
-  const held = endGrants(context, endedBy(context, ids));
+  const refusals = endGrants(context, endedBy(context, ids));
   return serialise(context, async () =>
-    termsOf(context) ? applyWants(context, endedBy(context, ids), held) : withdrawOffline(context, ids),
+    termsOf(context) ? applyWants(context, endedBy(context, ids), refusals) : withdrawOffline(context, ids),
   );
 }
 

@@ -62,8 +62,10 @@ const endsGrant = (record: ConsentRecord | null, next: ConsentRecord): boolean =
   );
 
 /** The claims of a state, which gpd's signature does not prove here. */
-const claimsOf = (state: string): { readonly sub?: string; readonly seq?: number; readonly iat?: number } =>
-  attempt(() => JSON.parse(atob((state.split('.')[1] ?? '').replace(/-/g, '+').replace(/_/g, '/')))) ?? {};
+function claimsOf(state: string): { readonly sub?: string; readonly seq?: number; readonly iat?: number } {
+  const payload = (state.split('.')[1] ?? '').replace(/-/g, '+').replace(/_/g, '/');
+  return attempt(() => JSON.parse(atob(payload)) as ReturnType<typeof claimsOf>) ?? {};
+}
 
 /** True if gpd signed it before the other one, and a choice of the person came in between. */
 function isOlder(state: string, present: string): boolean {
@@ -91,10 +93,10 @@ function createRecords(local: Store, write: WriteCookie) {
     write(name, text);
     if ((hasRoom || isSent) && readCookie(name) === text) local.remove(kid);
     else local.save(kid, record);
-    // What the cookie has no room for may change on another host, and the cookie would not show it.
-    const shown = hasRoom || !isSent ? record : { ...record, followsLedger: true };
-    memory = { name, text: readCookie(name), record: shown };
-    return shown;
+    // A choice without room in the cookie may change on another host, and the cookie would not show it.
+    const usedRecord = hasRoom || !isSent ? record : { ...record, followsLedger: true };
+    memory = { name, text: readCookie(name), record: usedRecord };
+    return usedRecord;
   }
 
   function load(kid: string): ConsentRecord | null {
