@@ -35,6 +35,8 @@ export interface Principal {
   readonly account: string | null;
   /** Refused by a principal that was joined with this one, until a grant. */
   withheld: ReadonlySet<string>;
+  /** The row is forged, and was perhaps joined: a valid one would let refusals of all that are joined lapse. */
+  readonly keepsRow: boolean;
 }
 
 const NEW_PRINCIPAL: PrincipalRow = {
@@ -71,15 +73,15 @@ export async function loadPrincipals(tx: Transaction, kid: string, batch: Batch)
   return new Map(principalRows.map((row) => [row.principal, row]));
 }
 
-function readRow(kid: string, stateMac: StateMac, stored: StoredPrincipal): PrincipalRow {
+function readRow(kid: string, stateMac: StateMac, stored: StoredPrincipal) {
   const row = toPrincipalRow(stored);
-  if (isMacValid(stored.mac, stateMac.ofPrincipal(stored.principal, row))) return row;
+  if (isMacValid(stored.mac, stateMac.ofPrincipal(stored.principal, row))) return { ...row, keepsRow: false };
   reportInvalidState(kid);
-  return FORGED;
+  return { ...FORGED, keepsRow: row.account !== null };
 }
 
 const toPrincipal = (
-  { except, withheld, ...row }: PrincipalRow,
+  { except, withheld, ...row }: ReturnType<typeof readRow>,
   wrappedKey: string,
   key: Buffer,
 ): Principal => ({
@@ -143,7 +145,7 @@ export function openPrincipals(
     if (principals.has(ref)) continue;
     try {
       const stored = rows.get(ref);
-      const row = stored ? readRow(kid, stateMac, stored) : NEW_PRINCIPAL;
+      const row = stored ? readRow(kid, stateMac, stored) : { ...NEW_PRINCIPAL, keepsRow: false };
       const context = principalKeyContext(kid, ref);
       const wrapped = stored?.wrapped_key ?? null;
       const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(wrapped, context);
@@ -191,7 +193,7 @@ export async function savePrincipals(
   mac: StateMac,
 ): Promise<void> {
   const rows = [...principals].flatMap(([ref, principal]): Bindings[] => {
-    if (principal instanceof ItemFault) return [];
+    if (principal instanceof ItemFault || principal.keepsRow) return [];
     const { wrappedKey, gpc, erasedAt, account } = principal;
     const [except, withheld] = [toColumn(principal.gpcExcept), toColumn(principal.withheld)];
     const row = { gpc, except, erasedAt, account, withheld };

@@ -98,3 +98,20 @@ it.each(['browser', 'account'] as const)(
     await expectInvalid(phone.principalId);
   },
 );
+
+it('a choice does not end the join of a person whose row was forged: nobody’s refusal gets lost', async () => {
+  const { account, browser, refs } = await withdrawnPair();
+  await forge('consent_principals', refs.browser, 'gpc = 1');
+  await expectInvalid(account);
+  // The grant of another purpose by the account, then a withdrawal by the browser itself.
+  await api.write('grant', { principalId: account, purposes: ['orders'] });
+  await expectInvalid(account);
+  now += SECOND_MS;
+  await api.write('withdraw', { principalId: browser, purposes: ['orders'] });
+  await expectInvalid(account);
+  // With the row as gpd wrote it all is there.
+  await forge('consent_principals', refs.browser, 'gpc = 0');
+  for (const purpose of [PURPOSE, 'orders'])
+    expect(await api.check(account, purpose)).toMatchObject({ allowed: false, reason: 'withdrawn' });
+  expect(await api.check(account, 'ads')).toMatchObject({ reason: 'granted' });
+});
