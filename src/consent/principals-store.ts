@@ -35,7 +35,7 @@ export interface Principal {
   readonly account: string | null;
   /** Refused by a principal that was joined with this one, until a grant. */
   withheld: ReadonlySet<string>;
-  /** The row is forged, and was perhaps joined: a valid one would let refusals of all that are joined lapse. */
+  /** The row is forged, and was perhaps joined: a valid one would let the refusals of others lapse. */
   readonly keepsRow: boolean;
 }
 
