@@ -89,10 +89,14 @@ describeBanner('banner loses no refusal', [], (at) => {
       const tab = await at.visitor.tab();
       await tab.goto(url);
       const other = bannerOf(tab);
+      // Firefox draws, and lets a test wait in, only the tab in front.
+      await at.page.bringToFront();
       await at.page.evaluate(hold('/grant'));
       await at.banner.press('accept');
       await at.page.waitForFunction('window.send');
+      await tab.bringToFront();
       await other.answer('reject');
+      await at.page.bringToFront();
       await at.page.evaluate('send()');
       await at.page.waitForSelector('gpd-consent >>> .error', { hidden: true });
       const id = (await other.state()).principalId ?? '';
