@@ -157,7 +157,9 @@ async function applyWants(context: Context, wants: Wants, refusals: readonly Wri
   const terms = termsOf(context);
   if (!terms) return failed(context.problem ?? 'loading');
   const writes = [...refusals, ...planWrites(terms, wants, createKey)];
-  if (writes.length === 0) return RECORDED;
+  // An earlier refusal may still wait for gpd.
+  if (writes.length === 0)
+    return context.record?.pending.length ? { outcome: 'kept', problem: 'unreachable' } : RECORDED;
   // The first choice creates the principal.
   context.record = context.store.load(terms.config.kid) ??
     context.record ?? { ...(await createPrincipal()), choices: {}, pending: [] };

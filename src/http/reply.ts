@@ -175,8 +175,10 @@ export const renderText = (response: Response, view: string, values: object): Pr
     });
   });
 
+type Values = Readonly<Record<string, unknown>>;
+
 /** Sends a page that depends on nothing of its request: it is rendered once, on first use. */
-export function createFixedPage(view: string, cache: string, readValues: () => Promise<object> | object) {
+export function createFixedPage(view: string, cache: string, readValues: () => Values | Promise<Values>) {
   const render = builtOnce(async (_view, response: Response) =>
     renderText(response, view, await readValues()),
   );

@@ -309,6 +309,8 @@ it('a refusal that could not reach the server is sent while the page stays open,
   const refuses = () => (isAway ? AWAY : null);
   const { controller, store, writes } = await open({ record: GRANTED, refuses });
   expect(await controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'unreachable' });
+  // A second refusal changes nothing, and gpd still has not heard of the first.
+  expect(await controller.choose(new Map([[AGENT, false]]))).toMatchObject({ outcome: 'kept' });
   await vi.advanceTimersByTimeAsync(60_000);
   isAway = false;
   await vi.advanceTimersByTimeAsync(30_000);

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PEOPLE_LANGUAGES, preferredLanguage } from '../../src/lib/languages.ts';
-import { type Rights, startRights } from '../rights/support/rights.ts';
-import { KID } from '../support/constants.ts';
-import { startRelay } from './support/relay.ts';
+import { started } from '../support/started.ts';
+import { startMailedRights } from './support/mailed-rights.ts';
 
 /** Mails to people in the language that their browser asked for. */
 
@@ -75,33 +74,20 @@ it.each([
 });
 
 describe('a person who left an address', () => {
-  let rights: Rights;
-  let relay: Awaited<ReturnType<typeof startRelay>>;
-  beforeAll(async () => {
-    relay = await startRelay();
-    rights = await startRights({
-      settings: { GPD_SMTP_URL: relay.url, GPD_SMTP_FROM: 'gpd@acme.example' },
-      app: { intervals: { webhooks: 20, housekeeping: 50 } },
-    });
-    await rights.gpd.json(['tenants', 'set', KID, 'notice.contact=privacy@acme.example']);
-  });
-  afterAll(async () => {
-    await rights.stop();
-    await relay.stop();
-  });
+  const server = started(() => startMailedRights('notice.contact=privacy@acme.example'));
 
   /** A network may have three open cases a day. */
-  const forgetNetworks = () => rights.sql('UPDATE contests SET case_network = NULL');
+  const forgetNetworks = () => server.rights.sql('UPDATE contests SET case_network = NULL');
 
   const fileAndAsk = async (to: string, acceptLanguage: string | null) => {
-    const visit = await rights.visit({ bot: true });
+    const visit = await server.rights.visit({ bot: true });
     const body = { statement: 'I am a person.', email: to };
     const headers = acceptLanguage === null ? {} : { 'accept-language': acceptLanguage };
-    const filed = await rights.me(visit, 'contest', { body, headers });
+    const filed = await server.rights.me(visit, 'contest', { body, headers });
     const { contestId } = filed.json() as { contestId: string };
     await forgetNetworks();
-    await rights.gpd.json(['contests', 'ask', contestId, '--question', 'Which browser?']);
-    return { contestId, mailed: () => relay.mails.filter((mail) => mail.to.includes(to)) };
+    await server.rights.gpd.json(['contests', 'ask', contestId, '--question', 'Which browser?']);
+    return { contestId, mailed: () => server.relay.mails.filter((mail) => mail.to.includes(to)) };
   };
 
   it.each([
@@ -118,23 +104,30 @@ describe('a person who left an address', () => {
     expect(subject.replaceAll('\u00a0', ' ').replace(' :', ':')).toBe(`shop.example: ${title}`);
     expect(text).toMatch(due);
     expect(text).not.toMatch(/\{\w+\}|person\.(?:intro|contest|read)/);
-    for (const part of [contestId, 'privacy@acme.example', `${rights.gpd.url}/case`])
+    for (const part of [contestId, 'privacy@acme.example', `${server.rights.gpd.url}/case`])
       expect(text).toContain(part);
   });
 
   it('has that language in what is held about them, and a person without an address has none', async () => {
-    const visit = await rights.visit({ bot: true });
+    const visit = await server.rights.visit({ bot: true });
     const headers = { 'accept-language': 'de' };
     const readLanguages = async () => {
-      const { contests } = (await rights.me(visit, 'export')).json() as { contests: { language: unknown }[] };
+      const { contests } = (await server.rights.me(visit, 'export')).json() as {
+        contests: { language: unknown }[];
+      };
       return contests.map(({ language }) => language);
     };
-    await rights.me(visit, 'contest', { body: { statement: 'I am a person.' }, headers });
+    await server.rights.me(visit, 'contest', { body: { statement: 'I am a person.' }, headers });
     await forgetNetworks();
     expect(await readLanguages()).toEqual([null]);
-    const other = await rights.visit({ bot: true });
-    await rights.me(other, 'contest', { body: { statement: 'I am one.', email: 'a@b.example' }, headers });
-    const exported = (await rights.me(other, 'export')).json() as { contests: { language: unknown }[] };
+    const other = await server.rights.visit({ bot: true });
+    await server.rights.me(other, 'contest', {
+      body: { statement: 'I am one.', email: 'a@b.example' },
+      headers,
+    });
+    const exported = (await server.rights.me(other, 'export')).json() as {
+      contests: { language: unknown }[];
+    };
     expect(exported.contests.map(({ language }) => language)).toContain('de');
   });
 });

@@ -7,9 +7,10 @@ import { mailText } from '../../src/notify/mail-words-files.ts';
 import { type Notice, notify } from '../../src/notify/notify-service.ts';
 import type { Tenant } from '../../src/tenants/tenant.ts';
 import { open } from '../rights/support/eraser.ts';
-import { type Rights, startRights } from '../rights/support/rights.ts';
-import { KID, ORIGIN } from '../support/constants.ts';
+import { ORIGIN } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';
+import { started } from '../support/started.ts';
+import { startMailedRights } from './support/mailed-rights.ts';
 import { readAll, startRelay } from './support/relay.ts';
 
 /** Notices by mail, to a real SMTP server. */
@@ -25,71 +26,62 @@ const REPLY = 'It is called Orca.';
 const REASON = 'The screen reader explains what the rules saw.';
 
 describe('a contest', () => {
-  let rights: Rights;
-  let relay: Awaited<ReturnType<typeof startRelay>>;
-  beforeAll(async () => {
-    relay = await startRelay();
-    rights = await startRights({
-      settings: { GPD_SMTP_URL: relay.url, GPD_SMTP_FROM: 'gpd@acme.example' },
-      app: { intervals: { webhooks: 20, housekeeping: 50 } },
-    });
-    await rights.gpd.json(['tenants', 'set', KID, `notify.email=${DPO}`]);
-  });
-  afterAll(async () => {
-    await rights.stop();
-    await relay.stop();
-  });
+  const server = started(() => startMailedRights(`notify.email=${DPO}`));
 
   const subjectsTo = (address: string): string[] =>
-    relay.mails
+    server.relay.mails
       .filter(({ to }) => to.includes(address))
       .map(({ subject }) => subject)
       .sort();
 
   it('is told step by step to staff and to the person, and no mail holds a word of it', async () => {
-    const visit = await rights.visit({ bot: true });
+    const visit = await server.rights.visit({ bot: true });
     const body = { statement: STATEMENT, email: ANNA };
     await expect
-      .poll(async () => (await rights.gpd.json<{ settings: object }[]>(['tenants', 'list']))[0]?.settings)
+      .poll(
+        async () => (await server.rights.gpd.json<{ settings: object }[]>(['tenants', 'list']))[0]?.settings,
+      )
       .toMatchObject({ 'notify.email': [DPO] });
-    const filed = await rights.me(visit, 'contest', { body });
+    const filed = await server.rights.me(visit, 'contest', { body });
     const { contestId, caseKey } = filed.json() as { contestId: string; caseKey: string };
     // The first mail of the hour names the newest event, so it has to leave before the next one.
     await expect.poll(() => subjectsTo(DPO)).toHaveLength(1);
-    await rights.gpd.json(['contests', 'ask', contestId, '--question', QUESTION]);
+    await server.rights.gpd.json(['contests', 'ask', contestId, '--question', QUESTION]);
     await expect.poll(() => subjectsTo(ANNA)).toHaveLength(1);
-    await rights.call('/case/answer', { caseKey, answer: REPLY });
-    await rights.gpd.json(['contests', 'extend', contestId, '--days', '30', '--reason', REASON]);
+    await server.rights.call('/case/answer', { caseKey, answer: REPLY });
+    await server.rights.gpd.json(['contests', 'extend', contestId, '--days', '30', '--reason', REASON]);
     await expect.poll(() => subjectsTo(ANNA)).toHaveLength(2);
     for (const remainingMs of [DAY, -HOUR]) {
       const before = subjectsTo(ANNA).length;
-      await rights.sql(
+      await server.rights.sql(
         `UPDATE contests SET due_at = ${Date.now() + remainingMs} WHERE contest_id = '${contestId}'`,
       );
       await expect.poll(() => subjectsTo(ANNA).length).toBe(before + 1);
     }
     const ruling = ['--outcome', 'overturned', '--reason', REASON, '--yes'];
-    await rights.gpd.json(['contests', 'resolve', contestId, ...ruling]);
+    await server.rights.gpd.json(['contests', 'resolve', contestId, ...ruling]);
     const person = ['asked', 'due-soon', 'extended', 'overdue', 'resolved'];
     const words = person.map((name) => subjectOf(`person.contest.${name}`)).sort();
     await expect.poll(() => subjectsTo(ANNA)).toEqual(words);
     // All else waits for the mail of the next hour.
     expect(subjectsTo(DPO)).toEqual([subjectOf('contest.filed')]);
 
-    for (const { to, text } of relay.mails) {
+    for (const { to, text } of server.relay.mails) {
       expect(to).toHaveLength(1);
       expect(text).toContain(`Number: ${contestId}`);
       const link = to[0] === ANNA ? '/case' : `/console/contests/${contestId}`;
-      expect(text).toContain(`${rights.gpd.url}${link}\r\n`);
+      expect(text).toContain(`${server.rights.gpd.url}${link}\r\n`);
       for (const secret of [STATEMENT, QUESTION, REPLY, REASON, caseKey, visit.requestId, visit.visitorId])
         expect(text).not.toContain(secret);
       if (to[0] === DPO) expect(text).not.toContain(ANNA);
     }
-    expect(new Set(relay.mails.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(6);
+    expect(new Set(server.relay.mails.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(
+      6,
+    );
   });
 
   it('leaves no address in the outbox', async () => {
-    const rows = await rights.sql("SELECT * FROM webhook_outbox WHERE webhook LIKE 'mail%'");
+    const rows = await server.rights.sql("SELECT * FROM webhook_outbox WHERE webhook LIKE 'mail%'");
     expect(rows.length).toBeGreaterThan(0);
     expect(JSON.stringify(rows)).not.toMatch(/anna|dora/);
   });
