@@ -62,7 +62,7 @@ function describeDevice(device: HeldDevice) {
 }
 
 /** Names the decisive rules, or the result of the rules alone if a review or an agent's signature decided. */
-function whatWouldHaveChanged(verdict: Verdict, language: PeopleLanguage) {
+export function whatWouldHaveChanged(verdict: Verdict, language: PeopleLanguage) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
     const text = deciderText(overridden ? 'reviewed' : 'signed', classByRules(verdict), language);
