@@ -5,7 +5,7 @@ import { untranslatedLanguages } from '../consent/purpose-words.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/engine.ts';
-import { ruleText } from '../ingest/verdict/classify.ts';
+import { ruleText } from '../ingest/verdict/verdict-words.ts';
 import { DAY } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';

@@ -10,13 +10,14 @@ import { json, page, reply, type ServedRoute } from '../../http/routes.ts';
 import { requestFacts, send } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/verdict/classify.ts';
 import { isReconciled } from '../../ingest/verdict/verdict.ts';
+import { classText } from '../../ingest/verdict/verdict-words.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { type PeopleLanguage, requestLanguage } from '../../lib/languages.ts';
 import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
-import { classText, type createNotice, UNNAMED } from '../dsar/dsar.ts';
+import { type createNotice, UNNAMED } from '../dsar/dsar.ts';
 import type { SendExport, TakePlace } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 import { TOKEN_TTL_MS } from './transparency.ts';
@@ -75,7 +76,8 @@ function showPage(response: Response, values: Shown, status = 200): void {
   // Under no-referrer browsers send `Origin: null` with a form, and every token would be refused.
   response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
   const isNamed = (contact: string): boolean => contact !== UNNAMED.contact;
-  const words = { when: formatTime, toldOnce, classText, isReconciled, isNamed };
+  const inLanguage = (name: string): string => classText(name, people.lang);
+  const words = { when: formatTime, toldOnce, classText: inLanguage, isReconciled, isNamed };
   response.status(status).render('my-data', { ...values, status, ...words, ...people });
 }
 
@@ -114,11 +116,11 @@ function forgottenText({ shared, scopes }: Forgotten): string {
 }
 
 /** @param saved true if the person saves the page as a file, which is an export */
-async function readHeldData(me: MeService, presented: Presented, saved: boolean) {
+async function readHeldData(me: MeService, presented: Presented, saved: boolean, language: PeopleLanguage) {
   const dsar = await (saved ? me.export(presented) : me.look(presented));
   const { head, total } = dsar;
   const shown = [];
-  for await (const one of dsar.decisions()) {
+  for await (const one of dsar.decisions(language)) {
     shown.push(...one.slice(0, SHOWN_DECISIONS - shown.length));
     if (shown.length >= SHOWN_DECISIONS) break;
   }
@@ -178,7 +180,7 @@ async function answerForm(
   }
   const saved = action === 'page';
   const leave = takePlace({ kid, client });
-  const data = await readHeldData(me, presented, saved).finally(leave);
+  const data = await readHeldData(me, presented, saved, language).finally(leave);
   const values = { kid, saved, held: { ...data, requestId } };
   if (saved) response.attachment('my-data.html');
   return showPage(response, values);
