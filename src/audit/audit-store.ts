@@ -51,6 +51,7 @@ export const AUDIT_ACTIONS = [
   'webhook.removed',
   'backup.made',
   'restore.done',
+  'mcp.asked',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

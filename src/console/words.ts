@@ -97,6 +97,7 @@ export const WORDS = {
     'webhook.removed': 'Webhook removed',
     'backup.made': 'Backup made',
     'restore.done': 'Backup restored',
+    'mcp.asked': 'Question of a coding agent',
   } satisfies Record<AuditAction, string>,
 };
 

@@ -60,7 +60,7 @@ function describeDevice(device: HeldDevice) {
 }
 
 /** Names the decisive rules, or the result of the rules alone if a review or an agent's signature decided. */
-function whatWouldHaveChanged(verdict: Verdict) {
+export function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
     const decider = overridden
