@@ -84,6 +84,7 @@ export const WORDS = {
     'staff.joined': 'Staff joined with a passkey',
     'staff.removed': 'Staff removed',
     'audit.exported': 'Audit log exported',
+    'decision.read': 'Decision read',
     'tenant.set': 'Setting changed',
     'apikey.created': 'API key created',
     'apikey.revoked': 'API key revoked',
