@@ -1,5 +1,6 @@
 import type { Request } from 'express';
-import { RULES, ruleText } from '../ingest/verdict/classify.ts';
+import { RULES } from '../ingest/verdict/classify.ts';
+import { ruleText } from '../ingest/verdict/verdict-words.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { requestIdSchema, visitorClassSchema } from '../schema/responses.ts';
@@ -94,7 +95,7 @@ async function showDecisions({ context, request, response, staff }: ConsoleVisit
     rows: rows.map(describeRow),
     wanted: parameters,
     filtered: Object.values(parameters).some((value) => value !== ''),
-    rules: RULES.map(({ id, text }) => ({ id, text })),
+    rules: RULE_IDS.map((id) => ({ id, text: ruleText(id) })),
     classes: CLASSES,
     stoppedAt: hasMore ? null : (stoppedAt?.at ?? null),
     isBackward,

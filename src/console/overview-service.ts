@@ -2,7 +2,7 @@ import { countDoubts } from '../consent/doubts-store.ts';
 import { untranslatedLanguages } from '../consent/purpose-words.ts';
 import type { Database } from '../db/engine.ts';
 import { LAST_BACKUP, readMeta } from '../db/meta-store.ts';
-import { ruleText } from '../ingest/verdict/classify.ts';
+import { ruleText } from '../ingest/verdict/verdict-words.ts';
 import { DAY } from '../lib/clock.ts';
 import { wilson } from '../lib/wilson.ts';
 import { COUNT_CAP, countWaiting, openByDue } from '../rights/contests/queue-store.ts';
