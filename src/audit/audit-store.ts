@@ -38,6 +38,7 @@ export const AUDIT_ACTIONS = [
   'staff.joined',
   'staff.removed',
   'audit.exported',
+  'evidence.made',
   'tenant.set',
   'apikey.created',
   'apikey.revoked',
@@ -51,6 +52,7 @@ export const AUDIT_ACTIONS = [
   'webhook.removed',
   'backup.made',
   'restore.done',
+  'mcp.asked',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

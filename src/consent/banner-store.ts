@@ -9,7 +9,7 @@ import { appendOne, lockHead } from '../log/entries-store.ts';
 import type { EntryMacs } from '../log/problems.ts';
 import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
 import type { Purpose } from '../tenants/purposes.ts';
-import { pickBannerSettings } from '../tenants/settings.ts';
+import { pickBannerSettings, type TenantSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { toPurpose } from '../tenants/tenant-store.ts';
 import { FIRST_PURPOSE_TEXTS, hasFirstWords, wordsOf } from './purpose-words.ts';
@@ -38,7 +38,13 @@ function toShown(purpose: Purpose): Omit<Purpose, 'banner'> {
   return words;
 }
 
-const askedPurposes = ({ purposes }: Tenant) => purposes.filter(({ banner }) => banner);
+const askedPurposes = ({ purposes }: Pick<Tenant, 'purposes'>) => purposes.filter(({ banner }) => banner);
+
+/** The parts of a tenant that its banner shows. */
+interface ShownTenant extends Pick<Tenant, 'kid' | 'purposes'> {
+  readonly settings: Pick<TenantSettings, Extract<keyof TenantSettings, `banner.${string}`>>;
+  readonly rules: Pick<Tenant['rules'], 'currentVersion' | 'materialVersion'>;
+}
 
 /** All texts that a person may be shown, in all languages. The log has their hash. */
 function allTexts(tenant: Tenant): string {
@@ -54,7 +60,7 @@ function allTexts(tenant: Tenant): string {
 }
 
 /** Without an entry in the log: for previews. */
-export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
+export function bannerAnswer(tenant: ShownTenant, { language, gpc }: BannerRequest): BannerResponse {
   const { settings, rules, kid } = tenant;
   const banner = pickBannerSettings(settings);
   const languageTexts = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;

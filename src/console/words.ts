@@ -84,6 +84,7 @@ export const WORDS = {
     'staff.joined': 'Staff joined with a passkey',
     'staff.removed': 'Staff removed',
     'audit.exported': 'Audit log exported',
+    'evidence.made': 'File of evidence made',
     'tenant.set': 'Setting changed',
     'apikey.created': 'API key created',
     'apikey.revoked': 'API key revoked',
@@ -97,6 +98,7 @@ export const WORDS = {
     'webhook.removed': 'Webhook removed',
     'backup.made': 'Backup made',
     'restore.done': 'Backup restored',
+    'mcp.asked': 'Question of a coding agent',
   } satisfies Record<AuditAction, string>,
 };
 

@@ -183,7 +183,9 @@ export function redactForAudit(name: string, value: unknown): Json {
   return text === '' ? 'empty' : `sha256:${sha256(text).toString('hex').slice(0, 16)}`;
 }
 
-export function pickBannerSettings(settings: TenantSettings) {
+export function pickBannerSettings(
+  settings: Pick<TenantSettings, Extract<keyof TenantSettings, `banner.${string}`>>,
+) {
   return {
     title: settings['banner.title'],
     body: settings['banner.body'],

@@ -37,7 +37,7 @@ const OFF_COLOUR = `(() => {
   const probe = document.createElement('span');
   document.body.append(probe);
   const off = [];
-  for (const one of document.querySelectorAll('.mark[data-class], .chip[data-class], .chart-row[data-class] rect')) {
+  for (const one of document.querySelectorAll('.mark[data-class], .chip[data-class], .chart rect[data-class]')) {
     const name = one.closest('[data-class]').dataset.class;
     probe.style.setProperty('color', 'var(--class-' + name.replaceAll('_', '-') + ')');
     const wanted = getComputedStyle(probe).color;
