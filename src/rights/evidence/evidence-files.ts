@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Embed } from '../../consent/banner-store.ts';
 import type { EvidenceKey } from '../../keys/evidence-key.ts';
-import { type Bytes, meter } from '../../lib/pass-bytes.ts';
+import { type Bytes, joinLines, meter } from '../../lib/pass-bytes.ts';
 import { createZip, FIXED_TIME } from '../zip-files.ts';
 import { bannerParts, gpcMark } from './banner-files.ts';
 import { addChoice, definitionParts, emptyTally, gpcPart, type Tally } from './definitions.ts';
@@ -66,10 +66,10 @@ async function fillEvidence(input: EvidenceInput, zip: Zip): Promise<Counts> {
   const countEntry = (): void => {
     counts.entries += 1;
   };
-  await zip.add('entries.ndjson', entryLines(source, selection, countEntry));
+  await zip.add('entries.ndjson', joinLines(entryLines(source, selection, countEntry)));
   await zip.add(
     'openings.ndjson',
-    openingLines(source, scan, (one) => addChoice(counts.tally, one)),
+    joinLines(openingLines(source, scan, (one) => addChoice(counts.tally, one))),
   );
   const countTombstone = (): void => {
     counts.tombstones += 1;

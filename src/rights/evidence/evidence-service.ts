@@ -1,4 +1,5 @@
-import type { Writable } from 'node:stream';
+import { tmpdir } from 'node:os';
+import { Writable } from 'node:stream';
 import { recordAudit } from '../../audit/audit-store.ts';
 import type { Embed } from '../../consent/banner-store.ts';
 import { joinedRefs } from '../../consent/join-store.ts';
@@ -14,6 +15,7 @@ import type { Installation } from '../../tenants/directory.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { VERSION } from '../../version.ts';
 import type { Rights } from '../create-rights-service.ts';
+import { openSpool, type Spool } from '../dsar/spool-files.ts';
 import { NOTHING, subjectRef } from '../erase/erasure-service.ts';
 import { writeEvidence } from './evidence-files.ts';
 import { findPerson } from './openings-store.ts';
@@ -94,6 +96,13 @@ async function findSubject(
   return found;
 }
 
+const writableOf = (spool: Spool): Writable =>
+  new Writable({
+    write(chunk: Buffer, _encoding, onDone) {
+      spool.writeBytes(chunk).then(() => onDone(), onDone);
+    },
+  });
+
 export function createEvidenceService(deps: Parts) {
   const { database, tenantOf, clock, log, embed, witnesses } = deps;
   const reader: Reader = { read: database.longRead };
@@ -123,21 +132,37 @@ export function createEvidenceService(deps: Parts) {
     };
   }
 
+  /** `kid` is the caller's own tenant. The row of the audit log has the hash of the whole file. */
+  async function make(
+    kid: string,
+    request: EvidenceRequest,
+    actor: Actor,
+    output: Writable,
+    { onProgress = () => {}, signal }: EvidenceOptions = {},
+  ) {
+    const { input, subject, now } = await prepare(kid, request, onProgress);
+    const written = await writeEvidence(input, output, signal);
+    const detail = { from: isoTime(request.from), to: isoTime(request.to), sha256: written.sha256 };
+    const event = { kid, at: now, actor, object: subject ?? kid, detail };
+    await recordAudit(database, { ...event, action: 'evidence.made' });
+    return written;
+  }
+
   return {
-    /** `kid` is the caller's own tenant. The row of the audit log has the hash of the whole file. */
-    async make(
-      kid: string,
-      request: EvidenceRequest,
-      actor: Actor,
-      output: Writable,
-      { onProgress = () => {}, signal }: EvidenceOptions = {},
-    ) {
-      const { input, subject, now } = await prepare(kid, request, onProgress);
-      const written = await writeEvidence(input, output, signal);
-      const detail = { from: isoTime(request.from), to: isoTime(request.to), sha256: written.sha256 };
-      const event = { kid, at: now, actor, object: subject ?? kid, detail };
-      await recordAudit(database, { ...event, action: 'evidence.made' });
-      return written;
+    make,
+    /**
+     * Makes the file in a spool, so that whoever reads an answer gets a whole file or an error.
+     * @returns its bytes, to be read once; `close` has to be called
+     */
+    async spool(kid: string, request: EvidenceRequest, actor: Actor) {
+      const spool = await openSpool(tmpdir());
+      try {
+        const written = await make(kid, request, actor, writableOf(spool));
+        return { ...written, bytes: spool.read(), close: spool.close };
+      } catch (error) {
+        await spool.close();
+        throw error;
+      }
     },
   };
 }
