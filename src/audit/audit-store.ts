@@ -38,6 +38,7 @@ export const AUDIT_ACTIONS = [
   'staff.joined',
   'staff.removed',
   'audit.exported',
+  'decision.read',
   'evidence.made',
   'tenant.set',
   'apikey.created',

@@ -75,6 +75,8 @@ export function bannerAnswer(tenant: ShownTenant, { language, gpc }: BannerReque
       material: rules.materialVersion,
       url: languageTexts?.policyUrl ?? banner.policyUrl,
     },
+    siteName: banner.siteName,
+    imprintUrl: languageTexts?.imprintUrl ?? banner.imprintUrl,
     title: languageTexts?.title ?? banner.title,
     body: languageTexts?.body ?? banner.body,
     purposes: askedPurposes(tenant).map((purpose) => ({

@@ -84,6 +84,7 @@ export const WORDS = {
     'staff.joined': 'Staff joined with a passkey',
     'staff.removed': 'Staff removed',
     'audit.exported': 'Audit log exported',
+    'decision.read': 'Decision read',
     'evidence.made': 'File of evidence made',
     'tenant.set': 'Setting changed',
     'apikey.created': 'API key created',

@@ -62,11 +62,14 @@ export interface InForce extends LoggedDefinition {
 const keyOf = ({ type, body }: LoggedDefinition): string =>
   type === 'purpose.defined' ? `${type} ${String(body['id'])}` : type;
 
-/** Definitions that were in force at some time after `from`, and the genesis. */
+/**
+ * Each definition with the time in which it was in force. A choice may name an old purpose or policy, so that
+ * only banners that were replaced before `from` are left out.
+ */
 export function definitionsInForce(all: readonly LoggedDefinition[], from: number): readonly InForce[] {
   return all.flatMap((one, i) => {
     const next = all.slice(i + 1).find((later) => keyOf(later) === keyOf(one));
-    const isOver = next !== undefined && next.at < from && one.type !== 'ledger.genesis';
+    const isOver = one.type === 'banner.published' && next !== undefined && next.at < from;
     return isOver ? [] : [{ ...one, from: isoTime(one.at), until: next ? isoTime(next.at) : null }];
   });
 }
