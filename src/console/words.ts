@@ -1,7 +1,7 @@
 import type { AuditAction } from '../audit/audit-store.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
-import { SOON_DAYS, untilDue } from '../rights/contests/contest.ts';
+import { SOON_DAYS, untilDue } from '../rights/contests/period.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { ContestOutcome, ERASURE_SCOPES } from '../schema/rights.ts';
 

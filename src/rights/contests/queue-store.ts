@@ -2,7 +2,8 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { cellOf, countUpTo } from '../../db/sql.ts';
 import { DAY } from '../../lib/clock.ts';
-import { type Contest, type ContestTexts, LONGEST_MS } from './contest.ts';
+import type { Contest, ContestTexts } from './contest.ts';
+import { LONGEST_MS } from './period.ts';
 import { cursorOf, type QueueQuery } from './record.ts';
 import { contestsIn, filterContests } from './store.ts';
 
