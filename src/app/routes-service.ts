@@ -220,7 +220,7 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
   const { config, database, serverSecret, random, clock, tenants } = services;
   const origin = (): string => new URL(address.url).origin;
   const botAuth = createBotAuth(config, () => address.url, {
-    findKey: server.agents.findKey,
+    ...server.agents,
     claimNonce: createNonceClaimer(database),
   });
   const issueToken: IssueToken = ({ session, origin: page, now, ...subject }) =>

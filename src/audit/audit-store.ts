@@ -38,6 +38,7 @@ export const AUDIT_ACTIONS = [
   'staff.joined',
   'staff.removed',
   'audit.exported',
+  'decision.read',
   'evidence.made',
   'tenant.set',
   'apikey.created',
@@ -52,6 +53,7 @@ export const AUDIT_ACTIONS = [
   'webhook.removed',
   'backup.made',
   'restore.done',
+  'mcp.asked',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -78,6 +78,10 @@ const COMMANDS = {
     'show live rates, classes, queues and latency; once with --json or in a pipe',
     () => import('./commands/top.ts'),
   ],
+  mcp: [
+    'answer questions of a coding agent about this installation, read-only (Model Context Protocol)',
+    () => import('./commands/mcp.ts'),
+  ],
   completion: ['print a completion script for bash, zsh or fish', () => import('./commands/completion.ts')],
 } satisfies Readonly<
   Record<string, readonly [about: string, load: () => Promise<{ define(command: Command): void }>]>

@@ -3,7 +3,8 @@ import type { Database } from '../db/engine.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import { tryOr } from '../lib/errors.ts';
 import { isPlainText } from '../lib/text.ts';
-import { type Contest, NO_TEXTS, PERIODS } from '../rights/contests/contest.ts';
+import { type Contest, NO_TEXTS } from '../rights/contests/contest.ts';
+import { PERIODS } from '../rights/contests/period.ts';
 import {
   COUNT_CAP,
   findNextCase,

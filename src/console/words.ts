@@ -1,7 +1,7 @@
 import type { AuditAction } from '../audit/audit-store.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
-import { SOON_DAYS, untilDue } from '../rights/contests/contest.ts';
+import { SOON_DAYS, untilDue } from '../rights/contests/period.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { ContestOutcome, ERASURE_SCOPES } from '../schema/rights.ts';
 
@@ -84,6 +84,7 @@ export const WORDS = {
     'staff.joined': 'Staff joined with a passkey',
     'staff.removed': 'Staff removed',
     'audit.exported': 'Audit log exported',
+    'decision.read': 'Decision read',
     'evidence.made': 'File of evidence made',
     'tenant.set': 'Setting changed',
     'apikey.created': 'API key created',
@@ -98,6 +99,7 @@ export const WORDS = {
     'webhook.removed': 'Webhook removed',
     'backup.made': 'Backup made',
     'restore.done': 'Backup restored',
+    'mcp.asked': 'Question of a coding agent',
   } satisfies Record<AuditAction, string>,
 };
 

@@ -2,7 +2,7 @@ import type { Database } from '../db/engine.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import type { RightsProfile } from '../tenants/settings.ts';
-import { PERIODS } from './contests/contest.ts';
+import { PERIODS } from './contests/period.ts';
 import { type RegisterCursor, type RegisterRow, registerPage } from './register-store.ts';
 
 /**

@@ -2,7 +2,8 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { cellOf, countUpTo } from '../../db/sql.ts';
 import { DAY } from '../../lib/clock.ts';
-import { type Contest, type ContestTexts, LONGEST_MS } from './contest.ts';
+import type { Contest, ContestTexts } from './contest.ts';
+import { LONGEST_MS } from './period.ts';
 import { cursorOf, type QueueQuery } from './record.ts';
 import { contestsIn, filterContests } from './store.ts';
 
@@ -41,6 +42,9 @@ async function waitingIds(database: Database, viewer: Viewer): Promise<readonly 
   ])) as [string[], string[]];
   return [...new Set([...mine, ...proposals])];
 }
+
+export const countWaiting = async (database: Database, viewer: Viewer): Promise<number> =>
+  (await waitingIds(database, viewer)).length;
 
 async function holdersNamed(database: Database, viewer: Viewer, words: string): Promise<readonly string[]> {
   const claims = claimedCases(database, viewer).distinct('claimed_by', 'claimed_label').limit(MAX_CLAIMS);

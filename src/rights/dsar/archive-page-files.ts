@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { RULES, type RulePolicy } from '../../ingest/verdict/classify.ts';
+import { classText, ruleText } from '../../ingest/verdict/verdict-words.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
 import { visibleText } from '../../lib/text.ts';
 import { formatWords, readWords } from '../../notify/mail-words-files.ts';
 import { CSV_COLUMNS } from './decisions-csv.ts';
-import { classText } from './dsar.ts';
 import type { DsarDecision, DsarHead } from './service.ts';
 
 /**
@@ -96,6 +96,8 @@ function summaryIn(language: PeopleLanguage | null) {
     language,
     say: (key: string, values?: Readonly<Record<string, string | number>>) => formatWords(words, key, values),
     date: (iso: string): string => format.format(new Date(iso)),
+    classText: (name: string) => classText(name, language),
+    ruleText: (id: string) => ruleText(id, language),
   };
 }
 

@@ -15,7 +15,9 @@ interface LoggedTexts {
   readonly banner: {
     readonly title: string;
     readonly body: string;
+    readonly siteName: string;
     readonly policyUrl: string;
+    readonly imprintUrl: string;
     readonly texts: TenantSettings['banner.texts'];
   };
   readonly purposes: readonly Omit<Purpose, 'banner'>[];
@@ -33,7 +35,9 @@ function answerOf(texts: string, language: string) {
     settings: {
       'banner.title': banner.title,
       'banner.body': banner.body,
+      'banner.siteName': banner.siteName,
       'banner.policyUrl': banner.policyUrl,
+      'banner.imprintUrl': banner.imprintUrl,
       'banner.texts': banner.texts,
       'banner.refusalDays': 0,
     },

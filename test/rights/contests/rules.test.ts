@@ -9,11 +9,10 @@ import {
   claimContest,
   extendContest,
   fileContest,
-  LONGEST_MS,
-  PERIODS,
   releaseContest,
   resolveContest,
 } from '../../../src/rights/contests/contest.ts';
+import { LONGEST_MS, PERIODS } from '../../../src/rights/contests/period.ts';
 import { fc } from '../../support/property.ts';
 
 /** The rules of a contest as pure functions: its steps, its periods and its key. */
