@@ -121,7 +121,15 @@ describe('finding a subject', () => {
 
   it('a reviewer is not let in, by page or by form', async () => {
     const ada = await signIn(site.url, 'ada');
-    for (const path of ['/subjects', '/receipts', '/register', '/register.csv', '/holds', '/audit']) {
+    for (const path of [
+      '/subjects',
+      '/receipts',
+      '/register',
+      '/register.csv',
+      '/holds',
+      '/audit',
+      '/evidence',
+    ]) {
       expect((await ada.get(`/console${path}`)).status).toBe(403);
     }
     const { requestId } = await site.decide();
