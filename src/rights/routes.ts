@@ -1,5 +1,5 @@
 import type { Claimant } from '../auth/tokens.ts';
-import { createFixedPage } from '../http/reply.ts';
+import { createFixedPage, jsonReply } from '../http/reply.ts';
 import { json, page, reply, type ServedRoute } from '../http/routes.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
@@ -7,6 +7,7 @@ import { ROUTES } from '../schema/routes.ts';
 import type { CaseByKeyService } from './contests/case-by-key-service.ts';
 import { classText } from './dsar/dsar.ts';
 import type { SendExport } from './export-routes.ts';
+import { languageOfPerson } from './me/routes.ts';
 import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
@@ -83,6 +84,11 @@ const sendCasePage = createFixedPage('case', 'no-store', () => ({ classText }));
 export const caseRoutes = (cases: CaseByKeyService): readonly ServedRoute[] => [
   page(ROUTES.getCasePage, (_request, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
+  reply(ROUTES.complainAboutCase, async ({ headers, networkKey, readBody }) => {
+    const { caseKey, ...filing } = await readBody();
+    const from = { network: networkKey, language: languageOfPerson(headers) };
+    return jsonReply(202, await cases.complainByKey(caseKey, from, filing));
+  }),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();
     return cases.answer(caseKey, answer);
