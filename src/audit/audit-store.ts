@@ -41,6 +41,8 @@ export const AUDIT_ACTIONS = [
   'staff.joined',
   'staff.removed',
   'audit.exported',
+  'decision.read',
+  'evidence.made',
   'tenant.set',
   'apikey.created',
   'apikey.revoked',
@@ -54,6 +56,7 @@ export const AUDIT_ACTIONS = [
   'webhook.removed',
   'backup.made',
   'restore.done',
+  'mcp.asked',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

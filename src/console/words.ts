@@ -87,6 +87,8 @@ export const WORDS = {
     'staff.joined': 'Staff joined with a passkey',
     'staff.removed': 'Staff removed',
     'audit.exported': 'Audit log exported',
+    'decision.read': 'Decision read',
+    'evidence.made': 'File of evidence made',
     'tenant.set': 'Setting changed',
     'apikey.created': 'API key created',
     'apikey.revoked': 'API key revoked',
@@ -100,6 +102,7 @@ export const WORDS = {
     'webhook.removed': 'Webhook removed',
     'backup.made': 'Backup made',
     'restore.done': 'Backup restored',
+    'mcp.asked': 'Question of a coding agent',
   } satisfies Record<AuditAction, string>,
 };
 

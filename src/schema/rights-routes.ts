@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PEOPLE_LANGUAGES } from '../lib/languages.ts';
 import { kidSchema } from './bundle.ts';
 import { emptyRequestSchema } from './consent.ts';
 import { script } from './public-routes.ts';
@@ -32,6 +33,11 @@ const PAGE = {
   ...BY_TOKEN,
   method: 'get',
   responses: { 200: { text: 'The page', type: 'text/html' } },
+} as const;
+
+const LANG = {
+  text: 'The language of the page; without it `Accept-Language` says which.',
+  schema: z.enum(PEOPLE_LANGUAGES),
 } as const;
 
 const CASE = {
@@ -71,6 +77,7 @@ export const RIGHTS_ROUTES = {
         text: 'A publishable key: the page then offers to withdraw consent.',
         schema: publishableKeySchema,
       },
+      lang: LANG,
     },
     limit: 'public',
     errors: ['missing-kid', 'unknown-kid', 'rate-limited'],
@@ -81,6 +88,7 @@ export const RIGHTS_ROUTES = {
     path: '/my-data',
     summary:
       'The same as a form: token and action (view, page, export, forget, contest, complain), for browsers without JavaScript.',
+    optionalQuery: { lang: LANG },
     errors: [
       'invalid-request',
       'unauthenticated',
@@ -121,6 +129,7 @@ export const RIGHTS_ROUTES = {
     ...PAGE,
     path: '/case',
     summary: 'A page for people: one’s contest by its case key, which a link carries behind the #.',
+    optionalQuery: { lang: LANG },
     errors: ['rate-limited'],
   },
   getCase: {

@@ -260,6 +260,11 @@ export const SETTINGS = {
     false,
     'Fetch Web Bot Auth directories that are not on the list, in the background.',
   ),
+  wba_tags: setting(
+    words,
+    ['web-bot-auth'],
+    'Tags of HTTP message signatures that are judged, separated by commas; `agent-browser-auth` and `agent-payer-auth` say what an agent came for.',
+  ),
   ja4_header: nullable(
     z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'the name of a header: letters, digits and -'),
     'Header in which a trusted proxy hands over the JA4 fingerprint.',

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import {
   type AgentKey,
-  agentOrigin,
+  agentIdentity,
   countMilliseconds,
   directoryUrl,
   readJwks,
@@ -24,16 +24,16 @@ import {
 
 export function define(agents: Command): void {
   addCommand(agents, 'add', add, {
-    about: 'add an agent by its origin or the URL of its directory',
+    about: 'add an agent by its origin or the URL of its key set',
     example: 'gpd agents add https://agent.example',
   })
-    .argument('<url>', 'https origin of the agent, or the URL of its directory')
+    .argument('<url>', 'https origin of the agent, or the URL of its key set')
     .option('--jwks <file>', 'pin these keys instead of fetching the directory');
   addCommand(agents, 'remove', remove, {
     about: 'remove an agent',
     example: 'gpd agents remove https://agent.example',
   })
-    .argument('<url>', 'https origin of the agent, or the URL of its directory')
+    .argument('<url>', 'https origin of the agent, or the URL of its key set')
     .option(...YES)
     .option('--dry-run', 'show what would be removed; change nothing');
   addCommand(agents, 'list', list, {
@@ -43,20 +43,20 @@ export function define(agents: Command): void {
   addCommand(agents, 'refresh', refresh, {
     about: 'fetch the directories now',
     example: 'gpd agents refresh https://agent.example',
-  }).argument('[url]', 'https origin of the agent, or the URL of its directory');
+  }).argument('[url]', 'https origin of the agent, or the URL of its key set');
 }
 
 const MILLISECONDS = 'nbf or exp is in milliseconds, and RFC 7519 wants seconds';
 
 function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
   const thumbprints = keys.map(({ thumbprint }) => thumbprint);
-  return { agentId: agentOrigin(url), url, source, keys: thumbprints, fetchedAt: iso(fetchedAt), failure };
+  return { agentId: agentIdentity(url), url, source, keys: thumbprints, fetchedAt: iso(fetchedAt), failure };
 }
 
 function checkUrl(text: string): string {
   const url = directoryUrl(text);
   if (url !== null) return url;
-  throw misused(`${text}: not an agent; use https://HOST or the https URL of its directory`);
+  throw misused(`${text}: not an agent; use https://HOST or the https URL of its key set`);
 }
 
 async function readPinned(file: string): Promise<AgentKey[]> {
@@ -72,7 +72,7 @@ function printDirectory(directory: AgentDirectory): void {
   if (countMilliseconds(directory.keys) > 0)
     say(`gpd: ${directory.url}: ${MILLISECONDS}; gpd reads them as milliseconds`);
   print(describe(directory), () => [
-    `${agentOrigin(directory.url)}  ${directory.source}, ${directory.keys.length} keys`,
+    `${agentIdentity(directory.url)}  ${directory.source}, ${directory.keys.length} keys`,
   ]);
 }
 
@@ -105,7 +105,7 @@ async function list({ open }: CommandContext): Promise<void> {
     directories,
     'no agents; `gpd agents add` adds one',
     {
-      AGENT: ({ url }) => agentOrigin(url),
+      AGENT: ({ url }) => agentIdentity(url),
       SOURCE: 'source',
       KEYS: ({ keys }) => keys.length,
       FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
@@ -120,7 +120,7 @@ async function remove({ byAll, open }: CommandContext, urlText: string, options:
   const { database } = await open();
   const isListed = (await listDirectories(database)).some((directory) => directory.url === url);
   if (!isListed) throw notFound(`no agent ${urlText}; \`gpd agents list\` shows them`);
-  const names = { agentId: agentOrigin(url), url };
+  const names = { agentId: agentIdentity(url), url };
   if (options.dryRun === true)
     return print({ ...names, dryRun: true }, () => [`would be removed: ${names.agentId}`]);
   await confirm(options, `Removing ${names.agentId}: its signatures no longer verify`);
@@ -146,7 +146,7 @@ async function refresh({ open }: CommandContext, urlText: string | undefined): P
     () =>
       results.map(
         ({ directory }) =>
-          `${agentOrigin(directory.url)}  ${directory.failure ?? `${directory.keys.length} keys`}`,
+          `${agentIdentity(directory.url)}  ${directory.failure ?? `${directory.keys.length} keys`}`,
       ),
   );
   if (results.some(({ ok }) => !ok)) io().exitCode = EXIT.incomplete;

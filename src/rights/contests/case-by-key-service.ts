@@ -1,7 +1,7 @@
 import { rightsRef } from '../../audit/audit-store.ts';
 import type { Database } from '../../db/engine.ts';
 import { findDecision } from '../../ingest/decisions-store.ts';
-import { ruleText } from '../../ingest/verdict/classify.ts';
+import { ruleText } from '../../ingest/verdict/verdict-words.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';

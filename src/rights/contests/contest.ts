@@ -1,11 +1,11 @@
 import { isReconciled } from '../../ingest/verdict/verdict.ts';
+import { quotedClass } from '../../ingest/verdict/verdict-words.ts';
 import { contestContext } from '../../keys/master-key.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { ContestOutcome, Extension, Ruling } from '../../schema/rights.ts';
 import type { RightsProfile } from '../../tenants/settings.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import { quotedClass } from '../dsar/dsar.ts';
 import { acknowledgeBy, dayOf, PERIODS, pausedMs } from './period.ts';
 
 /** Texts in the order in which a row stores them. */

@@ -43,6 +43,9 @@ async function waitingIds(database: Database, viewer: Viewer): Promise<readonly 
   return [...new Set([...mine, ...proposals])];
 }
 
+export const countWaiting = async (database: Database, viewer: Viewer): Promise<number> =>
+  (await waitingIds(database, viewer)).length;
+
 async function holdersNamed(database: Database, viewer: Viewer, words: string): Promise<readonly string[]> {
   const claims = claimedCases(database, viewer).distinct('claimed_by', 'claimed_label').limit(MAX_CLAIMS);
   const holders = (await claims) as { claimed_by: string; claimed_label: string | null }[];

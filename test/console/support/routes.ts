@@ -29,6 +29,8 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/receipts/:id': 'GET, HEAD',
   '/register': 'GET, HEAD',
   '/register.csv': 'GET, HEAD',
+  '/decisions': 'GET, HEAD',
+  '/decisions/:id': 'GET, HEAD',
   '/audit': 'GET, HEAD',
   '/audit/export': 'POST',
   '/overview': 'GET, HEAD',
