@@ -83,6 +83,11 @@ const sendCasePage = createFixedPage('case', 'no-store', () => ({ classText }));
 export const caseRoutes = (cases: CaseByKeyService): readonly ServedRoute[] => [
   page(ROUTES.getCasePage, (_request, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
+  json(ROUTES.reviewAgent, async ({ networkKey, readBody }) => {
+    const { case: requestId, ...filing } = await readBody();
+    const { contestId, caseKey, dueAt } = await cases.fileForAgent(requestId, networkKey, filing);
+    return caseKey === undefined ? { contestId, dueAt } : { contestId, caseKey, dueAt };
+  }),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();
     return cases.answer(caseKey, answer);

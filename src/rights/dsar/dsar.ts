@@ -75,6 +75,7 @@ const CLASS_TEXT: Readonly<Record<string, string>> = {
   declared_agent: 'A declared agent',
   undeclared_automation: 'An automated visit',
   unknown: 'Not decided',
+  agent: 'A request that the site’s policy for agents refused',
 };
 
 export function classText(name: string): string {
