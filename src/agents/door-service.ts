@@ -1,12 +1,12 @@
-import type { HeaderMap, Limiter } from '../http/request.ts';
+import type { Limiter } from '../http/request.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import { createBounded } from '../lib/collections.ts';
 import type { AgentAnswer, AgentRequest } from '../schema/agents.ts';
 import type { TenantDirectory } from '../tenants/directory.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { countedName, type Decided, decideByPolicy, passes } from './policy.ts';
+import { type HostJudge, type HostRequest, judgeAtHost, requestAt, withoutDefaultPort } from './host.ts';
+import { countedName, type Decided, decideByPolicy, passes, STATUS_OF } from './policy.ts';
 import { type AgentOutcome, intentOf, UNSIGNED } from './reasons.ts';
-import { type BotAuthDeps, judgeSignatures, MAX_VALIDITY_SECONDS } from './verify.ts';
 
 /** Judges requests to a site's own hosts, for a proxy in front of it or for its backend. */
 
@@ -24,18 +24,8 @@ export interface Door {
   verify(request: AgentRequest, requestId: string): Promise<AgentAnswer>;
 }
 
-interface JudgedRequest {
-  readonly requestId: string;
-  readonly method: string;
-  /** The host that the request came for, as the client named it. */
-  readonly host: string;
-  readonly target: string;
-  readonly https: boolean;
-  readonly headers: HeaderMap;
-  readonly body?: Uint8Array | undefined;
-}
-
-export interface DoorRequest extends JudgedRequest {
+/** A visitor's request. */
+export interface DoorRequest extends HostRequest {
   /** The client, for a rate of requests without a verified signature. */
   readonly limitKey: string;
 }
@@ -57,8 +47,7 @@ export interface AgentRefusal {
   readonly decided: Decided;
 }
 
-export interface DoorParts extends Omit<BotAuthDeps, 'policy'> {
-  readonly tags: readonly string[];
+export interface DoorParts extends HostJudge {
   readonly clock: Clock;
   readonly tenants: Pick<TenantDirectory, 'all'>;
   readonly record: (tenant: Tenant, refusal: AgentRefusal) => Promise<void>;
@@ -74,40 +63,24 @@ export function createDoor(parts: DoorParts): Door {
     async check(request) {
       const tenant = tenantAt(parts.tenants.all(), request.host, request.https);
       if (!tenant) return { status: 204, outcome: UNSIGNED, caseId: null, wait: 0 };
-      const outcome = await judge(parts, request);
+      const outcome = await judgeAtHost(parts, request, parts.clock());
       const decided = decideByPolicy(tenant.settings['agents.policy'], outcome, request.target);
       const isDry = tenant.settings['agents.dryRun'];
       const wait = decided.rate === null ? 0 : await waitFor(parts, tenant, request, outcome, decided);
-      const status = passes(decided, outcome, wait) ? 204 : STATUS[decided.action];
+      const status = passes(decided, outcome, wait) ? 204 : STATUS_OF[decided.action];
       const name = countedName(outcome, decided, { isRefused: status !== 204, isDry });
       parts.count(tenant, name);
       if (status === 204 || isDry) return { status: 204, outcome, caseId: null, wait: 0 };
       const refusal = { requestId: request.requestId, at: parts.clock(), outcome, decided };
       return { status, outcome, caseId: await recordShared(tenant, name, refusal), wait };
     },
-    async verify({ method, url, headers, body }, requestId) {
-      const parsed = /^(?<scheme>https?):\/\/(?<host>[^/?]+)(?<target>.*)$/i.exec(url)?.groups;
-      const { scheme = '', host = '', target = '' } = parsed ?? {};
-      const outcome = await judge(parts, {
-        requestId,
-        method,
-        host,
-        target: target.startsWith('/') ? target : `/${target}`,
-        https: scheme.toLowerCase() === 'https',
-        headers: inLowerCase(headers),
-        body: body === undefined ? undefined : Buffer.from(body, 'base64'),
-      });
+    async verify(described, requestId) {
+      const outcome = await judgeAtHost(parts, { ...requestAt(described), requestId }, parts.clock());
       const { status, agent, keyid, tag, expires, reason } = outcome;
       return { status, agent, keyid, tag, intent: intentOf(outcome), expires, reason };
     },
   };
 }
-
-const STATUS = { allow: 204, observe: 204, deny: 403, require: 401, rate: 429 } as const;
-
-/** Browsers leave the scheme's own port out of an origin. */
-const withoutDefaultPort = (host: string, https: boolean): string =>
-  host.toLowerCase().replace(https ? /:443$/ : /:80$/, '');
 
 /** The tenant whose pages are at this host; of several the one with the scheme. */
 function tenantAt(tenants: readonly Tenant[], host: string, https: boolean): Tenant | undefined {
@@ -118,25 +91,6 @@ function tenantAt(tenants: readonly Tenant[], host: string, https: boolean): Ten
     tenants.find(({ origins }) => origins.has(byScheme)) ??
     tenants.find(({ origins }) => origins.has(origin) || origins.has(other))
   );
-}
-
-/** The signature must be for the host that the request came for. Each call is one use of its nonce. */
-function judge(parts: DoorParts, { requestId, host, ...request }: JudgedRequest): Promise<AgentOutcome> {
-  const name = withoutDefaultPort(host, request.https);
-  const policy = {
-    authorities: () => [name],
-    tags: parts.tags,
-    maxValiditySeconds: MAX_VALIDITY_SECONDS,
-  };
-  const headers = { ...request.headers, host: name };
-  return judgeSignatures({ ...parts, policy }, { ...request, headers, bundle: requestId }, parts.clock());
-}
-
-function inLowerCase(headers: AgentRequest['headers']): HeaderMap {
-  const lower: Record<string, string[]> = {};
-  for (const [name, value] of Object.entries(headers))
-    lower[name.toLowerCase()] = [...(lower[name.toLowerCase()] ?? []), ...[value].flat()];
-  return lower;
 }
 
 /** A verified agent is counted by its name, whatever addresses it comes from. */

@@ -28,6 +28,9 @@ export function decideByPolicy(policy: AgentPolicy, outcome: AgentOutcome, targe
   return { action: rule.action, row, path: rule.path, rate: rule.rate ?? null };
 }
 
+/** The answer of an action to a request that it does not let pass. */
+export const STATUS_OF = { allow: 204, observe: 204, deny: 403, require: 401, rate: 429 } as const;
+
 /** @param wait the seconds that a rate makes the client wait */
 export function passes({ action }: Decided, { status }: AgentOutcome, wait = 0): boolean {
   if (action === 'rate') return wait === 0;

@@ -58,6 +58,16 @@ export const agentRequestSchema = z.strictObject({
 });
 export type AgentRequest = z.output<typeof agentRequestSchema>;
 
+/** A line of a recorded day; a proxy's log is converted to it. `answered`: the status or the action. */
+export const recordedRequestSchema = agentRequestSchema.extend({
+  at: z.union(
+    [z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)), z.number().int().min(0)],
+    'a time, as 2026-11-28T12:00:00Z or in milliseconds',
+  ),
+  answered: z.union([z.int().min(100).max(599), z.enum(AGENT_ACTIONS)], 'a status or an action').optional(),
+});
+export type RecordedRequest = z.output<typeof recordedRequestSchema>;
+
 export const agentAnswerSchema = z.object({
   status: z.enum(AGENT_STATUSES),
   agent: z.string().nullable(),
