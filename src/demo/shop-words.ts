@@ -15,7 +15,7 @@ export const SHOP_WORDS: Readonly<Record<PeopleLanguage, ShopWords>> = {
   it: italian,
 };
 
-/** @throws for a key that the page does not have, because templates are not typed */
+/** @throws {Error} for a key that the page does not have, because templates are not typed */
 export function shopText(language: PeopleLanguage, key: string): string {
   const text = new Map(Object.entries(SHOP_WORDS[language].page)).get(key);
   if (text === undefined) throw new Error(`no text ${key}`);
