@@ -255,9 +255,15 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('buy-aurora').click();
     expect(await read('basket')).toMatch(/^Basket: 0 · €0 Aurora was not put into the basket/);
     await page.getByTestId('contest').locator('summary').click();
-    await page.locator('textarea[name="statement"]').fill('I let a script do my shopping. I am a person.');
+    // A refusal stands at the button in the words of the server, and what was typed stays.
+    const statement = page.locator('textarea[name="statement"]');
+    await statement.evaluate((area) => area.removeAttribute('required'));
+    await page.getByTestId('file').click();
+    expect(await read('refused')).not.toBe('');
+    await statement.fill('I let a script do my shopping. I am a person.');
     await page.getByTestId('file').click();
     await done('contest');
+    expect(await page.getByTestId('refused').count()).toBe(0);
     expect(await read('case-key')).toMatch(/^[\w-]{26,31}$/);
 
     const rosa = await openCase('as-rosa', 'Rosa Reviewer');

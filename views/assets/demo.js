@@ -48,15 +48,14 @@ async function lookUp(requestId) {
 }
 
 /** After an act in the answer: what it changed for the tour. */
-function afterAct(part, action) {
-  if (part === null) return showStatus(say('late'));
+function afterAct(action, text) {
   showStatus('');
   if (action === 'forget') {
     last = null;
     showLast(last);
   }
   if (action === 'contest') markDone('contest');
-  linkCase(part.textContent);
+  linkCase(text);
 }
 
 /** One sentence about this visit, and one about the data of earlier visits. */
