@@ -241,7 +241,7 @@ describe('erasing', () => {
     };
     const open = await registered();
     expect(open.row).toMatch(/due in \d+ days.*data-label="State">Waiting: a legal hold/);
-    expect(open.csv).toMatch(/,partly,,dpo$/);
+    expect(open.csv).toMatch(/,partly,,dpo,,,$/);
     const listed = await site.gpd.cli(['erase', 'list', KID]);
     expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* held`));
     expect((await site.gpd.cli(['rights', 'register', KID])).stdout).toMatch(
