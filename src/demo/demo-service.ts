@@ -58,7 +58,12 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
     await addTenant(store, config, { kid: DEMO_KID, origins, ...notice, now });
     await createTenantStore(store.database).saveSettings(
       DEMO_KID,
-      (before) => ({ ...before, 'review.fourEyes': true, 'notify.email': ['dora@lanterne.example'] }),
+      (before) => ({
+        ...before,
+        'banner.siteName': 'Lanterne',
+        'review.fourEyes': true,
+        'notify.email': ['dora@lanterne.example'],
+      }),
       by,
     );
     const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
