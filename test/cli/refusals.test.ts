@@ -123,7 +123,7 @@ async function commandsWithArguments() {
   const walk = (command: Command, path: string): void => {
     for (const child of command.commands) walk(child, `${path} ${child.name()}`);
     const names = command.registeredArguments.map((argument) => argument.name());
-    const options = command.options.filter(({ mandatory }) => mandatory).map(({ long }) => `${long} x`);
+    const options = command.options.filter(({ mandatory }) => mandatory).map((option) => `${option.long} x`);
     if (names.length > 0 && command.commands.length === 0) found.push({ path: path.trim(), names, options });
   };
   walk(await createProgram(), '');
@@ -140,8 +140,8 @@ it('an empty argument of any command is refused by its name', async () => {
       const words = names.slice(0, at + 1).map((_name, place) => (place === at ? "''" : KID));
       const rest = names.slice(at + 1).map(() => KID);
       const ran = await mine.gpd([path, ...words, ...rest, ...options].join(' '));
-      const said = ran.stderr.includes(`argument <${name}> is empty; \`gpd ${path} --help\``);
-      expect([path, name, ran.code, said || ran.stderr.startsWith('gpd: tenant "": ')]).toEqual([
+      const isNamed = ran.stderr.includes(`argument <${name}> is empty; \`gpd ${path} --help\``);
+      expect([path, name, ran.code, isNamed || ran.stderr.startsWith('gpd: tenant "": ')]).toEqual([
         ...[path, name, 2, true],
       ]);
     }

@@ -121,7 +121,7 @@ export function housekeepingContract(make: MakeDatabase): void {
         steps.push(deleted),
       );
       expect(results.map(({ kid, decisions }) => `${kid} ${decisions}`)).toEqual(['aaa 1', 'ccc 2']);
-      // What a step has deleted is told at once: two decisions here, one there, and nothing twice.
+      // Each step reports its rows once: two decisions of one tenant, one of the other.
       expect(steps.reduce((sum, deleted) => sum + deleted, 0)).toBe(3);
       expect(failures.map(({ kid }) => kid)).toEqual(['bbb']);
       const failure = { job: 'retention', kid: 'bbb', reason: 'ZodError', since: at };
