@@ -60,7 +60,7 @@ const WAIT_MS = 500;
  * `denied` at once, before any choice.
  * @returns a function that sends the granted purposes; null for a page without the attribute
  */
-export function createGoogle(attribute: string | null): ((granted: ReadonlySet<string>) => void) | null {
+function createGoogle(attribute: string | null): ((granted: ReadonlySet<string>) => void) | null {
   const pairs = (attribute ?? '').split(/[\s,;]+/).flatMap((pair): [string, string][] => {
     const [signal, purpose] = pair.split('=');
     return signal && purpose ? [[signal, purpose]] : [];
