@@ -12,7 +12,7 @@ import type { Purpose } from '../tenants/purposes.ts';
 import { pickBannerSettings, type TenantSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { toPurpose } from '../tenants/tenant-store.ts';
-import { FIRST_PURPOSE_TEXTS, hasFirstWords, wordsOf } from './purpose-words.ts';
+import { builtInTexts, wordsOf } from './purpose-words.ts';
 
 /**
  * Serves the consent banner of a tenant its texts and script, which the log records before they are shown.
@@ -50,11 +50,14 @@ interface ShownTenant extends Pick<Tenant, 'kid' | 'purposes'> {
 function allTexts(tenant: Tenant): string {
   const { kid, settings, rules } = tenant;
   const purposes = askedPurposes(tenant);
-  const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
+  const translated = purposes.flatMap((purpose) => {
+    const texts = builtInTexts(purpose);
+    return texts ? [[purpose.id, texts] as const] : [];
+  });
   const banner = pickBannerSettings(settings);
   const shown = {
     ...{ kid, banner, purposes: purposes.map(toShown), policyVersion: rules.currentVersion },
-    ...translated,
+    ...(translated.length > 0 && { translated: Object.fromEntries(translated) }),
   };
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
 }

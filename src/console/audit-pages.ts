@@ -7,7 +7,7 @@ import { csvRecord } from '../lib/text.ts';
 import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
 import type { RegisterQuery } from '../rights/register-store.ts';
 import { requireTenant } from './context-service.ts';
-import { buildAddress, matchParameter } from './form.ts';
+import { buildAddress, matchParameter, parseDay } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
 import { readTurn, turnPage } from './paging.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
@@ -24,13 +24,6 @@ const ROLES: readonly ActorRole[] = ['subject', 'reviewer', 'dpo', 'operator', '
 const KINDS = ['contest', 'erasure', 'export'] as const;
 const STATES = ['open', 'done'] as const;
 const REFERENCE = /^[\w-]{43}$/;
-
-/** @returns the start of the day in UTC; undefined for anything but YYYY-MM-DD */
-function parseDay(value: unknown): number | undefined {
-  const [day = ''] = matchParameter(value, /^\d{4}-\d{2}-\d{2}$/);
-  const at = Date.parse(day);
-  return Number.isNaN(at) ? undefined : at;
-}
 
 const readReference = (value: unknown): string | undefined => matchParameter(value, REFERENCE)[0];
 

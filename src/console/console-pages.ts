@@ -4,6 +4,8 @@ import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
 import { type ConsoleNeeds, createContext } from './context-service.ts';
+import { decisionPages } from './decision-pages.ts';
+import { evidencePages } from './evidence-pages.ts';
 import { insightPages, registerPreviewFiles } from './insight-pages.ts';
 import { registerOpenPages, sessionPages } from './login-pages.ts';
 import { overviewPages } from './overview-pages.ts';
@@ -22,6 +24,8 @@ export const TABLES: readonly PageTable[] = [
   casePages,
   subjectPages,
   auditPages,
+  decisionPages,
+  evidencePages,
   overviewPages,
   insightPages,
 ];

@@ -46,13 +46,18 @@ export async function listCheckpoints(database: Reader, kid: string) {
   return (await checkpointsOf(database, kid).orderBy('size')) as StoredCheckpoint[];
 }
 
-/** The last checkpoint of each day (UTC) between two times, which thinning never deletes, oldest first. */
+/**
+ * The last checkpoint of each day (UTC) between two times, which thinning never deletes, and the one over
+ * `size` entries, oldest first.
+ */
 export async function listDaily(
   database: Reader,
   kid: string,
   { from, to, size }: { readonly from: number; readonly to: number; readonly size: number },
 ) {
-  const found = checkpointsOf(database, kid).where('size', '<=', size).whereBetween('at', [from, to]);
+  const found = checkpointsOf(database, kid)
+    .where('size', '<=', size)
+    .where((rows) => rows.whereBetween('at', [from, to]).orWhere({ size }));
   const rows = await found
     .orderBy('size')
     .select<(StoredCheckpoint & { readonly lines: string })[]>({ lines: 'cosignatures' });

@@ -58,9 +58,10 @@ async function styleOf(): Promise<{ readonly style: string; readonly styleHash: 
   return { style, styleHash: createHash('sha256').update(style).digest('base64') };
 }
 
-async function render(name: string, data: object): Promise<string> {
+/** @param name of a template in views/, without its end */
+export async function renderPage(name: string, data: object): Promise<string> {
   return ejs.renderFile(
-    `${VIEWS}dsar/${name}.ejs`,
+    `${VIEWS}${name}.ejs`,
     { ...data, ...WORDS, ...(await styleOf()) },
     { escape: escapeText },
   );
@@ -103,13 +104,13 @@ function summaryIn(language: PeopleLanguage | null) {
 export function indexPage(facts: PageFacts): Promise<string> {
   const history = facts.head.consent?.history.slice(0, SHOWN_EVENTS) ?? [];
   const summary = summaryIn(facts.language);
-  return render('index', { ...facts, title: 'What is held about you', history, summary });
+  return renderPage('dsar/index', { ...facts, title: 'What is held about you', history, summary });
 }
 
 export async function codebookPage({ head, version, policy }: PageFacts): Promise<string> {
   const { classes, kinds, defenses, fields, columns } = await readCodebook();
   const columnText = (name: string): string => columns[name] ?? fields[`decisions[].${name}`] ?? '';
-  return render('codebook', {
+  return renderPage('dsar/codebook', {
     head,
     version,
     policyVersion: policy.version,

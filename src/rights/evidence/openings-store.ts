@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Reader } from '../../db/engine.ts';
+import { cellOf } from '../../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../../keys/master-key.ts';
 import { committedFields, type DoubtDetail, type EntryDetail } from '../../ledger/entries.ts';
 import type { Json } from '../../lib/json.ts';
@@ -17,6 +18,8 @@ export interface PersonScope {
 
 export interface OpenedEntry {
   readonly seq: number;
+  /** The leaf hash. */
+  readonly hash: string;
   readonly principal: string;
   readonly purpose: string;
   readonly choice: string;
@@ -29,6 +32,7 @@ export interface OpenedEntry {
 
 interface Row {
   readonly seq: number;
+  readonly hash: string;
   readonly principal: string;
   readonly purpose: string;
   readonly choice: string;
@@ -51,6 +55,7 @@ export async function* openedEntries(
   for (let next = first; next <= last; ) {
     const query = read('consent_openings as o')
       .join('consent_principals as p', (on) => on.on('p.kid', 'o.kid').on('p.principal', 'o.principal'))
+      .join('ledger_entries as e', (on) => on.on('e.kid', 'o.kid').on('e.seq', 'o.seq'))
       .where('o.kid', kid)
       .whereBetween('o.seq', [next, last])
       .whereNotNull('p.wrapped_key');
@@ -89,4 +94,9 @@ export async function findPerson({ read }: Reader, kid: string, principal: strin
     | undefined;
   if (!row) return null;
   return { erasedAt: row.wrapped_key === null && row.erased_at !== null ? Number(row.erased_at) : null };
+}
+
+/** The texts that a banner showed, as the entry `seq` of the log hashes them. */
+export async function readBannerTexts({ read }: Reader, kid: string, seq: number): Promise<string | null> {
+  return (await cellOf<string>(read('banners').where({ kid, seq }), 'texts')) ?? null;
 }

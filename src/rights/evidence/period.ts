@@ -1,4 +1,4 @@
-import { DAY } from '../../lib/clock.ts';
+import { DAY, isoTime } from '../../lib/clock.ts';
 
 /** The period and the person that a file of evidence is about, as text from a command or a query. */
 
@@ -66,3 +66,7 @@ export function readEvidenceRequest(
     throw new BadEvidenceRequest('request', 'name a principal or a request, not both');
   return { from, to, principal, request };
 }
+
+/** The name under which a browser saves the file. */
+export const evidenceFileName = (kid: string, { from, to }: Period): string =>
+  `evidence-${kid}-${isoTime(from).slice(0, 10)}-${isoTime(to).slice(0, 10)}.zip`;
