@@ -6,6 +6,7 @@ import { createNonceClaimer } from '../agents/store.ts';
 import { createBotAuth } from '../agents/verify.ts';
 import { attestRoutes } from '../attest/attest-routes.ts';
 import { createAttestService } from '../attest/service.ts';
+import { operatorActor } from '../audit/audit-store.ts';
 import { embedRoutes } from '../consent/banner-routes.ts';
 import { createConsentApi } from '../consent/create-consent-service.ts';
 import { consentRoutes } from '../consent/routes.ts';
@@ -19,11 +20,14 @@ import type { IssueToken } from '../ingest/ingest.ts';
 import { type DecisionDeps, decisionRoutes, ingestRoutes } from '../ingest/routes.ts';
 import { createRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
+import { readPolicy } from '../log/cosign-service.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { createCaseByKeyService } from '../rights/contests/case-by-key-service.ts';
 import { readNotice } from '../rights/dsar/service.ts';
 import { eraseOwn } from '../rights/erase/erase-service.ts';
+import { evidenceRoutes } from '../rights/evidence/evidence-routes.ts';
+import { createEvidenceService } from '../rights/evidence/evidence-service.ts';
 import { createExportPlaces, createSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataRoutes, type Sites } from '../rights/me/routes.ts';
 import { createMeService } from '../rights/me/service.ts';
@@ -244,6 +248,10 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
     ...ledgerRoutes({
       ...services.log,
       isPublic: (kid) => tenants.find(kid)?.settings['ledger.public'] === true,
+    }),
+    ...evidenceRoutes({
+      ...createEvidenceService({ ...services, embed: consent.embed, witnesses: readPolicy(config) }),
+      actorOf: (kid, key) => operatorActor(consent.routes.tenantOf(kid).rightsKey, 'gpd api key', key),
     }),
     ...privacyRoutes(services.rights.api, rights.sendExport),
     ...outcomeRoutes(rights.reportOutcome),

@@ -35,6 +35,10 @@ const COMMANDS = {
   retention: ['delete what is past its retention period', () => import('./commands/retention.ts')],
   rights: ['notices to people, and the register of their requests', () => import('./commands/rights.ts')],
   dsar: ['exports for people who ask what is held about them', () => import('./commands/dsar.ts')],
+  evidence: [
+    'write what people chose and its proofs to a file that a lawyer can hand over (audited)',
+    () => import('./commands/evidence.ts'),
+  ],
   seal: ['seal the plaintext on standard input; print the bundle', () => import('./commands/seal.ts')],
   replay: [
     'replay bundles from NDJSON (- for standard input), offline without writing, or against a server',

@@ -6,8 +6,8 @@ import { findDecision } from '../ingest/decisions-store.ts';
 import { DAY } from '../lib/clock.ts';
 import { readTallies } from '../rights/tally-store.ts';
 import { requestIdSchema } from '../schema/responses.ts';
-import { roughOf } from './charts.ts';
 import type { Context, Staff } from './context-service.ts';
+import { roughOf } from './small-counts.ts';
 
 /** Reads the data of the page about agents. */
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
+import { CLIENT_RULES } from './client-rules.ts';
 import { COMPONENTS } from './components.ts';
 import { errorBodySchema } from './responses.ts';
 import { type Route, TAGS } from './route.ts';
@@ -134,5 +135,9 @@ export function openApiDocument(version: string): Doc {
       },
     },
     paths,
+    'x-gpd-client': {
+      ...CLIENT_RULES,
+      errors: Object.fromEntries(Object.entries(ERRORS).map(([code, [status]]) => [code, status])),
+    },
   };
 }

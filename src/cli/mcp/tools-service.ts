@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { recordAudit, rightsRef } from '../../audit/audit-store.ts';
 import { findDecision } from '../../ingest/decisions-store.ts';
-import { ruleText } from '../../ingest/verdict/classify.ts';
+import { ruleText } from '../../ingest/verdict/verdict-words.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { withClosing } from '../../lib/collections.ts';
 import { listContests } from '../../rights/contests/store.ts';
@@ -119,7 +119,7 @@ const whyVerdict = defineTool({
       rules: verdict.rules.map(({ id, weight, kind }) => ({ id, weight, kind, text: ruleText(id) })),
       defenses: verdict.defenses,
       declaredAgentId: verdict.declaredAgentId,
-      whatWouldHaveChanged: whatWouldHaveChanged(verdict),
+      whatWouldHaveChanged: whatWouldHaveChanged(verdict, 'en'),
       objectionIsOpen: restricted,
       wasOverturned: overturned,
     };
