@@ -266,7 +266,7 @@ describe('erasing', () => {
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
     const after = await registered();
     expect(after.row).toContain('data-label="State">Done');
-    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo$/);
+    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo,,,$/);
     expect((await dora.act('/console/holds/release', release)).status).toBe(404);
     const actions = (await rows(site, 'audit_log')).map((row) => row['action']);
     expect(actions).toEqual(expect.arrayContaining(['hold.placed', 'hold.released', 'subject.erased']));
