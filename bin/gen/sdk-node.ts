@@ -44,6 +44,7 @@ export function nodeFile({ operations, types, rules }: ClientDescription): strin
     `export const KIND_OF_STATUS = ${JSON.stringify(kinds).replaceAll('"', "'")} as const;`,
     `export const ALWAYS_RAISED: ReadonlySet<number> = new Set(${listed(raised)});`,
     `export const RETRIED: ReadonlySet<number> = new Set(${listed(retried)});`,
+    `export const ERROR_KINDS = ${listed(rules.errorKinds)} as const;`,
     `export const DETAILS = ${listed(details)} as const;`,
     '/** Codes of errors that this version of gpd sends. */',
     `export type KnownCode = ${Object.keys(errors)

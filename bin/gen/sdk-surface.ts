@@ -33,7 +33,7 @@ export type Method = keyof typeof METHODS;
 /** Results that have no type written by hand, by their names in the document. */
 const TYPES = [
   ...['Join', 'Link', 'ErasureReceipt', 'ErasureScope'],
-  ...['Purpose', 'SavedPurposes', 'Policy', 'PublishedPolicy'],
+  ...['Purpose', 'Purposes', 'SavedPurposes', 'Policy', 'Policies', 'PublishedPolicy'],
 ];
 
 /**
@@ -83,6 +83,7 @@ interface OpenDocument {
     readonly raised: readonly number[];
     readonly retried: readonly number[];
     readonly details: readonly string[];
+    readonly errorKinds: readonly string[];
     readonly errors: Readonly<Record<string, number>>;
   };
 }
@@ -184,6 +185,8 @@ export function describeClient(value: unknown): ClientDescription {
 
   function typeOf(field: string, schema: Schema): string {
     const name = nameOf(schema);
+    // The only type without a name in the document.
+    if (name === undefined && field === 'policies') return 'Policy';
     if (name !== undefined && resolve(schema).type === 'object')
       return name === 'LogEntry' ? 'ProofRef' : name;
     // The document has times as strings; the names of the fields tell them apart.

@@ -13,10 +13,11 @@ import (
 
 // servers is the line that serve.mjs prints.
 type servers struct {
-	URL       string            `json:"url"`
-	Stub      string            `json:"stub"`
-	VKey      string            `json:"vkey"`
-	RequestID string            `json:"requestId"`
+	URL       string `json:"url"`
+	Stub      string `json:"stub"`
+	VKey      string `json:"vkey"`
+	RequestID string `json:"requestId"`
+	Variables map[string]string
 	Keys      map[string]string `json:"keys"`
 }
 

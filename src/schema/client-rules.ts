@@ -12,9 +12,13 @@ export const CLIENT_RULES = {
     409: 'conflict',
     429: 'rate-limited',
   },
-  /** A check raises these, because the caller has to fix something. */
-  raised: [400, 401, 403, 422],
+  /** A check raises these and every 3xx: the caller has to fix something, and a denial would hide it for ever. */
+  raised: [400, 401, 403, 404, 405, 407, 413, 415, 422],
   retried: [408, 429, 500, 502, 503, 504],
+  errorKinds: [
+    ...(['config', 'invalid-request', 'unauthenticated', 'permission-denied', 'not-found'] as const),
+    ...(['conflict', 'rate-limited', 'server', 'network', 'timeout', 'response', 'proof'] as const),
+  ],
   /** Why there is no answer, or none of gpd. */
   details: ['dns', 'refused', 'reset', 'tls', 'protocol', 'proxy', 'body'],
 } as const;
