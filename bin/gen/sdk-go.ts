@@ -5,7 +5,7 @@ import type { ClientDescription, Field } from './sdk-surface.ts';
 const TYPES: Readonly<Record<string, string>> = { time: 'time.Time', integer: 'int64', boolean: 'bool' };
 
 /** `receiptId` as Go writes it: ReceiptID. */
-export function pascalCase(name: string): string {
+function pascalCase(name: string): string {
   return name
     .split(/[-.]/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))

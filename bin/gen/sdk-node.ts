@@ -17,7 +17,9 @@ export function nodeFile({ operations, types, rules }: ClientDescription): strin
     ({ method, verb, path, statuses, accept, isWrite, isIdempotent, shape }) =>
       `  '${method}': { verb: '${verb}', path: '${path}', statuses: ${listed(statuses)}, accept: '${accept}', isWrite: ${isWrite}, isIdempotent: ${isIdempotent}, shape: ${shape === null ? 'null' : `'${JSON.stringify(shape)}'`} },`,
   );
-  const interfaces = types.flatMap(({ name, fields }) => [
+  // Methods return the lists inside these two.
+  const shown = types.filter(({ name }) => name !== 'Purposes' && name !== 'Policies');
+  const interfaces = shown.flatMap(({ name, fields }) => [
     `export interface ${name} {`,
     ...fields.map(fieldLine),
     '}',

@@ -9,8 +9,7 @@ const TYPES: Readonly<Record<string, string>> = {
   boolean: 'bool',
 };
 
-export const snakeCase = (name: string): string =>
-  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 function fieldLine({ name, type, isList, isOptional }: Field): string {
   const item = TYPES[type] ?? type;
@@ -102,7 +101,7 @@ export function pythonFile({ operations, types, rules }: ClientDescription): str
 
 /** The blocking methods are the asynchronous ones without the words of asyncio. */
 export function blockingMethods(asynchronous: string): string {
-  const [, code = ''] = asynchronous.split(/^"""[^]*?"""\n/);
+  const [, code = ''] = asynchronous.split(/^"""[\s\S]*?"""\n/);
   const blocking = code
     .replace(/\b(?:async|await) /g, '')
     .replace(/__a(enter|exit)__/g, '__$1__')

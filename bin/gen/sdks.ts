@@ -8,7 +8,10 @@ import { describeClient } from './sdk-surface.ts';
 /** Generates from the OpenAPI document what all SDKs share: operations, shapes, new types, statuses and codes. */
 export function sdkFiles(document: unknown): Readonly<Record<string, string>> {
   const client = describeClient(document);
-  const methods = readFileSync(new URL('../../sdk/python/src/gpd_consent/_async_methods.py', import.meta.url), 'utf8');
+  const methods = readFileSync(
+    new URL('../../sdk/python/src/gpd_consent/_async_methods.py', import.meta.url),
+    'utf8',
+  );
   return {
     'sdk/node/src/wire.ts': nodeFile(client),
     'sdk/python/src/gpd_consent/_wire.py': pythonFile(client),

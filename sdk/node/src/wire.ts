@@ -94,10 +94,6 @@ export interface Purpose {
   readonly banner: boolean;
 }
 
-export interface Purposes {
-  readonly purposes: readonly Purpose[];
-}
-
 export interface SavedPurposes {
   readonly purposes: readonly Purpose[];
   readonly entries: readonly ProofRef[];
@@ -109,10 +105,6 @@ export interface Policy {
   readonly material: boolean;
   readonly publishedAt: string;
   readonly text: string;
-}
-
-export interface Policies {
-  readonly policies: readonly Policy[];
 }
 
 export interface PublishedPolicy {
