@@ -98,7 +98,9 @@ export function conformanceTable(report) {
   const languages = [...new Set(results.map(([, language]) => `${language}`))].sort();
   const names = [...new Set(results.map(([, , , name]) => `${name}`))];
   const passed = new Set(
-    results.filter(([, , how]) => how === 'passed').map(([, language, , name]) => `${language} ${name}`),
+    results
+      .filter(([, , outcome]) => outcome === 'passed')
+      .map(([, language, , name]) => `${language} ${name}`),
   );
   const width = Math.max(4, ...names.map((name) => name.length));
   const row = (/** @type {string} */ name, /** @type {readonly string[]} */ cells) =>

@@ -45,7 +45,7 @@ const MAY_LACK: Readonly<Record<string, readonly string[]>> = {
   Session: ['subject'],
   Verdict: ['visitorId', 'confidence', 'suspectScore', 'rules', 'policyVersion', 'ref'],
 };
-/** Of a verdict only these fields are checked; the rest reaches the caller as it was sent. */
+/** Fields of a verdict that are checked. The others reach the caller as gpd sent them. */
 const VERDICT_FIELDS = new Set([
   ...['requestId', 'class', 'reason', 'visitorId', 'confidence', 'suspectScore', 'rules', 'policyVersion'],
   ...['decidedAt', 'restricted', 'ref', 'supersededBy'],

@@ -144,15 +144,15 @@ async function main() {
     const headers = { authorization: `Bearer ${keys.secret}` };
     const vkey = (await (await fetch(new URL('/v1/ledger/vkey', server.url), { headers })).text()).trim();
     const requestId = await ingest(server.url);
-    const wrong = await startWrongAddresses(stub.url);
-    const { variables } = wrong;
+    const otherAddresses = await startWrongAddresses(stub.url);
+    const { variables } = otherAddresses;
     process.stdout.write(
       `${JSON.stringify({ url: server.url, stub: stub.url, kid: KID, keys, vkey, requestId, variables })}\n`,
     );
     process.stdin.resume();
     await Promise.race([once(process.stdin, 'end'), once(process, 'SIGTERM'), once(process, 'SIGINT')]);
     process.stdin.destroy();
-    wrong.close();
+    otherAddresses.close();
     await stub.close();
   } finally {
     await server.stop();

@@ -1,6 +1,6 @@
 import type { RouteName } from './routes.ts';
 
-/** One example of each body and of the answers that integrators read first; a test parses them by their schemas. */
+/** One example of each body, and of answers that integrators read first. A test parses them by schema. */
 
 const REQUEST_ID = 'req_01JD9ZV4M8Q2W3E4R5T6Y7A8B9';
 const CONTEST_ID = 'con_01JD9ZV4M8Q2W3E4R5T6Y7A8B9';

@@ -136,11 +136,11 @@ describe('the OpenAPI document', () => {
       ({ name, route }) => !(name in BODY_EXAMPLES) || !route.request?.safeParse(BODY_EXAMPLES[name]).success,
     );
     expect(refused.map(({ name }) => name)).toEqual([]);
-    const wrong = Object.entries(ANSWER_EXAMPLES).filter(([name, example]) => {
+    const mismatches = Object.entries(ANSWER_EXAMPLES).filter(([name, example]) => {
       const { responses } = ROUTES[name as keyof typeof ROUTES] as Route;
       return Object.values(responses)[0]?.schema?.safeParse(example).success !== true;
     });
-    expect(wrong).toEqual([]);
+    expect(mismatches).toEqual([]);
   });
 
   it('describes each webhook, with its headers and one example', () => {

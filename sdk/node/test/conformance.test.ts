@@ -19,8 +19,10 @@ describe('conformance', () => {
     const line = `gpd-conformance node ${passed.size}/${cases.length}\n`;
     process.stdout.write(line);
     const report = process.env['GPD_CONFORMANCE_REPORT'];
-    const told = cases.map(({ name }) => `gpd-case node ${passed.has(name) ? 'passed' : 'failed'} ${name}\n`);
-    if (report) appendFileSync(report, told.join('') + line);
+    const results = cases.map(
+      ({ name }) => `gpd-case node ${passed.has(name) ? 'passed' : 'failed'} ${name}\n`,
+    );
+    if (report) appendFileSync(report, results.join('') + line);
     await started.stop();
   });
 
