@@ -130,10 +130,24 @@ function decisionsPage(page: string): string {
   return `${[intro.trimEnd(), '', ...rows].join('\n')}\n`;
 }
 
+const LLMS = 'docs/llms.txt';
+
+/** The pages under "Integrate" of the index for language models, in its order, as one text. */
+function llmsFullPage(generated: Readonly<Record<string, string>>): string {
+  const index = readIfPresent(pathOf(LLMS)) ?? '';
+  const [, list = ''] = /^## Integrate\n([^#]*)/m.exec(index) ?? [];
+  const names = [...list.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, name = '']) => name);
+  const pages = names.map((name) => {
+    const path = `docs/${name}`;
+    return `<!-- ${path} -->\n\n${(generated[path] ?? readIfPresent(pathOf(path)))?.trim()}\n`;
+  });
+  return [index.split('\n## ')[0]?.trim(), '', ...pages].join('\n');
+}
+
 const API_KEYS = 'docs/api-keys.md';
 function generatePages(): Readonly<Record<string, string>> {
   const openApi = openApiDocument(VERSION);
-  return {
+  const pages: Readonly<Record<string, string>> = {
     'docs/errors.md': errorsPage(NOTE),
     [API_KEYS]: apiKeysPage(readIfPresent(pathOf(API_KEYS)) ?? ''),
     'docs/limits.md': limitsPage(NOTE),
@@ -144,6 +158,7 @@ function generatePages(): Readonly<Record<string, string>> {
     'docs/openapi.json': `${JSON.stringify(openApi, null, 2)}\n`,
     ...sdkFiles(JSON.parse(JSON.stringify(openApi))),
   };
+  return { ...pages, 'docs/llms-full.txt': llmsFullPage(pages) };
 }
 
 function pathOf(name: string): string {

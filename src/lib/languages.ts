@@ -27,3 +27,7 @@ export function preferredLanguage(header: string | null): PeopleLanguage {
   const known = ranges.filter(({ language, q }) => q > 0 && languageOf(language) === language);
   return languageOf(known.toSorted((a, b) => b.q - a.q)[0]?.language ?? null);
 }
+
+/** `?lang=` first, then the header. @param lang of the query, as it came */
+export const requestLanguage = (lang: unknown, header: string | null): PeopleLanguage =>
+  PEOPLE_LANGUAGES.find((language) => language === lang) ?? preferredLanguage(header);

@@ -1,12 +1,15 @@
+import type { Response } from 'express';
 import type { Claimant } from '../auth/tokens.ts';
-import { createFixedPage } from '../http/reply.ts';
+import { type PeopleLocals, speakTo } from '../http/people.ts';
+import { builtOnce, jsonReply, renderText, sendBuilt } from '../http/reply.ts';
 import { json, page, reply, type ServedRoute } from '../http/routes.ts';
+import { classText } from '../ingest/verdict/verdict-words.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { CaseByKeyService } from './contests/case-by-key-service.ts';
-import { classText } from './dsar/dsar.ts';
 import type { SendExport } from './export-routes.ts';
+import { languageOfPerson } from './me/routes.ts';
 import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
@@ -74,7 +77,18 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
   }),
 ];
 
-const sendCasePage = createFixedPage('case', 'no-store', () => ({ classText }));
+const renderCasePage = builtOnce((_language, response: Response, people: PeopleLocals) =>
+  renderText(response, 'case', {
+    classText: (name: string) => classText(name, people.lang),
+    ...people,
+  }),
+);
+
+async function sendCasePage(response: Response): Promise<void> {
+  const people = speakTo(response, {});
+  const file = await renderCasePage(people.lang, response, people);
+  sendBuilt(response, file, { type: 'text/html', cache: 'no-store' });
+}
 
 /**
  * Routes of a contest by its case key. The page reads the key from the fragment of its address, which
@@ -83,6 +97,16 @@ const sendCasePage = createFixedPage('case', 'no-store', () => ({ classText }));
 export const caseRoutes = (cases: CaseByKeyService): readonly ServedRoute[] => [
   page(ROUTES.getCasePage, (_request, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
+  reply(ROUTES.complainAboutCase, async ({ headers, networkKey, readBody }) => {
+    const { caseKey, ...filing } = await readBody();
+    const from = { network: networkKey, language: languageOfPerson(headers) };
+    return jsonReply(202, await cases.complainByKey(caseKey, from, filing));
+  }),
+  json(ROUTES.reviewAgent, async ({ networkKey, readBody }) => {
+    const { case: requestId, ...filing } = await readBody();
+    const { contestId, caseKey, dueAt } = await cases.fileForAgent(requestId, networkKey, filing);
+    return caseKey === undefined ? { contestId, dueAt } : { contestId, caseKey, dueAt };
+  }),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();
     return cases.answer(caseKey, answer);

@@ -106,7 +106,8 @@ function operation(operationId: RouteName, route: Route): Doc {
     const example = status === '200' || status === '201' ? exampleOf(ANSWER_EXAMPLES[operationId]) : {};
     const media = schema ? { schema: schemaOf(schema), ...example } : {};
     const content = { [type ?? 'application/json']: media };
-    return [status, { description: text, headers: headersOf(status, route), content }];
+    const body = status === '204' ? {} : { content };
+    return [status, { description: text, headers: headersOf(status, route), ...body }];
   });
   return {
     operationId,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PEOPLE_LANGUAGES } from '../lib/languages.ts';
 import { kidSchema } from './bundle.ts';
 import { emptyRequestSchema } from './consent.ts';
 import { script } from './public-routes.ts';
@@ -34,9 +35,14 @@ const PAGE = {
   responses: { 200: { text: 'The page', type: 'text/html' } },
 } as const;
 
+const LANG = {
+  text: 'The language of the page; without it `Accept-Language` says which.',
+  schema: z.enum(PEOPLE_LANGUAGES),
+} as const;
+
 const CASE = {
   ...BY_TOKEN,
-  responses: answer(200, 'The case', rights.caseResponseSchema),
+  responses: answer(200, 'The case', rights.anyCaseSchema),
   errors: ['rate-limited', 'unavailable', ...BODY_ERRORS, 'no-such-case'],
 } as const;
 
@@ -54,8 +60,8 @@ export const RIGHTS_ROUTES = {
         type: 'application/json',
       },
       202: {
-        text: 'contest: filed; a second one answers the first, without its key',
-        schema: rights.caseFiledSchema,
+        text: 'contest, complain (rights.profile uk): filed; a second one answers the first, without its key',
+        schema: rights.filedSchema,
         type: 'application/json',
       },
     },
@@ -71,6 +77,7 @@ export const RIGHTS_ROUTES = {
         text: 'A publishable key: the page then offers to withdraw consent.',
         schema: publishableKeySchema,
       },
+      lang: LANG,
     },
     limit: 'public',
     errors: ['missing-kid', 'unknown-kid', 'rate-limited'],
@@ -80,7 +87,8 @@ export const RIGHTS_ROUTES = {
     method: 'post',
     path: '/my-data',
     summary:
-      'The same as a form: token and action (view, page, export, forget, contest), for browsers without JavaScript.',
+      'The same as a form: token and action (view, page, export, forget, contest, complain), for browsers without JavaScript.',
+    optionalQuery: { lang: LANG },
     errors: [
       'invalid-request',
       'unauthenticated',
@@ -121,6 +129,7 @@ export const RIGHTS_ROUTES = {
     ...PAGE,
     path: '/case',
     summary: 'A page for people: one’s contest by its case key, which a link carries behind the #.',
+    optionalQuery: { lang: LANG },
     errors: ['rate-limited'],
   },
   getCase: {
@@ -135,6 +144,18 @@ export const RIGHTS_ROUTES = {
     summary: 'Answer the reviewer’s question, by the case key.',
     request: rights.caseAnswerSchema,
     errors: [...CASE.errors, 'case-closed'],
+  },
+  complainAboutCase: {
+    ...CASE,
+    path: '/case/complain',
+    summary: 'Complain about how data are handled, by the case key (rights.profile uk).',
+    request: rights.caseComplaintSchema,
+    responses: answer(
+      202,
+      'Filed; a second complaint answers the first, without its key',
+      rights.complaintFiledSchema,
+    ),
+    errors: [...CASE.errors, 'no-such-decision', 'too-many-cases'],
   },
   resolveContest: {
     ...OIDC_ROUTE,

@@ -20,3 +20,9 @@ addEventListener('click', ({ target }) => {
   if (button.dataset.copy === undefined) print();
   else void copy(button);
 });
+
+// The switch of languages keeps what is behind the #, which no server sees.
+addEventListener('click', ({ target }) => {
+  const link = target instanceof Element && target.closest('.site-head a[hreflang]');
+  if (link && link.hash === '') link.hash = location.hash;
+});

@@ -1,4 +1,3 @@
-import type { Counterfactual } from '../../ingest/verdict/classify.ts';
 import type { TenantSettings } from '../../tenants/settings.ts';
 
 /** Words of the answer to an access request (GDPR articles 15 and 22(3), contract 6.5). */
@@ -68,40 +67,4 @@ export function createNotice(
       'A fixed table of rules weighs what the browser reports. Each decision lists the rules that fired, in plain words, and what ' +
       'would have changed it. It may lead the site to ask for a check or to refuse a request.',
   };
-}
-
-const CLASS_TEXT: Readonly<Record<string, string>> = {
-  human: 'A person',
-  declared_agent: 'A declared agent',
-  undeclared_automation: 'An automated visit',
-  unknown: 'Not decided',
-};
-
-export function classText(name: string): string {
-  return CLASS_TEXT[name] ?? name;
-}
-
-/** Quotes the text of a class within a sentence. */
-export function quotedClass(name: string): string {
-  const text = classText(name);
-  return `“${text.charAt(0).toLowerCase()}${text.slice(1)}”`;
-}
-
-/** Says in a sentence what would have changed the result. */
-export function changeText(
-  { decisive, withoutAll }: Counterfactual,
-  ruleText: (id: string) => string,
-): string {
-  if (decisive.length > 0) {
-    return decisive
-      .map(
-        ({ id, class: className }) =>
-          `Without “${ruleText(id).replace(/\.$/, '')}” the result would have been ${quotedClass(className)}.`,
-      )
-      .join(' ');
-  }
-  if (withoutAll !== null) {
-    return `No single sign was decisive. Without any of them the result would have been ${quotedClass(withoutAll)}.`;
-  }
-  return 'No rule changed the result.';
 }

@@ -3,25 +3,27 @@ import { promisify } from 'node:util';
 import { type Request, type Response, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
 import type { Presented } from '../../attest/ceremony.ts';
+import { speakTo } from '../../http/people.ts';
 import { jsonReply, noteRefusal } from '../../http/reply.ts';
 import { parseShape } from '../../http/request.ts';
 import { json, page, reply, type ServedRoute } from '../../http/routes.ts';
 import { requestFacts, send } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/verdict/classify.ts';
 import { isReconciled } from '../../ingest/verdict/verdict.ts';
+import { classText } from '../../ingest/verdict/verdict-words.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { type PeopleLanguage, preferredLanguage } from '../../lib/languages.ts';
+import { type PeopleLanguage, requestLanguage } from '../../lib/languages.ts';
 import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
-import { classText, type createNotice, UNNAMED } from '../dsar/dsar.ts';
+import { type createNotice, UNNAMED } from '../dsar/dsar.ts';
 import type { SendExport, TakePlace } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 import { TOKEN_TTL_MS } from './transparency.ts';
 
-const languageOfPerson = (headers: IncomingHttpHeaders): PeopleLanguage =>
-  preferredLanguage(headers['accept-language'] ?? null);
+export const languageOfPerson = (headers: IncomingHttpHeaders, lang?: unknown): PeopleLanguage =>
+  requestLanguage(lang, headers['accept-language'] ?? null);
 
 /** POST /me and POST /v1/principals/link, which need a transparency token (contract 3.5 and 6.1). */
 
@@ -29,15 +31,20 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
   reply(ROUTES.useTransparencyToken, async ({ headers, limitKey, networkKey, readBody }) => {
     const { token, action, ...rest } = await readBody();
     const presented = present(headers, token);
-    const { kid } = service.check(presented);
+    const { kid, takesComplaints } = service.check(presented);
     if (action === 'view') return jsonReply(200, await service.view(presented));
     if (action === 'forget') return jsonReply(200, await service.forget(presented));
     if (action === 'export') return sendExport({ kid, client: limitKey }, () => service.export(presented));
-    if (action !== 'contest')
-      throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
+    const isComplaint = takesComplaints && action === 'complain';
+    if (action !== 'contest' && !isComplaint) {
+      const actions = takesComplaints ? 'contest or complain' : 'or contest';
+      throw new Refusal('invalid-request', {
+        details: [`action: view, forget, export${takesComplaints ? ',' : ''} ${actions}`],
+      });
+    }
     const filing = parseShape(rest, caseFilingSchema);
     const from = { network: networkKey, language: languageOfPerson(headers) };
-    return jsonReply(202, await service.contest(presented, from, filing));
+    return jsonReply(202, await service[isComplaint ? 'complain' : 'contest'](presented, from, filing));
   }),
   json(ROUTES.linkPrincipal, async ({ caller, headers, readBody }) => {
     const { token } = await readBody();
@@ -64,12 +71,19 @@ const SHOWN_DECISIONS = 100;
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 const formatTime = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
 
-function showPage(response: Response, values: object, status = 200): void {
+interface Shown extends Readonly<Record<string, unknown>> {
+  readonly kid?: string;
+  readonly publishableKey?: string | null;
+}
+
+function showPage(response: Response, values: Shown, status = 200): void {
+  const people = speakTo(response, { kid: values.kid, key: values.publishableKey });
   // Under no-referrer browsers send `Origin: null` with a form, and every token would be refused.
   response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
   const isNamed = (contact: string): boolean => contact !== UNNAMED.contact;
-  const words = { when: formatTime, toldOnce, classText, isReconciled, isNamed };
-  response.status(status).render('my-data', { ...values, status, ...words });
+  const inLanguage = (name: string): string => classText(name, people.lang);
+  const words = { when: formatTime, toldOnce, classText: inLanguage, isReconciled, isNamed };
+  response.status(status).render('my-data', { ...values, status, ...words, ...people });
 }
 
 export function myDataRoutes(sites: Sites, form: FormDeps): readonly ServedRoute[] {
@@ -79,7 +93,7 @@ export function myDataRoutes(sites: Sites, form: FormDeps): readonly ServedRoute
       const here = sites.at(headers.host);
       const kid = named === '' && here.length === 1 ? here[0] : named;
       const notice = typeof kid === 'string' ? await sites.notice(kid) : null;
-      if (notice !== null) {
+      if (typeof kid === 'string' && notice !== null) {
         const publishableKey = publishableKeySchema.safeParse(key).data ?? null;
         showPage(response, { kid, notice, publishableKey });
         return;
@@ -107,11 +121,11 @@ function forgottenText({ shared, scopes }: Forgotten): string {
 }
 
 /** @param saved true if the person saves the page as a file, which is an export */
-async function readHeldData(me: MeService, presented: Presented, saved: boolean) {
+async function readHeldData(me: MeService, presented: Presented, saved: boolean, language: PeopleLanguage) {
   const dsar = await (saved ? me.export(presented) : me.look(presented));
   const { head, total } = dsar;
   const shown = [];
-  for await (const one of dsar.decisions()) {
+  for await (const one of dsar.decisions(language)) {
     shown.push(...one.slice(0, SHOWN_DECISIONS - shown.length));
     if (shown.length >= SHOWN_DECISIONS) break;
   }
@@ -171,7 +185,7 @@ async function answerForm(
   }
   const saved = action === 'page';
   const leave = takePlace({ kid, client });
-  const data = await readHeldData(me, presented, saved).finally(leave);
+  const data = await readHeldData(me, presented, saved, language).finally(leave);
   const values = { kid, saved, held: { ...data, requestId } };
   if (saved) response.attachment('my-data.html');
   return showPage(response, values);
@@ -184,7 +198,7 @@ function createFormPage(deps: FormDeps) {
     const fields = (request.body ?? {}) as SentForm['fields'];
     const presented = present(request.headers, fields['token']);
     const { limitKey: client, networkKey: network } = requestFacts(request);
-    const language = languageOfPerson(request.headers);
+    const language = languageOfPerson(request.headers, request.query['lang']);
     await answerForm(deps, { presented, fields, client, network, language }, response);
   };
 }
