@@ -151,7 +151,7 @@ export async function runWithCleanup<T>(work: (onProgress: OnProgress) => Promis
   return runStoppable(stop, () => work(update)).finally(end);
 }
 
-/** For a command that writes one file: an interruption leaves no part of it behind. */
+/** Runs the work of a command that writes one file. An interruption leaves no part of it behind. */
 export async function runAbortable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
   const stop = (): void => abort.abort(failed('interrupted; no file was written'));

@@ -5,6 +5,7 @@ import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
 import { type ConsoleNeeds, createContext } from './context-service.ts';
 import { decisionPages } from './decision-pages.ts';
+import { evidencePages } from './evidence-pages.ts';
 import { insightPages, registerPreviewFiles } from './insight-pages.ts';
 import { registerOpenPages, sessionPages } from './login-pages.ts';
 import { overviewPages } from './overview-pages.ts';
@@ -24,6 +25,7 @@ export const TABLES: readonly PageTable[] = [
   subjectPages,
   auditPages,
   decisionPages,
+  evidencePages,
   overviewPages,
   insightPages,
 ];

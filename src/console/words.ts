@@ -35,7 +35,7 @@ export const WORDS = {
     sightings: 'When the device was seen',
     'visitor-index': 'Visitor ids',
     decisions: 'Decisions',
-    contests: 'Contests',
+    contests: 'Objections',
     override: 'Protection by a review',
     links: 'Links to a principal',
     'signal-summaries': 'Signal summaries',
@@ -67,7 +67,7 @@ export const WORDS = {
     string
   >,
   audit: {
-    'contest.filed': 'Contest filed',
+    'contest.filed': 'Objection filed',
     'contest.claimed': 'Case claimed',
     'contest.released': 'Case released',
     'contest.asked': 'Question asked',

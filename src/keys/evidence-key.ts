@@ -43,7 +43,7 @@ function* noncesOf(privateKey: Buffer, digest: Uint8Array): Generator<bigint> {
   }
 }
 
-/** ECDSA with P-256 and SHA-256. @param d the private scalar @returns r || s, as RFC 7518 section 3.4 has it */
+/** Signs with P-256 and SHA-256. @param d the private scalar @returns r || s (RFC 7518 section 3.4) */
 export function signEs256(d: Uint8Array, message: Uint8Array): Buffer {
   const digest = sha256(message);
   const secret = Buffer.from(d);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { kidSchema } from './bundle.ts';
+import { kidSchema, principalIdSchema } from './bundle.ts';
 import { PROTECTED, SEQ } from './consent-routes.ts';
+import { requestIdSchema } from './responses.ts';
 import type { Route } from './route.ts';
 
 /**
@@ -80,8 +81,8 @@ export const LEDGER_ROUTES = {
       to: { ...TIME, text: 'Its end, exclusive.' },
     },
     optionalQuery: {
-      principal: { text: 'Only this person.', schema: z.string() },
-      request: { text: 'Only the person behind this requestId.', schema: z.string() },
+      principal: { text: 'Only this person.', schema: principalIdSchema },
+      request: { text: 'Only the person behind this requestId.', schema: requestIdSchema },
     },
     responses: { 200: { text: 'README.html in it explains the parts.', type: 'application/zip' } },
     errors: [...PROTECTED, 'invalid-request', 'not-found', 'unavailable'],

@@ -69,7 +69,7 @@ export function renderMarkup({ config, words, language, theme, nonce }: MarkupRe
   ).html;
 }
 
-/** The rules of a shadow root for a picture, which has none: the layer lies in the flow. */
+/** The rules of a shadow root for a picture, which has none: the layer is in the flow. */
 const pictureCss = `${css.replace(/:host(?:\(([^)]*)\))?/g, '.host$1')}
 .host{block-size:auto!important;inline-size:auto!important;position:static!important}
 .host>section{box-shadow:none;margin:0 0 16px;max-block-size:none;max-inline-size:none;position:static}

@@ -62,10 +62,10 @@ async function writeFile(context: CommandContext, kidArgument: string | undefine
   const bar = createBar('entries', QUIET_MS);
   const onProgress = (done: number, total: number): void =>
     bar.update({ done, bytes: done, totalBytes: total });
-  const written = await runAbortable((signal) =>
+  const archive = await runAbortable((signal) =>
     writeNewFile(file, (output) => service.make(kid, request, { role, ref }, output, { onProgress, signal })),
   ).finally(bar.end);
-  const { entries, openings, sha256, size } = written;
+  const { entries, openings, sha256, size } = archive;
   print({ file, entries, openings, sha256, size }, () => [
     `${file}  ${entries.toLocaleString('en')} ${entries === 1 ? 'entry' : 'entries'}, ${size.toLocaleString('en')} bytes`,
     `SHA-256  ${sha256}`,

@@ -76,7 +76,7 @@ export async function* bannerParts(
   }
 }
 
-/** What the banner shows where the signal is honoured. */
+/** @returns the words that the banner shows where the signal is honoured */
 export async function gpcMark({ files }: Embed, language: string): Promise<string> {
   const words = JSON.parse((await files(`${language}.json`)).body.toString()) as { readonly gpc: string };
   return words.gpc;

@@ -25,14 +25,14 @@ export function definitionParts(
 }
 
 /** Counts of choices, and what came of Global Privacy Control, gathered while the openings pass. */
-export interface Tally {
+export interface ChoiceTally {
   openings: number;
   readonly choices: Map<string, number>;
-  /** Writes that came with the signal. */
+  /** The number of writes that came with the signal. */
   received: number;
-  /** Those that were recorded as a refusal or an opt-out. */
+  /** The number of writes with the signal that were recorded as a refusal or an opt-out. */
   honoured: number;
-  /** Grants that the person gave over the signal, for a purpose whose policy is `ask`. */
+  /** The number of grants that the person gave over the signal, for a purpose whose policy is `ask`. */
   overruled: number;
   /** The first choices, for the page. */
   readonly shown: {
@@ -43,7 +43,7 @@ export interface Tally {
   }[];
 }
 
-export const emptyTally = (): Tally => ({
+export const emptyChoiceTally = (): ChoiceTally => ({
   openings: 0,
   choices: new Map(),
   received: 0,
@@ -55,7 +55,7 @@ export const emptyTally = (): Tally => ({
 const SHOWN_CHOICES = 500;
 
 export function addChoice(
-  tally: Tally,
+  tally: ChoiceTally,
   one: {
     readonly seq: number;
     readonly at: number;
@@ -75,7 +75,7 @@ export function addChoice(
 }
 
 /** @param mark the words that the banner shows under the signal */
-export function gpcPart(tally: Tally, definitions: readonly InForce[], mark: string): NamedText {
+export function gpcPart(tally: ChoiceTally, definitions: readonly InForce[], mark: string): NamedText {
   const policies = definitions
     .filter(({ type, body }) => type === 'purpose.defined' && body['removed'] !== true)
     .map(({ seq, from, until, body }) => ({ seq, purpose: body['id'], gpc: body['gpc'], from, until }));

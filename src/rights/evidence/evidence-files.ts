@@ -7,7 +7,7 @@ import type { EvidenceKey } from '../../keys/evidence-key.ts';
 import { type Bytes, joinLines, meter } from '../../lib/pass-bytes.ts';
 import { createZip, FIXED_TIME } from '../zip-files.ts';
 import { bannerParts, gpcMark } from './banner-files.ts';
-import { addChoice, definitionParts, emptyTally, gpcPart, type Tally } from './definitions.ts';
+import { addChoice, type ChoiceTally, definitionParts, emptyChoiceTally, gpcPart } from './definitions.ts';
 import {
   type EvidenceSource,
   entryLines,
@@ -54,12 +54,12 @@ async function addTexts(zip: Zip, parts: Iterable<NamedText> | AsyncIterable<Nam
 export interface Counts {
   entries: number;
   tombstones: number;
-  readonly tally: Tally;
+  readonly tally: ChoiceTally;
 }
 
 async function fillEvidence(input: EvidenceInput, zip: Zip): Promise<Counts> {
   const { source, proofs, newest, key, embed, policyTexts } = input;
-  const counts: Counts = { entries: 0, tombstones: 0, tally: emptyTally() };
+  const counts: Counts = { entries: 0, tombstones: 0, tally: emptyChoiceTally() };
   const { scan, tombstone } = await scanLog(source);
   const selection = await selectEntries(source, scan, tombstone);
   const { definitions } = selection;

@@ -42,7 +42,7 @@ export interface EvidenceOptions {
 
 interface Found {
   readonly person: EvidenceSource['person'];
-  /** The keyed reference by which the audit log names the subject; null: everybody. */
+  /** The keyed reference by which the audit log names the subject; null: all people. */
   readonly subject: string | null;
 }
 
@@ -141,24 +141,24 @@ export function createEvidenceService(deps: Parts) {
     { onProgress = () => {}, signal }: EvidenceOptions = {},
   ) {
     const { input, subject, now } = await prepare(kid, request, onProgress);
-    const written = await writeEvidence(input, output, signal);
-    const detail = { from: isoTime(request.from), to: isoTime(request.to), sha256: written.sha256 };
+    const archive = await writeEvidence(input, output, signal);
+    const detail = { from: isoTime(request.from), to: isoTime(request.to), sha256: archive.sha256 };
     const event = { kid, at: now, actor, object: subject ?? kid, detail };
     await recordAudit(database, { ...event, action: 'evidence.made' });
-    return written;
+    return archive;
   }
 
   return {
     make,
     /**
-     * Makes the file in a spool, so that whoever reads an answer gets a whole file or an error.
+     * Makes the file in a spool, so that an answer is a whole file or an error.
      * @returns its bytes, to be read once; `close` has to be called
      */
     async spool(kid: string, request: EvidenceRequest, actor: Actor) {
       const spool = await openSpool(tmpdir());
       try {
-        const written = await make(kid, request, actor, writableOf(spool));
-        return { ...written, bytes: spool.read(), close: spool.close };
+        const archive = await make(kid, request, actor, writableOf(spool));
+        return { ...archive, bytes: spool.read(), close: spool.close };
       } catch (error) {
         await spool.close();
         throw error;

@@ -3,7 +3,7 @@ import type { Json } from '../../lib/json.ts';
 import { parseStored } from '../../log/fold.ts';
 import type { Period } from './period.ts';
 
-/** What one walk through the log finds: the entries of a period, and the definitions that were in force. */
+/** One walk through the log finds the entries of a period, and the definitions that were in force. */
 
 /** Canonical JSON puts the time and the type last, so that most entries need no parser. */
 const TAIL = /"time":"([^"]+)","type":"([^"]+)","v":1\}$/;
@@ -19,7 +19,7 @@ export interface LoggedDefinition {
 }
 
 export interface LogScan {
-  /** The first and the last entry of the period; `last` is -1 if there is none. */
+  /** The first and the last entry of the period; without any, `last` is -1. */
   first: number;
   last: number;
   readonly definitions: LoggedDefinition[];
@@ -58,7 +58,7 @@ export interface InForce extends LoggedDefinition {
   readonly until: string | null;
 }
 
-/** What a later definition of the same type replaces: a purpose by its id, a policy and a banner alone. */
+/** A later definition with the same key replaces this one: a purpose by its id, others by their type. */
 const keyOf = ({ type, body }: LoggedDefinition): string =>
   type === 'purpose.defined' ? `${type} ${String(body['id'])}` : type;
 

@@ -18,12 +18,12 @@ import type { EvidenceRequest } from './period.ts';
 
 export type Progress = (done: number, total: number) => void;
 
-/** What every part reads from. */
+/** Each part reads from these. */
 export interface EvidenceSource {
   readonly reader: Reader;
   readonly tenant: Tenant;
   readonly request: EvidenceRequest;
-  /** Null: the file is about everybody in the period. */
+  /** Null: the file is about all people of the period. */
   readonly person: (PersonScope & { readonly erasedAt: number | null }) | null;
   /** The number of entries under the checkpoint. */
   readonly size: number;
@@ -58,11 +58,11 @@ export async function scanLog(source: EvidenceSource) {
     }
     onProgress((page.at(-1)?.seq ?? 0) + 1, 2 * size);
   }
-  const [tombstone = null, ...others] = erasures;
-  return { scan, tombstone: others.length === 0 ? tombstone : null };
+  const [tombstone = null, ...moreErasures] = erasures;
+  return { scan, tombstone: moreErasures.length === 0 ? tombstone : null };
 }
 
-/** Which entries are in the file: all of a run, and single ones. */
+/** Entries of the file: all of a run, and single ones. */
 export interface Selection {
   readonly run: { readonly first: number; readonly last: number } | null;
   readonly singles: readonly number[];

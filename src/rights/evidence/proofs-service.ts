@@ -32,7 +32,7 @@ export interface SignedHead {
   readonly size: number;
 }
 
-/** The last checkpoint of each day of the period, and the newest one, which covers all entries in the file. */
+/** The last checkpoint of each day of the period, and the newest one, which covers all entries. */
 export async function listCheckpointsOf(
   source: ProofSource,
   newest: SignedHead,
@@ -44,7 +44,7 @@ export async function listCheckpointsOf(
   return daily.at(-1)?.size === size ? daily : [...daily, newest];
 }
 
-/** A note that the log's key signed over the export key: whoever trusts the one may trust the other. */
+/** A note over the export key that the log's key signed: one trust anchor is enough. */
 export function endorseKey(signer: NoteSigner, { thumbprint, jwk }: EvidenceKey): string {
   return signNote(`gpd/export-key/v1\n${signer.name}\n${thumbprint}\n${jwk.x} ${jwk.y}\n`, signer);
 }

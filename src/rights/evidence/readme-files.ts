@@ -2,7 +2,7 @@ import type { EvidenceKey } from '../../keys/evidence-key.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { renderPage } from '../dsar/archive-page-files.ts';
 import { UNNAMED } from '../dsar/dsar.ts';
-import type { Tally } from './definitions.ts';
+import type { ChoiceTally } from './definitions.ts';
 import type { InForce } from './log-scan.ts';
 import type { EvidenceSource } from './parts-service.ts';
 
@@ -16,11 +16,11 @@ export interface ReadmeFacts {
   readonly size: number;
   readonly entries: number;
   readonly tombstones: number;
-  readonly tally: Tally;
+  readonly tally: ChoiceTally;
   readonly definitions: readonly InForce[];
   /** The version of gpd. */
   readonly version: string;
-  /** The keyed reference of the person; null: everybody. */
+  /** The keyed reference of the person; null: all people. */
   readonly subject: string | null;
 }
 

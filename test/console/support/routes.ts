@@ -33,6 +33,7 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/register.csv': 'GET, HEAD',
   '/decisions': 'GET, HEAD',
   '/decisions/:id': 'GET, HEAD',
+  '/evidence': 'GET, HEAD, POST',
   '/audit': 'GET, HEAD',
   '/audit/export': 'POST',
   '/overview': 'GET, HEAD',

@@ -51,10 +51,10 @@ it('the same request gives the same parts as the command', async () => {
   const [a, b] = [join(tempDir('out'), 'a.zip'), join(tempDir('out'), 'b.zip')];
   writeFileSync(a, bytes);
   await people.cli('evidence', KID, '--from', day(-1), '--to', day(2), '--out', b);
-  const [served, written] = [unpackParts(a).parts, unpackParts(b).parts];
-  expect([...served.keys()]).toEqual([...written.keys()]);
+  const [served, fromCommand] = [unpackParts(a).parts, unpackParts(b).parts];
+  expect([...served.keys()]).toEqual([...fromCommand.keys()]);
   for (const [name, part] of served)
-    if (name !== 'made-at.txt') expect(written.get(name)?.equals(part), name).toBe(true);
+    if (name !== 'made-at.txt') expect(fromCommand.get(name)?.equals(part), name).toBe(true);
 });
 
 it('is for an operator’s key alone', async () => {

@@ -44,7 +44,7 @@ describeWithTool('views/evidence/verify.py', missingVerifier(), () => {
     expect(foreign.stdout).toContain('checkpoints/vkey.txt');
   });
 
-  /** Of many parts of one kind three are enough: each run starts Python. */
+  /** Three parts of one kind are enough, because each run starts Python. */
   const someOf = (names: readonly string[]): readonly string[] => {
     const kindOf = (name: string): string => name.replace(/\d+/g, '0');
     return names.filter(
