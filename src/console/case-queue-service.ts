@@ -174,8 +174,10 @@ export async function readQueue(context: Context, staff: Staff, query: QueueQuer
 /** @param id of a contest or of a request @returns the id of the contest; null if the tenant has none */
 export async function findCase({ database, contestTexts }: Context, { kid }: Staff, id: string) {
   if (!isPlainText(id)) return null;
-  const byRequest = await findContest(database.read, contestTexts, { kid, requestId: id });
-  if (byRequest) return byRequest.contestId;
+  for (const kind of ['contest', 'complaint'] as const) {
+    const byRequest = await findContest(database.read, contestTexts, { kid, requestId: id, kind });
+    if (byRequest) return byRequest.contestId;
+  }
   const byId = await findContest(database.read, contestTexts, { contestId: id });
   return byId?.kid === kid ? byId.contestId : null;
 }

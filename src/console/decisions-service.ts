@@ -29,7 +29,7 @@ export async function openDecision(context: Context, staff: Staff, requestId: st
     detail: {},
   });
   const [contest, laterId] = await Promise.all([
-    findContest(database.read, contestTexts, { kid, requestId }),
+    findContest(database.read, contestTexts, { kid, requestId, kind: 'contest' }),
     supersededBy(database, kid, requestId),
   ]);
   const { verdict, overturned } = stored;

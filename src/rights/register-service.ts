@@ -2,7 +2,7 @@ import type { Database } from '../db/engine.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import type { RightsProfile } from '../tenants/settings.ts';
-import { PERIODS } from './contests/period.ts';
+import { acknowledgeBy, PERIODS } from './contests/period.ts';
 import { type RegisterCursor, type RegisterRow, registerPage } from './register-store.ts';
 
 /**
@@ -23,11 +23,16 @@ function requestOf(row: RegisterRow, profile: RightsProfile) {
     kind,
     number,
     receivedAt: isoTime(at),
-    dueAt: isoTime(firstDueAt ?? dueAt ?? PERIODS[profile].dueAt(at)),
+    dueAt: isoTime(
+      kind === 'complaint' ? acknowledgeBy(at) : (firstDueAt ?? dueAt ?? PERIODS[profile].dueAt(at)),
+    ),
     extendedTo: firstDueAt === null ? null : iso(dueAt),
     state: row.state,
     doneAt: iso(doneAt),
     askedBy: row.asked_by,
+    pausedFrom: iso(row.paused_from),
+    pausedTo: iso(row.paused_to),
+    acknowledgedAt: iso(row.acknowledged_at),
   };
 }
 
@@ -42,6 +47,9 @@ export const REGISTER_COLUMNS = [
   'state',
   'doneAt',
   'askedBy',
+  'pausedFrom',
+  'pausedTo',
+  'acknowledgedAt',
 ] as const satisfies readonly (keyof RegisteredRequest)[];
 
 /** The newest first; one row per person and day that they viewed or exported their own data. */

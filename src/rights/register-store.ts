@@ -1,5 +1,6 @@
 import type { Database } from '../db/engine.ts';
 import { isTrue, rowsOf } from '../db/sql.ts';
+import type { ComplaintStatus, ContestOutcome } from '../schema/rights.ts';
 
 /**
  * The register of people's requests, read a page at a time from the tables that store them anyway: contests,
@@ -7,7 +8,7 @@ import { isTrue, rowsOf } from '../db/sql.ts';
  */
 
 export interface RegisterRow {
-  readonly kind: 'contest' | 'erasure' | 'export';
+  readonly kind: 'contest' | 'complaint' | 'erasure' | 'export';
   /** The contest's id, the receipt's id, or `audit ` and the row's number. */
   readonly number: string;
   readonly at: number;
@@ -15,7 +16,12 @@ export interface RegisterRow {
   readonly due_at: number | null;
   readonly extended_from: number | null;
   readonly done_at: number | null;
-  readonly state: 'open' | 'partly' | 'upheld' | 'overturned' | 'done';
+  readonly state: 'open' | 'partly' | 'done' | ContestOutcome | ComplaintStatus;
+  /** The last time in which the clock of a contest stood still; with `paused_to` null it still does. */
+  readonly paused_from: number | null;
+  readonly paused_to: number | null;
+  /** Only of a complaint. */
+  readonly acknowledged_at: number | null;
   /** `account` or `case-key` for a contest; otherwise the role that asked. */
   readonly asked_by: string;
   /** The number of exports that this row stands for. */
@@ -31,22 +37,28 @@ export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 const behind = (columns: string, from: string): string =>
   `SELECT * FROM (SELECT ${columns} FROM ${from}) AS rows WHERE at <= ? AND (at, number) < (?, ?) ORDER BY at DESC, number DESC LIMIT ?`;
 
+/** The columns that only contests and complaints have. */
+const NEVER_PAUSED = ['paused_from', 'paused_to', 'acknowledged_at']
+  .map((name) => `CAST(NULL AS BIGINT) AS ${name}`)
+  .join(', ');
 const CONTESTS = behind(
-  `'contest' AS kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
-    COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by,
+  `kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
+    paused_from, paused_to, acknowledged_at,
+    CASE WHEN kind = 'contest' THEN COALESCE(outcome, 'open') WHEN resolved_at IS NOT NULL THEN 'answered'
+      WHEN acknowledged_at IS NOT NULL THEN 'acknowledged' ELSE 'received' END AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by,
     1 AS times`,
   'contests WHERE kid = ?',
 );
 const ERASURES = behind(
   `'erasure' AS kind, receipt_id AS number, erased_at AS at, CAST(NULL AS BIGINT) AS due_at,
-    CAST(NULL AS BIGINT) AS extended_from, files_clean_at AS done_at,
+    CAST(NULL AS BIGINT) AS extended_from, files_clean_at AS done_at, ${NEVER_PAUSED},
     CASE WHEN files_clean_at IS NULL THEN 'open' ELSE 'done' END AS state, requested_by AS asked_by, 1 AS times`,
   'erasures WHERE kid = ?',
 );
 const exportsBehind = (times: string, condition: string): string =>
   behind(
     `'export' AS kind, 'audit ' || seq AS number, at, CAST(NULL AS BIGINT) AS due_at,
-      CAST(NULL AS BIGINT) AS extended_from, at AS done_at, 'done' AS state, role AS asked_by, ${times} AS times`,
+      CAST(NULL AS BIGINT) AS extended_from, at AS done_at, ${NEVER_PAUSED}, 'done' AS state, role AS asked_by, ${times} AS times`,
     `audit_log viewed WHERE kid = ? AND action IN ('dsar.exported', 'dsar.staff-exported') ${condition}`,
   );
 /** Exports by the person of the same row on the same day in UTC; 86,400,000 milliseconds are a day. */

@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import type { Claimant } from '../auth/tokens.ts';
 import { type PeopleLocals, speakTo } from '../http/people.ts';
-import { builtOnce, renderText, sendBuilt } from '../http/reply.ts';
+import { builtOnce, jsonReply, renderText, sendBuilt } from '../http/reply.ts';
 import { json, page, reply, type ServedRoute } from '../http/routes.ts';
 import { classText } from '../ingest/verdict/verdict-words.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -9,6 +9,7 @@ import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts
 import { ROUTES } from '../schema/routes.ts';
 import type { CaseByKeyService } from './contests/case-by-key-service.ts';
 import type { SendExport } from './export-routes.ts';
+import { languageOfPerson } from './me/routes.ts';
 import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
@@ -96,6 +97,11 @@ async function sendCasePage(response: Response): Promise<void> {
 export const caseRoutes = (cases: CaseByKeyService): readonly ServedRoute[] => [
   page(ROUTES.getCasePage, (_request, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
+  reply(ROUTES.complainAboutCase, async ({ headers, networkKey, readBody }) => {
+    const { caseKey, ...filing } = await readBody();
+    const from = { network: networkKey, language: languageOfPerson(headers) };
+    return jsonReply(202, await cases.complainByKey(caseKey, from, filing));
+  }),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();
     return cases.answer(caseKey, answer);

@@ -239,7 +239,7 @@ export const SETTINGS = {
   ),
   rate_privacy: limit(
     '30/60',
-    'Requests per client IP to /me, /privacy/*, /case, /case/answer, the form of /my-data and passkeys (/_fp/attest/v1/*), all together',
+    'Requests per client IP to /me, /privacy/*, /case, /case/answer, /case/complain, the form of /my-data and passkeys (/_fp/attest/v1/*), all together',
   ),
   rate_login: limit(
     '60/60',

@@ -119,7 +119,7 @@ const emailList = listOf(z.email('an e-mail address, or several with commas').ma
 const noticeText = z.string().max(4000).describe('text of up to 4,000 characters').default('');
 
 /** The laws whose periods a due date can follow. */
-export const RIGHTS_PROFILES = ['gdpr', 'ccpa', 'dpdp'] as const;
+export const RIGHTS_PROFILES = ['gdpr', 'ccpa', 'dpdp', 'uk'] as const;
 export type RightsProfile = (typeof RIGHTS_PROFILES)[number];
 
 export const tenantSettingsSchema = z.strictObject({

@@ -35,6 +35,7 @@ const ROUTES: readonly JsonRoute[] = [
   { path: '/_fp/attest/v1/verify', as: 'none', good: { token: 'x', credential: {} } },
   { path: '/case', as: 'none', good: { caseKey: CASE_KEY } },
   { path: '/case/answer', as: 'none', good: { caseKey: CASE_KEY, answer: 'x' } },
+  { path: '/case/complain', as: 'none', good: { caseKey: CASE_KEY, statement: 'x' } },
   { path: '/privacy/contest', as: 'subject', good: { requestId: REQUEST_ID } },
   { path: '/privacy/contest/answer', as: 'subject', good: { contestId: CONTEST_ID, answer: 'x' } },
   {

@@ -16,13 +16,16 @@ const handleOf = (text: string): string =>
   /<code>([0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4})<\/code>/.exec(text)?.[1] ?? '';
 const find = (kind: string, id: string) => dora.act('/console/subjects', { kind, id });
 
-it('the sidebar counts what waits: open objections, in red when one is overdue, and legal holds', async () => {
+it('the sidebar counts what waits: objections, in red when one is overdue, erasures and legal holds', async () => {
   const shown = (text: string, place: string): string =>
-    new RegExp(`href="/console/${place}"[^>]*><span>[^<]*</span>(.*?)</a>`).exec(text)?.[1]?.trim() ??
-    'no such place';
+    new RegExp(`href="/console/${place.replace('?', '\\?')}"[^>]*><span>[^<]*</span>(.*?)</a>`)
+      .exec(text)?.[1]
+      ?.trim() ?? 'no such place';
   const path = '/console/overview';
   const before = (await dora.get(path)).text;
-  expect([shown(before, 'queue'), shown(before, 'holds')]).toEqual(['', '']);
+  const places = ['queue', 'queue?list=waiting', 'register', 'holds'];
+  const counts = (text: string) => places.map((place) => shown(text, place));
+  expect(counts(before)).toEqual(['', '', '', '']);
   const { requestId, visitorId } = await site.decide();
   const contestId = await site.contest(requestId, visitorId);
   expect(shown((await dora.get(path)).text, 'queue')).toBe('<b>1</b>');
@@ -30,12 +33,29 @@ it('the sidebar counts what waits: open objections, in red when one is overdue, 
   await change(site, (tx) =>
     tx('legal_holds').insert({ kid: KID, durable: 'x', basis: 'a court asks for it', created_at: 1 }),
   );
-  const after = (await dora.get(path)).text;
-  expect([shown(after, 'queue'), shown(after, 'holds')]).toEqual(['<b class="late">1</b>', '<b>1</b>']);
+  expect((await dora.act(`/console/contests/${contestId}/claim`)).status).toBe(303);
+  const erasure = {
+    receipt_id: 'ers_sidebar',
+    kid: KID,
+    subject: 's',
+    requested_by: 'dpo',
+    erased_at: 1,
+    scopes: '[]',
+  };
+  await change(site, async (tx) => {
+    await tx('erasures').insert({ ...erasure, refs: '{}', state: 'logged' });
+  });
+  expect(counts((await dora.get(path)).text)).toEqual([
+    '<b class="late">1</b>',
+    '<b>1</b>',
+    '<b>1</b>',
+    '<b>1</b>',
+  ]);
   // Another tenant's are not counted.
   expect(shown((await olaf.get(path)).text, 'queue')).toBe('');
   await change(site, async (tx) => {
     await tx('legal_holds').where({ durable: 'x' }).delete();
+    await tx('erasures').where({ receipt_id: 'ers_sidebar' }).delete();
     await tx('contests').where({ contest_id: contestId }).delete();
   });
 });
@@ -131,7 +151,7 @@ describe('erasing', () => {
     expect(plan.status).toBe(200);
     expect(plan.text).toContain('Nothing is deleted yet');
     // The plan must first name an unanswered objection.
-    const warning = plan.text.indexOf('1 open contest will be erased unanswered: due in');
+    const warning = plan.text.indexOf('1 open objection will be erased unanswered: due in');
     expect(warning).toBeGreaterThan(0);
     expect(warning).toBeLessThan(plan.text.indexOf('<table'));
     const dry = ['erase', '--tenant', KID, '--request', requestId, '--dry-run'];
@@ -147,7 +167,7 @@ describe('erasing', () => {
       ['When the device was seen', 1],
       ['Visitor ids', 1],
       ['Decisions', 1],
-      ['Contests', 1],
+      ['Objections', 1],
       ['Network counts', 2],
       ['Bytes in the files of the database', 1],
     ]);

@@ -6,15 +6,15 @@ import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
-import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
+import type { CaseFiled, CaseFiling, ComplaintFiled } from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
 import { type RightsParts, reachOfRequests } from '../subject.ts';
-import type { Contest } from './contest.ts';
-import { dueDates, reasonsOf } from './record.ts';
+import type { CaseKind, Contest } from './contest.ts';
+import { complaintResponse, dueDates, reasonsOf } from './record.ts';
 import type { ContestService } from './service.ts';
 import { findContest } from './store.ts';
 
-/** Files, shows and answers a contest for a person who has its case key and no account. */
+/** Files, shows and answers a case for a person who has its case key and no account. */
 
 export interface CaseByKeyService {
   /**
@@ -22,6 +22,17 @@ export interface CaseByKeyService {
    * @throws {Refusal} `unauthenticated`, `no-such-decision`, `too-many-cases`
    */
   file(visit: Visited, filing: CaseFiling): Promise<CaseFiled>;
+  /** Files a complaint about how data are handled, as `file` files a contest. @throws {Refusal} as `file` */
+  complain(visit: Visited, filing: CaseFiling): Promise<ComplaintFiled>;
+  /**
+   * Files a complaint for a person who has the key of another case.
+   * @throws {Refusal} `no-such-case`, `invalid-request` but under rights.profile uk, `too-many-cases`
+   */
+  complainByKey(
+    caseKey: string,
+    from: Omit<Visited, 'kid' | 'requestId'>,
+    filing: CaseFiling,
+  ): Promise<ComplaintFiled>;
   /** Shows the case. @throws {Refusal} `no-such-case` */
   view(caseKey: string): Promise<CaseView>;
   /** Answers the reviewer's question. @throws {Refusal} `no-such-case`, `case-closed` */
@@ -36,10 +47,24 @@ interface Parts extends Omit<RightsParts, 'clock'>, Pick<Installation, 'serverSe
 
 type CaseView = Awaited<ReturnType<typeof caseResponse>>;
 
+async function readDecision(database: Database, { kid, requestId, class: name }: Contest) {
+  const decision = await findDecision(database, kid, requestId);
+  const rules = decision?.verdict.rules ?? [];
+  return {
+    class: name,
+    // A resolved case may outlive its decision.
+    decidedAt: iso(decision?.verdict.decidedAt ?? null),
+    rules: rules.map(({ id }) => ({ id, text: ruleText(id) })),
+  };
+}
+
 async function caseResponse(database: Database, contest: Contest) {
   const { contestId, status, statement, question, answer, outcome } = contest;
-  const decision = await findDecision(database, contest.kid, contest.requestId);
-  const rules = decision?.verdict.rules ?? [];
+  const decision = await readDecision(database, contest);
+  if (contest.kind === 'complaint') {
+    const { requestId: _, version: _version, resolvedBy: _by, ...complaint } = complaintResponse(contest);
+    return { ...complaint, askedAt: iso(contest.askedAt), answer, decision };
+  }
   return {
     contestId,
     status,
@@ -52,12 +77,7 @@ async function caseResponse(database: Database, contest: Contest) {
     outcome,
     reasons: reasonsOf(contest),
     resolvedAt: iso(contest.resolvedAt),
-    decision: {
-      class: contest.class,
-      // A resolved contest may outlive its decision.
-      decidedAt: iso(decision?.verdict.decidedAt ?? null),
-      rules: rules.map(({ id }) => ({ id, text: ruleText(id) })),
-    },
+    decision,
   };
 }
 
@@ -75,11 +95,13 @@ interface Visited extends Readonly<Record<'kid' | 'requestId' | 'network', strin
   readonly language: PeopleLanguage;
 }
 
-async function file(
+/** @returns the case, with its key unless it was filed before */
+async function fileOfKind(
   parts: Parts,
+  kind: CaseKind,
   { kid, requestId, network, language }: Visited,
   { statement, email }: CaseFiling,
-): Promise<CaseFiled> {
+) {
   const { tenantOf, contests, serverSecret, random, markNetwork } = parts;
   const tenant = tenantOf(kid);
   if (!tenant) throw new Refusal('unauthenticated');
@@ -88,6 +110,7 @@ async function file(
   const contest = await contests.file(
     reachOfRequests(kid, [requestId]),
     {
+      kind,
       requestId,
       statement,
       email: email ?? null,
@@ -97,10 +120,32 @@ async function file(
     },
     rightsRef(tenant.rightsKey, 'request', requestId),
   );
-  const { contestId, status, filedAt } = contest;
+  return { contest, ...(contest.caseHash === caseHash && { caseKey }) };
+}
+
+async function file(parts: Parts, visit: Visited, filing: CaseFiling): Promise<CaseFiled> {
+  const { contest, ...key } = await fileOfKind(parts, 'contest', visit, filing);
+  const { contestId, requestId, status, filedAt } = contest;
   const { dueAt } = dueDates(contest);
-  const filedCase = { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt };
-  return contest.caseHash === caseHash ? { ...filedCase, caseKey } : filedCase;
+  return { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt, ...key };
+}
+
+async function complain(parts: Parts, visit: Visited, filing: CaseFiling): Promise<ComplaintFiled> {
+  const { contest, ...key } = await fileOfKind(parts, 'complaint', visit, filing);
+  const { contestId, kind, requestId, status, filedAt, acknowledgeBy } = complaintResponse(contest);
+  return { contestId, kind, requestId, status, filedAt, acknowledgeBy, ...key };
+}
+
+async function complainByKey(
+  parts: Parts,
+  caseKey: string,
+  from: Omit<Visited, 'kid' | 'requestId'>,
+  filing: CaseFiling,
+) {
+  const { kid, requestId } = await openCase(parts, caseKey);
+  if (parts.tenantOf(kid)?.settings['rights.profile'] !== 'uk')
+    throw new Refusal('invalid-request', { details: ['this site takes complaints at its own address'] });
+  return complain(parts, { kid, requestId, ...from }, filing);
 }
 
 async function answer(parts: Parts, caseKey: string, text: string) {
@@ -111,6 +156,8 @@ async function answer(parts: Parts, caseKey: string, text: string) {
 
 export const createCaseByKeyService = (parts: Parts): CaseByKeyService => ({
   file: (visit, filing) => file(parts, visit, filing),
+  complain: (visit, filing) => complain(parts, visit, filing),
+  complainByKey: (caseKey, from, filing) => complainByKey(parts, caseKey, from, filing),
   view: async (caseKey) => caseResponse(parts.database, await openCase(parts, caseKey)),
   answer: (caseKey, text) => answer(parts, caseKey, text),
 });

@@ -17,7 +17,7 @@ export function oneMonthAfter(at: number): number {
   return Date.UTC(year, month, Math.min(from.getUTCDate(), lastDay)) + time;
 }
 
-export const afterDays = (days: number) => (at: number) => at + days * DAY;
+const afterDays = (days: number) => (at: number) => at + days * DAY;
 
 /**
  * `extendDays`: days by which an answer may be extended, once; 0: never. `dueAt` takes and returns epoch
@@ -32,9 +32,25 @@ export const PERIODS: Readonly<Record<RightsProfile, Periods>> = {
   ccpa: { dueAt: afterDays(45), extendDays: 45 },
   // India, DPDP Rules 2025, rule 14: 90 days at most, which nothing extends.
   dpdp: { dueAt: afterDays(90), extendDays: 0 },
+  // United Kingdom, UK GDPR articles 12(3) and 12A: one month, and two further months.
+  uk: { dueAt: oneMonthAfter, extendDays: 61 },
 };
 
-/** The longest time from filing to the due date: a month and 61 days. */
+/**
+ * A complaint is acknowledged within 30 days that begin when it is received (Data Protection Act 2018,
+ * section 164A(3)).
+ */
+export const acknowledgeBy = afterDays(30);
+
+/**
+ * The days that do not count: the day on which the person is asked, the day of their answer, and all between
+ * (UK GDPR article 12A), in UTC.
+ */
+export const pausedMs = (from: number, to: number): number => (dayOf(to) - dayOf(from) + 1) * DAY;
+
+export const dayOf = (at: number): number => Math.floor(at / DAY);
+
+/** The longest time from filing to the due date of a case that was never paused: a month and 61 days. */
 export const LONGEST_MS = 92 * DAY;
 /** A due date is soon from this many days before it. */
 export const SOON_DAYS = 7;

@@ -79,8 +79,8 @@ interface FillOptions extends Pick<ArchiveOptions, 'onProgress' | 'language'> {
   readonly spool: Spool;
 }
 
-function languageOfContests({ contests }: DsarHead): PeopleLanguage | null {
-  const newestFirst = contests.toSorted((a, b) => b.filedAt.localeCompare(a.filedAt));
+function languageOfContests({ contests, complaints }: DsarHead): PeopleLanguage | null {
+  const newestFirst = [...contests, ...complaints].sort((a, b) => b.filedAt.localeCompare(a.filedAt));
   const language = newestFirst.find((contest) => contest.language !== null)?.language ?? null;
   return language === null ? null : languageOf(language);
 }

@@ -15,7 +15,7 @@ import type { PeopleLanguage } from '../../lib/languages.ts';
 import { listWebhooks } from '../../notify/webhooks-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { Contest } from '../contests/contest.ts';
-import { heldContest } from '../contests/record.ts';
+import { heldComplaint, heldContest } from '../contests/record.ts';
 import type { Reach, RightsParts } from '../subject.ts';
 import { createNotice } from './dsar.ts';
 import {
@@ -99,8 +99,8 @@ export function describeDecision(
     policyVersion: verdict.policyVersion,
     overridden: verdict.overridden,
     // Nobody should act on the decision.
-    restricted: contest?.status === 'open',
-    contestId: contest?.contestId ?? null,
+    restricted: contest?.kind === 'contest' && contest.status === 'open',
+    contestId: contest?.kind === 'contest' ? contest.contestId : null,
     whatWouldHaveChanged: whatWouldHaveChanged(verdict, language),
     howToContest: HOW_TO_CONTEST,
     signals: decision.summary,
@@ -150,13 +150,13 @@ async function readHeld(database: Reader, { contestTexts }: Parts, reach: Reach)
   const heldReach = { durable, linked: [...reach.linked] };
   const device = durable === null ? null : await readDevice(database, kid, durable);
   const total = await countDecisions(database, kid, heldReach);
-  const contests = await readContests(database, contestTexts, kid, heldReach);
+  const cases = await readContests(database, contestTexts, kid, heldReach);
   const override = await readOverride(database, kid, heldReach);
   const links = principal === null ? [] : await readLinks(database, kid, principal);
   const consent = await readConsent(database, reach);
-  const hasNoRows = !device && total === 0 && contests.length === 0 && !override;
+  const hasNoRows = !device && total === 0 && cases.length === 0 && !override;
   if (hasNoRows && links.length === 0 && !consent) return null;
-  return { where: heldReach, device, total, contests, override, links, consent };
+  return { where: heldReach, device, total, cases, override, links, consent };
 }
 
 function referenceOf({ rightsKey }: Tenant, { durable, principal, linked }: Reach): string {
@@ -184,7 +184,9 @@ export async function gatherDsar(deps: Parts, reach: Reach) {
   const database: Reader = { read: deps.database.longRead };
   const heldData = tenant && (await readHeld(database, deps, reach));
   if (!heldData) return null;
-  const { where: heldReach, device, total, contests, override, links, consent } = heldData;
+  const { where: heldReach, device, total, cases, override, links, consent } = heldData;
+  const contests = cases.filter(({ kind }) => kind === 'contest');
+  const complaints = cases.filter(({ kind }) => kind === 'complaint');
   const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
   return {
     total,
@@ -200,6 +202,7 @@ export async function gatherDsar(deps: Parts, reach: Reach) {
       generatedAt: isoTime(deps.clock()),
       override: override && { neverAutomation: true as const, createdAt: isoTime(override.createdAt) },
       contests: contests.map(heldContest),
+      complaints: complaints.map(heldComplaint),
       consent,
       notice: await readNotice(database, tenant),
     },

@@ -22,7 +22,7 @@ import type { SendExport, TakePlace } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 import { TOKEN_TTL_MS } from './transparency.ts';
 
-const languageOfPerson = (headers: IncomingHttpHeaders, lang?: unknown): PeopleLanguage =>
+export const languageOfPerson = (headers: IncomingHttpHeaders, lang?: unknown): PeopleLanguage =>
   requestLanguage(lang, headers['accept-language'] ?? null);
 
 /** POST /me and POST /v1/principals/link, which need a transparency token (contract 3.5 and 6.1). */
@@ -31,15 +31,20 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
   reply(ROUTES.useTransparencyToken, async ({ headers, limitKey, networkKey, readBody }) => {
     const { token, action, ...rest } = await readBody();
     const presented = present(headers, token);
-    const { kid } = service.check(presented);
+    const { kid, takesComplaints } = service.check(presented);
     if (action === 'view') return jsonReply(200, await service.view(presented));
     if (action === 'forget') return jsonReply(200, await service.forget(presented));
     if (action === 'export') return sendExport({ kid, client: limitKey }, () => service.export(presented));
-    if (action !== 'contest')
-      throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
+    const isComplaint = takesComplaints && action === 'complain';
+    if (action !== 'contest' && !isComplaint) {
+      const actions = takesComplaints ? 'contest or complain' : 'or contest';
+      throw new Refusal('invalid-request', {
+        details: [`action: view, forget, export${takesComplaints ? ',' : ''} ${actions}`],
+      });
+    }
     const filing = parseShape(rest, caseFilingSchema);
     const from = { network: networkKey, language: languageOfPerson(headers) };
-    return jsonReply(202, await service.contest(presented, from, filing));
+    return jsonReply(202, await service[isComplaint ? 'complain' : 'contest'](presented, from, filing));
   }),
   json(ROUTES.linkPrincipal, async ({ caller, headers, readBody }) => {
     const { token } = await readBody();

@@ -9,7 +9,13 @@ import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
 import { withHead } from '../../log/head-queue-store.ts';
-import type { CaseFiled, CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
+import type {
+  CaseFiled,
+  CaseFiling,
+  ComplaintFiled,
+  Forgotten,
+  TransparencyView,
+} from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
 import type { CaseByKeyService } from '../contests/case-by-key-service.ts';
 import { UNNAMED } from '../dsar/dsar.ts';
@@ -28,7 +34,12 @@ import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts'
  */
 export interface MeService {
   /** The token alone, for what decides about the rest of the body after it. */
-  check(presented: Presented): { readonly kid: string; readonly requestId: string };
+  check(presented: Presented): {
+    readonly kid: string;
+    readonly requestId: string;
+    /** True if the law of the tenant gives people a complaint form (rights.profile uk). */
+    readonly takesComplaints: boolean;
+  };
   /** Names the controller and its purposes. */
   notice(presented: Presented): ReturnType<typeof readNotice>;
   /**
@@ -48,6 +59,8 @@ export interface MeService {
   view(presented: Presented): Promise<TransparencyView>;
   /** Files a contest of the visit. @throws {Refusal} `no-such-decision`, `too-many-cases` */
   contest(presented: Presented, from: Filer, filing: CaseFiling): Promise<CaseFiled>;
+  /** Files a complaint about how data are handled. @throws {Refusal} as `contest` */
+  complain(presented: Presented, from: Filer, filing: CaseFiling): Promise<ComplaintFiled>;
   /** Links the visit with the session's principal. @throws {Refusal} `claimed-by-another` */
   link(session: PrincipalSession, presented: Presented): Promise<LinkAnswer>;
 }
@@ -181,12 +194,28 @@ const wayByMail = (contact: string, requestId: string): string =>
     ? `This site has not named a contact. Write to the site, and give the number ${requestId}.`
     : `Write to ${contact}, and give the number ${requestId}.`;
 
+/** Files for the visit; where the limit stops the person, the refusal says how to write to the site. */
+async function orByMail<Filed>(
+  { database }: Parts,
+  { tenant, requestId }: Opened,
+  file: (visit: { readonly kid: string; readonly requestId: string }) => Promise<Filed>,
+): Promise<Filed> {
+  try {
+    return await file({ kid: tenant.kid, requestId });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'too-many-cases') throw error;
+    const { contact } = await readNotice(database, tenant);
+    throw new Refusal(error.code, { headers: error.headers, details: [wayByMail(contact, requestId)] });
+  }
+}
+
 export function createMeService(deps: Parts): MeService {
   const open = (presented: Presented): Opened => openPresentedToken(deps, presented);
   return {
     check(presented) {
       const { tenant, requestId } = open(presented);
-      return { kid: tenant.kid, requestId };
+      const takesComplaints = tenant.settings['rights.profile'] === 'uk';
+      return { kid: tenant.kid, requestId, takesComplaints };
     },
     notice: async (presented) => readNotice(deps.database, open(presented).tenant),
     isHeld: async (presented) => isHeld(deps, open(presented)),
@@ -194,19 +223,10 @@ export function createMeService(deps: Parts): MeService {
     export: async (presented) => exportAll(deps, open(presented)),
     look: async (presented) => requireDsar(deps, await findReach(deps, open(presented))),
     view: async (presented) => viewSignals(deps, open(presented)),
-    async contest(presented, from, filing) {
-      const { tenant, requestId } = open(presented);
-      return deps.cases
-        .file({ kid: tenant.kid, requestId, ...from }, filing)
-        .catch(async (error: unknown): Promise<never> => {
-          if (!(error instanceof Refusal) || error.code !== 'too-many-cases') throw error;
-          const { contact } = await readNotice(deps.database, tenant);
-          throw new Refusal(error.code, {
-            headers: error.headers,
-            details: [wayByMail(contact, requestId)],
-          });
-        });
-    },
+    contest: async (presented, from, filing) =>
+      orByMail(deps, open(presented), (visit) => deps.cases.file({ ...visit, ...from }, filing)),
+    complain: async (presented, from, filing) =>
+      orByMail(deps, open(presented), (visit) => deps.cases.complain({ ...visit, ...from }, filing)),
     link: async (session, presented) => linkToPrincipal(deps, open(presented), session),
   };
 }

@@ -99,16 +99,16 @@ describe('purposes', () => {
     expect(languages).toHaveLength(25);
     const { id, title, description } = attestationPurpose;
     await put({ purposes: [{ id, title, description }] });
-    const asked = new Map<string, string[]>([
+    const textsById = new Map<string, string[]>([
       [PURPOSE, []],
       [id, []],
     ]);
     for (const language of languages) {
       const reply = await api.get(`/v1/consent/banner?lang=${language}`, api.keys.publishable);
       const { purposes } = reply.json() as { purposes: { id: string; title: string; description: string }[] };
-      for (const one of purposes) asked.get(one.id)?.push(one.title, one.description);
+      for (const one of purposes) textsById.get(one.id)?.push(one.title, one.description);
     }
-    for (const texts of asked.values()) expect(new Set(texts).size).toBe(2 * languages.length);
+    for (const texts of textsById.values()) expect(new Set(texts).size).toBe(2 * languages.length);
   });
 
   it.each([
