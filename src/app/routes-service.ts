@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { static as serveStatic } from 'express';
+import { createDoor } from '../agents/door-service.ts';
+import { agentRoutes } from '../agents/routes.ts';
 import { createNonceClaimer } from '../agents/store.ts';
 import { createBotAuth } from '../agents/verify.ts';
 import { attestRoutes } from '../attest/attest-routes.ts';
@@ -221,21 +223,29 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
   const { services, address, limiters, onFault, logFault } = server;
   const { config, database, serverSecret, random, clock, tenants } = services;
   const origin = (): string => new URL(address.url).origin;
-  const botAuth = createBotAuth(config, () => address.url, {
-    ...server.agents,
-    claimNonce: createNonceClaimer(database),
-  });
+  const agents = { ...server.agents, claimNonce: createNonceClaimer(database) };
+  const botAuth = createBotAuth(config, () => address.url, agents);
   const issueToken: IssueToken = ({ session, origin: page, now, ...subject }) =>
     createToken(serverSecret, random, now, subject, { session, origin: page });
   const consent = createConsentPart(server, botAuth);
   const ingest = createIngestPart(server, consent, { ...clockRule, botAuth, issueToken });
   const rights = createRightsServices(server);
+  const door = createDoor({
+    ...agents,
+    tags: config.wba_tags,
+    clock,
+    tenants,
+    record: ingest.recordRefusal,
+    count: services.keyUse.noteAgent,
+    limiterOf: limiters.rowOf,
+  });
   const served: readonly ServedRoute[] = [
     ...healthRoutes({ ...health, version: VERSION }),
     ...ingestRoutes(ingest.route),
     ...decisionRoutes({ findDecision: health.findDecision, origin }),
     ...pubkeyRoutes((kid) => tenants.find(kid)?.publicKey ?? null),
     ...attestRoutes(createAttest(server, consent.check, issueToken)),
+    ...agentRoutes({ door, tag: config.wba_tags[0] ?? '', origin }),
     ...consentRoutes(consent.routes),
     ...ledgerRoutes({
       ...services.log,

@@ -102,6 +102,11 @@ export const caseRoutes = (cases: CaseByKeyService): readonly ServedRoute[] => [
     const from = { network: networkKey, language: languageOfPerson(headers) };
     return jsonReply(202, await cases.complainByKey(caseKey, from, filing));
   }),
+  json(ROUTES.reviewAgent, async ({ networkKey, readBody }) => {
+    const { case: requestId, ...filing } = await readBody();
+    const { contestId, caseKey, dueAt } = await cases.fileForAgent(requestId, networkKey, filing);
+    return caseKey === undefined ? { contestId, dueAt } : { contestId, caseKey, dueAt };
+  }),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();
     return cases.answer(caseKey, answer);

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import * as agents from './agents.ts';
 import * as banner from './banner.ts';
 import * as bundle from './bundle.ts';
 import * as consent from './consent.ts';
@@ -9,6 +10,10 @@ import * as rights from './rights.ts';
 /** Shapes that openapi.json describes once, under these names. Client generators make types from them. */
 export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   Kid: bundle.kidSchema,
+  AgentRequest: agents.agentRequestSchema,
+  AgentAnswer: agents.agentAnswerSchema,
+  AgentReview: agents.agentReviewSchema,
+  AgentCase: agents.agentCaseSchema,
   SealedBundle: bundle.sealedBundleSchema,
   PurposeId: bundle.purposeIdSchema,
   PrincipalId: bundle.principalIdSchema,

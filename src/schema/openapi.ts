@@ -99,7 +99,8 @@ function operation(operationId: string, route: Route): Doc {
   const answers = Object.entries(route.responses).map(([status, { text, schema, type }]) => {
     const media = schema ? { schema: schemaOf(schema) } : {};
     const content = { [type ?? 'application/json']: media };
-    return [status, { description: text, headers: headersOf(status, route), content }];
+    const body = status === '204' ? {} : { content };
+    return [status, { description: text, headers: headersOf(status, route), ...body }];
   });
   return {
     operationId,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { KEEP_NOTHING } from '../../src/rights/erase/erase-service.ts';
 import { KID } from '../support/constants.ts';
 import { insertBatches } from '../support/database.ts';
 import { headlessChrome } from '../support/samples.ts';
@@ -231,14 +232,16 @@ describe('erasing', () => {
     );
     const registered = async () => {
       const page = (await dora.get('/console/register')).text;
-      const row =
-        new RegExp(`<code>${receiptId}</code>.*?</tr>`, 's').exec(page)?.[0].replace(/\s*\n\s*/g, '') ?? '';
+      const row = page.split('<tr').find((one) => one.includes(receiptId)) ?? '';
       const csv = (await dora.get('/console/register.csv')).text;
-      return { row, csv: csv.split('\r\n').find((line) => line.includes(receiptId)) ?? '' };
+      return {
+        row: row.replace(/\s*\n\s*/g, ''),
+        csv: csv.split('\r\n').find((line) => line.includes(receiptId)) ?? '',
+      };
     };
     const open = await registered();
     expect(open.row).toMatch(/due in \d+ days.*data-label="State">Waiting: a legal hold/);
-    expect(open.csv).toMatch(/,partly,,dpo$/);
+    expect(open.csv).toMatch(/,partly,,dpo,,,$/);
     const listed = await site.gpd.cli(['erase', 'list', KID]);
     expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* held`));
     expect((await site.gpd.cli(['rights', 'register', KID])).stdout).toMatch(
@@ -263,10 +266,79 @@ describe('erasing', () => {
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
     const after = await registered();
     expect(after.row).toContain('data-label="State">Done');
-    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo$/);
+    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo,,,$/);
     expect((await dora.act('/console/holds/release', release)).status).toBe(404);
     const actions = (await rows(site, 'audit_log')).map((row) => row['action']);
     expect(actions).toEqual(expect.arrayContaining(['hold.placed', 'hold.released', 'subject.erased']));
+  });
+});
+
+/** Address of a page around this one. */
+const linkOf = (text: string, name: 'next' | 'prev'): string | undefined =>
+  new RegExp(`href="([^"]+)" rel="${name}"`).exec(text)?.[1]?.replaceAll('&amp;', '&');
+
+/** Texts of all pages of a list, from this one on. */
+async function turnAll(path: string): Promise<string[]> {
+  const texts: string[] = [];
+  for (let next: string | undefined = path; next !== undefined; next = linkOf(texts.at(-1) ?? '', 'next')) {
+    const { text, status } = await dora.get(next);
+    expect(status).toBe(200);
+    texts.push(text);
+  }
+  return texts;
+}
+
+describe('more receipts and requests than a page shows', () => {
+  const idsOf = (text: string): string[] =>
+    [...text.matchAll(/\/console\/receipts\/(era_\w{26})"/g)].map(([, id = '']) => id);
+
+  it('are read page by page, in both ways, also across a damaged receipt, and filtered', async () => {
+    const row = {
+      kid: KID,
+      subject: 's',
+      scopes: '[]',
+      refs: JSON.stringify({ refs: [], keep: KEEP_NOTHING }),
+      requested_by: 'dpo',
+      state: 'done',
+    };
+    const receipts = Array.from({ length: 210 }, (_, i) => ({
+      ...row,
+      receipt_id: `era_${String(i).padStart(26, '0')}`,
+      // Several of one millisecond.
+      erased_at: 1000 + Math.floor(i / 7),
+      files_clean_at: i === 5 ? null : 2000,
+      ...(i === 109 && { refs: 'damaged' }),
+    }));
+    await change(site, (tx) => insertBatches(tx, 'erasures', receipts));
+    const pages = await turnAll('/console/receipts');
+    const listedIds = pages.flatMap(idsOf).filter((id) => id.startsWith('era_0000000'));
+    expect(listedIds).toEqual(
+      receipts
+        .map(({ receipt_id: id }) => id)
+        .reverse()
+        .filter((id) => !id.endsWith('109')),
+    );
+    expect(pages.filter((text) => text.includes('cannot be read: era_')).length).toBeGreaterThan(0);
+    const back = await dora.get(linkOf(pages[2]!, 'prev')!);
+    expect(idsOf(back.text)).toEqual(idsOf(pages[1]!));
+
+    const requests = await turnAll('/console/register?kind=erasure&state=done');
+    expect(requests.flatMap(idsOf)).toContain(receipts[4]!.receipt_id);
+    expect(requests.flatMap(idsOf)).not.toContain(receipts[5]!.receipt_id);
+    expect(linkOf(requests[0]!, 'next')).toContain('kind=erasure&state=done');
+    const earlier = await dora.get(linkOf(requests[2]!, 'prev')!);
+    expect(idsOf(earlier.text)).toEqual(idsOf(requests[1]!));
+    expect((await dora.get('/console/register?kind=erasure&state=open')).text).toContain(
+      receipts[5]!.receipt_id,
+    );
+    expect((await dora.get('/console/register?kind=contest&state=done&after=9~x')).text).toContain(
+      'No request matches.',
+    );
+    for (const edited of ['?kind=x&state=y', '?before=x', '?after=~']) {
+      const { text, status } = await dora.get(`/console/register${edited}`);
+      expect([status, idsOf(text).length > 0]).toEqual([200, true]);
+    }
+    await change(site, (tx) => tx('erasures').where('erased_at', '<', 2000).delete());
   });
 });
 
@@ -283,13 +355,13 @@ describe('more holds than a page shows', () => {
       await insertBatches(tx, 'legal_holds', holds);
     });
     const listedDevices: string[] = [];
-    let path: string | undefined = '/console/holds';
-    while (path !== undefined) {
-      const { text, status } = await dora.get(path);
-      expect(status).toBe(200);
-      listedDevices.push(...devicesOf(text));
-      path = /href="([^"]+)" rel="next"/.exec(text)?.[1];
-    }
+    const pages = await turnAll('/console/holds');
+    for (const text of pages) listedDevices.push(...devicesOf(text));
+    expect(pages.map((text) => devicesOf(text).length)).toEqual([100, 100, 30]);
+    const previous = await dora.get(linkOf(pages[2]!, 'prev')!);
+    expect(devicesOf(previous.text)).toEqual(devicesOf(pages[1]!));
+    const top = await dora.get(linkOf(previous.text, 'prev')!);
+    expect([devicesOf(top.text), linkOf(top.text, 'prev')]).toEqual([devicesOf(pages[0]!), undefined]);
     expect(listedDevices).toHaveLength(230);
     expect(new Set(listedDevices).size).toBe(230);
     const release = { device: listedDevices.at(-1) ?? '' };

@@ -9,6 +9,7 @@ export const PAGE: PageWords = {
   'class.declared_agent': 'Ein angemeldeter Agent',
   'class.undeclared_automation': 'Ein automatischer Besuch',
   'class.unknown': 'Nicht entschieden',
+  'class.agent': 'Eine Anfrage, die die Regeln dieser Website für Agenten abgelehnt haben',
   'held.title': 'Was die Geräteprüfung dieser Website über Sie speichert',
   'case.title': 'Ihr Einwand gegen eine automatische Entscheidung',
 };

@@ -8,6 +8,7 @@ export const PAGE = {
   'class.declared_agent': 'A declared agent',
   'class.undeclared_automation': 'An automated visit',
   'class.unknown': 'Not decided',
+  'class.agent': 'A request that the site’s policy for agents refused',
   'held.title': 'What this site’s device check holds about you',
   'case.title': 'Your objection to an automated decision',
 } as const;

@@ -9,6 +9,7 @@ export const PAGE: PageWords = {
   'class.declared_agent': 'Un agente declarado',
   'class.undeclared_automation': 'Una visita automatizada',
   'class.unknown': 'Sin decidir',
+  'class.agent': 'Una petición que rechazaron las reglas del sitio para agentes',
   'held.title': 'Lo que el control del dispositivo de este sitio guarda sobre usted',
   'case.title': 'Su objeción a una decisión automatizada',
 };

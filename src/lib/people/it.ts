@@ -9,6 +9,7 @@ export const PAGE: PageWords = {
   'class.declared_agent': 'Un agente dichiarato',
   'class.undeclared_automation': 'Una visita automatizzata',
   'class.unknown': 'Non deciso',
+  'class.agent': 'Una richiesta respinta dalle regole del sito per gli agenti',
   'held.title': 'Che cosa conserva su di Lei il controllo del dispositivo di questo sito',
   'case.title': 'La Sua contestazione di una decisione automatizzata',
 };

@@ -9,6 +9,7 @@ export const PAGE: PageWords = {
   'class.declared_agent': 'Zgłoszony agent',
   'class.undeclared_automation': 'Wizyta zautomatyzowana',
   'class.unknown': 'Nie rozstrzygnięto',
+  'class.agent': 'Żądanie odrzucone przez zasady tej witryny dla agentów',
   'held.title': 'Co sprawdzanie urządzeń tej strony przechowuje o Tobie',
   'case.title': 'Twoje odwołanie od zautomatyzowanej decyzji',
 };

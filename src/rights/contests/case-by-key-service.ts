@@ -1,6 +1,7 @@
 import { rightsRef } from '../../audit/audit-store.ts';
 import type { Database } from '../../db/engine.ts';
-import { findDecision } from '../../ingest/decisions-store.ts';
+import { decisionKey, findDecision, tenantOfDecision } from '../../ingest/decisions-store.ts';
+import { AT_DOOR } from '../../ingest/verdict/verdict.ts';
 import { ruleText } from '../../ingest/verdict/verdict-words.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
@@ -10,7 +11,7 @@ import type { CaseFiled, CaseFiling, ComplaintFiled } from '../../schema/rights.
 import type { Installation } from '../../tenants/directory.ts';
 import { type RightsParts, reachOfRequests } from '../subject.ts';
 import type { CaseKind, Contest } from './contest.ts';
-import { complaintResponse, dueDates, reasonsOf } from './record.ts';
+import { complaintResponse, dueDates, kindOf, reasonsOf } from './record.ts';
 import type { ContestService } from './service.ts';
 import { findContest } from './store.ts';
 
@@ -33,6 +34,11 @@ export interface CaseByKeyService {
     from: Omit<Visited, 'kid' | 'requestId'>,
     filing: CaseFiling,
   ): Promise<ComplaintFiled>;
+  /**
+   * Files a review of a refusal at the door, for anybody who has its number.
+   * @throws {Refusal} `no-such-decision`, `too-many-cases`
+   */
+  fileForAgent(requestId: string, network: string, filing: CaseFiling): Promise<CaseFiled>;
   /** Shows the case. @throws {Refusal} `no-such-case` */
   view(caseKey: string): Promise<CaseView>;
   /** Answers the reviewer's question. @throws {Refusal} `no-such-case`, `case-closed` */
@@ -66,6 +72,7 @@ async function caseResponse(database: Database, contest: Contest) {
     return { ...complaint, askedAt: iso(contest.askedAt), answer, decision };
   }
   return {
+    ...kindOf(contest),
     contestId,
     status,
     filedAt: isoTime(contest.filedAt),
@@ -154,10 +161,20 @@ async function answer(parts: Parts, caseKey: string, text: string) {
   return caseResponse(parts.database, await parts.contests.answer(replier, contestId, text));
 }
 
+async function fileForAgent(parts: Parts, requestId: string, network: string, filing: CaseFiling) {
+  const { database, tenantOf } = parts;
+  const kid = await tenantOfDecision(database, requestId);
+  const decision = kid === null || !tenantOf(kid) ? null : await decisionKey(database.read, kid, requestId);
+  // A visit is contested with its own credentials.
+  if (kid === null || decision?.class !== AT_DOOR) throw new Refusal('no-such-decision');
+  return file(parts, { kid, requestId, network, language: 'en' }, filing);
+}
+
 export const createCaseByKeyService = (parts: Parts): CaseByKeyService => ({
   file: (visit, filing) => file(parts, visit, filing),
   complain: (visit, filing) => complain(parts, visit, filing),
   complainByKey: (caseKey, from, filing) => complainByKey(parts, caseKey, from, filing),
+  fileForAgent: (requestId, network, filing) => fileForAgent(parts, requestId, network, filing),
   view: async (caseKey) => caseResponse(parts.database, await openCase(parts, caseKey)),
   answer: (caseKey, text) => answer(parts, caseKey, text),
 });
