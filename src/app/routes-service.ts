@@ -34,6 +34,7 @@ import { createMeService } from '../rights/me/service.ts';
 import { issueToken as createToken, openPresented } from '../rights/me/transparency.ts';
 import { createAuthenticator } from '../rights/oidc-service.ts';
 import { createOutcomeReporter } from '../rights/outcomes-store.ts';
+import { receiptReply } from '../rights/receipts/receipt-files.ts';
 import { caseRoutes, outcomeRoutes, privacyRoutes } from '../rights/routes.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { Services } from '../services.ts';
@@ -103,6 +104,7 @@ function createConsentPart(server: OpenServer, botAuth: BotAuth): ConsentApi {
     findApiKey: server.findApiKey,
     limits: server.limiters.consent,
     eraseOwn: eraseOwn(services.rights.eraser),
+    receiptReply,
     refresh: server.polling.refresh,
     botAuth,
     counted: (check) => metrics?.countChecks(check) ?? check,
