@@ -13,6 +13,8 @@ const SUMMARIES: Readonly<Record<WebhookEvent, string>> = {
   'contest.due-soon': 'A contest is due within seven days.',
   'contest.overdue': 'The due date of a contest passed.',
   'contest.resolved': 'A contest was resolved.',
+  'complaint.received': 'A person complained (`rights.profile=uk`).',
+  'complaint.answered': 'Staff answered a complaint.',
   'consent.granted': 'A person agreed.',
   'consent.denied': 'A person did not agree.',
   'consent.withdrawn': 'A person withdrew a grant.',
