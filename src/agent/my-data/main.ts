@@ -15,6 +15,7 @@ import {
   showReply,
   showStatus,
 } from './page.ts';
+import { receiptButtons } from './receipts.ts';
 
 /**
  * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about a person's data. Each look-up is one
@@ -162,7 +163,10 @@ function buildPage(host: HTMLElement): void {
   );
   const consent = pageConsent();
   const showText = (text: string): void => showStatus(page, text);
-  void Promise.resolve(consent?.ready).then(() => fillConsents(kid, consent, consents, showText));
+  void Promise.resolve(consent?.ready).then(() => {
+    fillConsents(kid, consent, consents, showText);
+    consents.after(...receiptButtons(page, showText));
+  });
   const token = takeVisitToken();
   if (token !== null) void showVisit(page, token);
 }

@@ -18,6 +18,8 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/contests/:id/extend': 'POST',
   '/contests/:id/resolve': 'POST',
   '/contests/:id/template': 'POST',
+  '/contests/:id/acknowledge': 'POST',
+  '/contests/:id/answer': 'POST',
   '/subjects': 'GET, HEAD, POST',
   '/subjects/plan': 'POST',
   '/subjects/erase': 'POST',

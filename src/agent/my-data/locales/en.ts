@@ -48,6 +48,8 @@ export const WORDS = {
     withdrawn: (at: string, _until: string) => `You withdrew your consent on ${at}.`,
   },
   withdraw: 'Withdraw',
+  receiptPage: 'Save a receipt to print',
+  receiptFile: 'Save it for a program',
   withdrawn:
     'Withdrawn. No further visit is checked. Data of earlier visits is kept until its retention ends. What this page shows can be erased here.',
   notWithdrawn: 'The withdrawal could not be recorded. Press Withdraw again.',
