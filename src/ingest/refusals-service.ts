@@ -9,7 +9,7 @@ import type { Verdict } from './verdict/verdict.ts';
  * Stores a refusal at the door as a decision, so that the log anchors it, retention deletes it and a review
  * can be filed about it (ADR 0109). It has no device, no address and no signal.
  */
-export function createRecordRefusal({ record }: Recorder, salt: () => string) {
+export function createRecordRefusal(recorder: Recorder, salt: () => string) {
   return async ({ kid, since }: Tenant, refusal: AgentRefusal): Promise<void> => {
     const { requestId: nonce, at } = refusal;
     const entry = {
@@ -22,7 +22,7 @@ export function createRecordRefusal({ record }: Recorder, salt: () => string) {
       webhooks: [],
     };
     const claim = { kid, since, nonce, datedAt: at };
-    const recorded = await record({ claim, device: null, decide: () => entry });
+    const recorded = await recorder.record({ claim, device: null, decide: () => entry });
     if (typeof recorded === 'string') throw new TenantGone();
   };
 }

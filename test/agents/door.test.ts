@@ -308,7 +308,7 @@ describe('a flood of refusals', () => {
     const refuse = async (count: number): Promise<unknown[]> => {
       const request = { method: 'GET', host: SHOP, target: '/', https: true, headers: {}, limitKey: '' };
       const requests = Array.from({ length: count }, (_, i) => ({ ...request, requestId: `${now} ${i}` }));
-      return (await Promise.all(requests.map(door.check))).map(({ caseId }) => caseId);
+      return (await Promise.all(requests.map((one) => door.check(one)))).map(({ caseId }) => caseId);
     };
     const cases = await refuse(60);
     expect(stored).toHaveLength(10);
