@@ -56,12 +56,13 @@ const assetFiles = serveStatic(fileURLToPath(new URL('../../views/assets', impor
 });
 const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
 const script =
-  (name: string): PageRoute['page'] =>
+  (name: string, type = 'text/javascript'): PageRoute['page'] =>
   async (_request, response) =>
-    sendBuilt(response, await agentFiles(name), { type: 'text/javascript', cache: FIVE_MINUTES });
+    sendBuilt(response, await agentFiles(name), { type, cache: FIVE_MINUTES });
 
 const scriptRoutes: readonly ServedRoute[] = [
   page(ROUTES.getAgentScript, script('agent.js')),
+  page(ROUTES.getAgentTypes, script('agent.d.ts', 'text/plain')),
   page(ROUTES.getClassicAgentScript, script('agent.classic.js')),
   page(ROUTES.getAgentWorkerScript, script('agent-worker.js')),
   page(ROUTES.getPasskeyScript, script('agent-passkey.js')),

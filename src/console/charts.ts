@@ -83,13 +83,18 @@ function stackBars(series: readonly Series[], slots: number, top: number) {
   });
 }
 
-/** The group of a single bar that stands out most: at least twice the average of its class. */
+/** A longer group is an average and no peak. */
+const PEAK_SLOTS = 3;
+
+const rateOf = ({ from, until, n }: Group): number => n / (until - from);
+
+/** The group that stands out most, if it is at least twice the average of its class. */
 function findPeak(groups: readonly Group[], { from, until }: ChartPeriod, step: number): Group | null {
-  const total = sumOf(groups);
-  const inSlot = groups.filter((group) => group.until - group.from <= step && group.from >= from);
-  const [highest] = inSlot.toSorted((a, b) => b.n - a.n);
+  const [highest] = groups
+    .filter((group) => group.until - group.from <= PEAK_SLOTS * step && group.from >= from)
+    .toSorted((a, b) => rateOf(b) - rateOf(a));
   if (!highest || groups.length < 3) return null;
-  return highest.n >= (2 * total * (highest.until - highest.from)) / (until - from) ? highest : null;
+  return rateOf(highest) >= (2 * sumOf(groups)) / (until - from) ? highest : null;
 }
 
 /**

@@ -36,7 +36,7 @@ export const PAST_CASES: readonly PastCase[] = [
   {
     device: 'case-1',
     days: 35,
-    statement: 'It said that I am a robot and could not pay. I only bought a lamp.',
+    statement: 'Your page called me a robot and did not let me pay. I only bought a lamp.',
   },
   {
     device: 'case-2',

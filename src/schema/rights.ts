@@ -208,6 +208,8 @@ export const caseResponseSchema = contestResponseSchema
     reasons: z.array(z.string()),
     resolvedAt: z.string().nullable(),
     decision: caseDecisionSchema,
+    /** Only under rights.profile uk: the page then has a form for complaints. */
+    takesComplaints: z.literal(true).optional(),
   });
 
 /** A complaint as its case key shows it. */

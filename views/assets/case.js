@@ -22,8 +22,10 @@ function element(name, text) {
 /* A review can only change these classes. */
 const CHANGEABLE = ['undeclared_automation', 'unknown'];
 
-function stateOf({ status, outcome, dueAt, extendedTo, decision }) {
+function stateOf({ kind, status, outcome, dueAt, extendedTo, decision, acknowledgeBy }) {
   const { dataset } = byId('state');
+  if (kind === 'complaint')
+    return status === 'received' ? `${dataset.received} ${when(acknowledgeBy)}` : dataset[status];
   const stays = outcome === 'overturned' && !CHANGEABLE.includes(decision.class);
   if (status !== 'open') return dataset[stays ? 'stays' : outcome];
   const due = extendedTo ?? dueAt;
@@ -43,18 +45,24 @@ function reasonsOf(found) {
 }
 
 function show(found) {
-  const { decision, question, status, reasons } = found;
+  const { decision, question, status, kind } = found;
+  const isComplaint = kind === 'complaint';
+  // The outcome of a complaint is its reason.
+  const reasons = isComplaint ? [found.outcome].filter(Boolean) : found.reasons;
   for (const field of view.querySelectorAll('[data-text]'))
     field.textContent = found[field.dataset.text] ?? '';
   for (const field of view.querySelectorAll('[data-time]')) {
     const iso = found[field.dataset.time];
-    field.textContent = iso === null ? '' : when(iso);
+    field.textContent = iso ? when(iso) : '';
   }
-  for (const part of view.querySelectorAll('[data-if]')) part.hidden = found[part.dataset.if] === null;
+  for (const part of view.querySelectorAll('[data-if]'))
+    part.hidden = (found[part.dataset.if] ?? null) === null;
   byId('state').textContent = stateOf(found);
-  reply.hidden = status !== 'open' || question === null || found.answer !== null;
+  reply.hidden = ['resolved', 'answered'].includes(status) || question === null || found.answer !== null;
+  byId('complain').hidden = found.takesComplaints !== true;
+  byId('decision-title').textContent = byId('decision-title').dataset[isComplaint ? 'complaint' : 'contest'];
   byId('ruling').hidden = reasons.length === 0;
-  byId('reasons').replaceChildren(...reasonsOf(found));
+  byId('reasons').replaceChildren(...reasonsOf({ reasons }));
   byId('class').textContent = view.dataset[decision.class] ?? decision.class;
   byId('decided').textContent = decision.decidedAt === null ? '' : when(decision.decidedAt);
   byId('rules').replaceChildren(...decision.rules.map(({ text }) => element('li', text)));
@@ -107,6 +115,29 @@ async function send() {
   show(found);
   tell('answered');
 }
+
+async function complain() {
+  const form = byId('complain-form');
+  const [statement, email] = ['complaint', 'complaint-email'].map((id) => byId(id).value);
+  const button = form.querySelector('button');
+  button.disabled = true;
+  const filed = await ask(
+    '/case/complain',
+    email === '' ? { caseKey, statement } : { caseKey, statement, email },
+  );
+  button.disabled = false;
+  if (filed === null) return;
+  form.hidden = true;
+  const { dataset } = byId('complained');
+  byId('complained').textContent =
+    filed.caseKey === undefined ? dataset.before : `${dataset.sent} ${filed.caseKey}`;
+  byId('complained').focus();
+}
+
+byId('complain-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void complain();
+});
 
 open.addEventListener('submit', (event) => {
   event.preventDefault();

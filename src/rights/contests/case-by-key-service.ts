@@ -64,7 +64,7 @@ async function readDecision(database: Database, { kid, requestId, class: name }:
   };
 }
 
-async function caseResponse(database: Database, contest: Contest) {
+async function caseResponse({ database, tenantOf }: Pick<Parts, 'database' | 'tenantOf'>, contest: Contest) {
   const { contestId, status, statement, question, answer, outcome } = contest;
   const decision = await readDecision(database, contest);
   if (contest.kind === 'complaint') {
@@ -85,6 +85,7 @@ async function caseResponse(database: Database, contest: Contest) {
     reasons: reasonsOf(contest),
     resolvedAt: iso(contest.resolvedAt),
     decision,
+    ...(tenantOf(contest.kid)?.settings['rights.profile'] === 'uk' && { takesComplaints: true as const }),
   };
 }
 
@@ -158,7 +159,7 @@ async function complainByKey(
 async function answer(parts: Parts, caseKey: string, text: string) {
   const { kid, filedBy, contestId } = await openCase(parts, caseKey);
   const replier = { kid, ref: filedBy, refusalIfMissing: 'no-such-case' } as const;
-  return caseResponse(parts.database, await parts.contests.answer(replier, contestId, text));
+  return caseResponse(parts, await parts.contests.answer(replier, contestId, text));
 }
 
 async function fileForAgent(parts: Parts, requestId: string, network: string, filing: CaseFiling) {
@@ -175,7 +176,7 @@ export const createCaseByKeyService = (parts: Parts): CaseByKeyService => ({
   complain: (visit, filing) => complain(parts, visit, filing),
   complainByKey: (caseKey, from, filing) => complainByKey(parts, caseKey, from, filing),
   fileForAgent: (requestId, network, filing) => fileForAgent(parts, requestId, network, filing),
-  view: async (caseKey) => caseResponse(parts.database, await openCase(parts, caseKey)),
+  view: async (caseKey) => caseResponse(parts, await openCase(parts, caseKey)),
   answer: (caseKey, text) => answer(parts, caseKey, text),
 });
 

@@ -14,7 +14,7 @@ import { classText } from '../../ingest/verdict/verdict-words.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { type PeopleLanguage, requestLanguage } from '../../lib/languages.ts';
-import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
+import { type CaseFiling, caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
 import { type createNotice, UNNAMED } from '../dsar/dsar.ts';
@@ -137,7 +137,18 @@ async function readHeldData(me: MeService, presented: Presented, saved: boolean,
   const visit = shown.find(({ requestId }) => requestId === me.check(presented).requestId);
   const until = visit && isoTime(Date.parse(visit.decidedAt) + TOKEN_TTL_MS);
   const onHold = await me.isHeld(presented);
-  return { ...head, total, view, onHold, until, told: '', token: presented.token, decisions: shown };
+  const { takesComplaints } = me.check(presented);
+  return {
+    ...head,
+    total,
+    takesComplaints,
+    view,
+    onHold,
+    until,
+    told: '',
+    token: presented.token,
+    decisions: shown,
+  };
 }
 
 export interface FormDeps {
@@ -154,12 +165,16 @@ interface SentForm {
   readonly language: PeopleLanguage;
 }
 
+/** An empty address is none. */
+const readFiling = ({ statement, email = '' }: SentForm['fields']): CaseFiling =>
+  parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
+
 async function answerForm(
   { me, takePlace, sendExport }: FormDeps,
   { presented, fields, client, network, language }: SentForm,
   response: Response,
 ) {
-  const { kid, requestId } = me.check(presented);
+  const { kid, requestId, takesComplaints } = me.check(presented);
   const { action } = fields;
   if (action === 'export') {
     const exported = await sendExport({ kid, client }, () => me.export(presented));
@@ -172,8 +187,7 @@ async function answerForm(
     return showPage(response, { kid, held: { forgotten, notice, told: forgottenText(forgotten) } });
   }
   if (action === 'contest') {
-    const { statement, email = '' } = fields;
-    const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
+    const filing = readFiling(fields);
     const notice = await me.notice(presented);
     const filed = await me.contest(presented, { network, language }, filing);
     // A second objection is answered with the first one, which may be resolved already.
@@ -182,6 +196,15 @@ async function answerForm(
         ? 'Nothing new was filed: a review of this decision was asked for before.'
         : 'Your objection was filed. A person will review it.';
     return showPage(response, { kid, held: { filed, notice, told: message } });
+  }
+  if (action === 'complain' && takesComplaints) {
+    const notice = await me.notice(presented);
+    const complained = await me.complain(presented, { network, language }, readFiling(fields));
+    const told =
+      complained.caseKey === undefined
+        ? 'Nothing new was sent: you complained before.'
+        : 'Your complaint was sent.';
+    return showPage(response, { kid, held: { complained, notice, told } });
   }
   const saved = action === 'page';
   const leave = takePlace({ kid, client });
