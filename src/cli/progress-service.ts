@@ -138,7 +138,7 @@ export function createCount(unit: string) {
 const END_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Calls `stop` at the first signal that would end the process while `work` runs. */
-export async function runStoppable<T>(stop: () => void, work: () => Promise<T>): Promise<T> {
+async function runStoppable<T>(stop: () => void, work: () => Promise<T>): Promise<T> {
   for (const signal of END_SIGNALS) process.once(signal, stop);
   try {
     return await work();

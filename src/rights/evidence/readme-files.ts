@@ -3,7 +3,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { renderPage } from '../dsar/archive-page-files.ts';
 import { UNNAMED } from '../dsar/dsar.ts';
 import type { ChoiceTally } from './definitions.ts';
-import type { InForce } from './log-scan.ts';
+import { type InForce, textIn } from './log-scan.ts';
 import type { EvidenceSource } from './parts-service.ts';
 
 /** `README.html` of a file of evidence: for a person who is no engineer, without a network. */
@@ -41,7 +41,7 @@ export function readmePage(facts: ReadmeFacts): Promise<string> {
   const titles = new Map(
     definitions
       .filter(({ type, body }) => type === 'purpose.defined' && body['title'] !== undefined)
-      .map(({ body }) => [String(body['id']), String(body['title'])]),
+      .map(({ body }) => [textIn(body, 'id'), textIn(body, 'title')]),
   );
   return renderPage('evidence/readme', {
     ...facts,
@@ -54,6 +54,6 @@ export function readmePage(facts: ReadmeFacts): Promise<string> {
     choiceText: (choice: string): string => CHOICES[choice] ?? choice,
     titleOf: (id: string): string => titles.get(id) ?? tenant.termsOf(id)?.title ?? id,
     isoTime,
-    choices: [...tally.choices].sort(),
+    choices: [...tally.choices].sort(([a], [b]) => a.localeCompare(b, 'en')),
   });
 }

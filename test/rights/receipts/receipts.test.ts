@@ -62,8 +62,8 @@ it('the same as a page that prints, in the language of the person, without a scr
 it('a session gets its own, and nobody gets another’s', async () => {
   await api.write('grant', { principalId: 'alice', purposes: [PURPOSE], policyVersion: 0 });
   const session = await api.session('alice');
-  const own = await api.post(RECEIPTS, { principalId: 'alice' }, session);
-  expect((own.json() as Document)['@graph']).toHaveLength(1);
+  const ofAlice = await api.post(RECEIPTS, { principalId: 'alice' }, session);
+  expect((ofAlice.json() as Document)['@graph']).toHaveLength(1);
   expectError(await api.post(RECEIPTS, { principalId: 'bob' }, session), 'not-your-principal');
   const stranger = { ...createBrowser(), principalId: browser.principalId };
   expectError(await api.post(RECEIPTS, stranger, api.keys.publishable, page), 'not-your-principal');
