@@ -19,6 +19,8 @@ const SUMMARIES: Readonly<Record<WebhookEvent, string>> = {
   'consent.gpc-opt-out': 'A Global Privacy Control signal opted the person out.',
   'subject.linked': 'A browser was joined with an account.',
   'subject.erased': 'The consent evidence of a person was erased.',
+  'complaint.received': 'A complaint was received.',
+  'complaint.answered': 'A complaint was answered.',
   'log.fork': 'A witness saw two histories of one log.',
   'erasure.incomplete': 'An erasure is held up.',
   'export.ready': 'Staff exported what is held about a person.',
