@@ -42,6 +42,13 @@ export const BODY_EXAMPLES: Readonly<Partial<Record<RouteName, unknown>>> = {
   answerContest: { contestId: CONTEST_ID, answer: 'I used a screen reader.' },
   getCase: { caseKey: 'CASE-KEY' },
   answerCase: { caseKey: 'CASE-KEY', answer: 'I used a screen reader.' },
+  complainAboutCase: { caseKey: 'CASE-KEY', statement: 'Nobody answered me in time.' },
+  verifyAgent: {
+    method: 'GET',
+    url: 'https://shop.example/products',
+    headers: { 'user-agent': 'ExampleBot/1.0' },
+  },
+  reviewAgent: { case: REQUEST_ID, statement: 'Our agent was taken for another one.' },
   resolveContest: { contestId: CONTEST_ID, outcome: 'overturned', reason: 'The visit was that of a person.' },
   exportOwnData: {},
   eraseData: { visitorId: 'v-1' },
