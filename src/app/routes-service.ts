@@ -20,7 +20,7 @@ import { SECOND } from '../lib/clock.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { createCaseByKeyService } from '../rights/contests/case-by-key-service.ts';
-import { readNotice } from '../rights/dsar/service.ts';
+import { readPageNotice } from '../rights/dsar/service.ts';
 import { eraseOwn } from '../rights/erase/erase-service.ts';
 import { createExportPlaces, createSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataRoutes, type Sites } from '../rights/me/routes.ts';
@@ -72,9 +72,9 @@ function loadOpenApi(): Promise<OpenApi> {
 }
 
 const sitesOf = ({ database, tenants }: Services): Sites => ({
-  notice(kid) {
+  notice(kid, speaker) {
     const tenant = tenants.find(kid);
-    return tenant ? readNotice(database, tenant) : Promise.resolve(null);
+    return tenant ? readPageNotice(database, tenant, speaker) : Promise.resolve(null);
   },
   at(host) {
     const allTenants = tenants.all();

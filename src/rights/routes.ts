@@ -3,11 +3,11 @@ import type { Claimant } from '../auth/tokens.ts';
 import { type PeopleLocals, speakTo } from '../http/people.ts';
 import { builtOnce, renderText, sendBuilt } from '../http/reply.ts';
 import { json, page, reply, type ServedRoute } from '../http/routes.ts';
+import { RULES } from '../ingest/verdict/classify.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { CaseByKeyService } from './contests/case-by-key-service.ts';
-import { classText } from './dsar/dsar.ts';
 import type { SendExport } from './export-routes.ts';
 import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
@@ -77,7 +77,7 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
 ];
 
 const renderCasePage = builtOnce((_language, response: Response, people: PeopleLocals) =>
-  renderText(response, 'case', { classText, ...people }),
+  renderText(response, 'case', { ruleTexts: RULES, ...people }),
 );
 
 async function sendCasePage(response: Response): Promise<void> {

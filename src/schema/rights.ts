@@ -163,6 +163,9 @@ export const caseResponseSchema = contestResponseSchema
       decidedAt: z.string().nullable(),
       rules: z.array(z.object({ id: z.string(), text: z.string() })),
     }),
+    /** The name of the site, for the page; gpd's own addition (ADR 0103). */
+    site: z.string(),
+    contact: z.string().nullable(),
   });
 
 /**

@@ -1,4 +1,4 @@
-import type { PageWords } from './words.ts';
+import type { PageWords, ScriptWords } from './words.ts';
 
 /** The texts of people's pages in Italian. */
 
@@ -7,8 +7,353 @@ export const PAGE: PageWords = {
   'site.unnamed': 'Controllo del dispositivo',
   'class.human': 'Una persona',
   'class.declared_agent': 'Un agente dichiarato',
-  'class.undeclared_automation': 'Una visita automatizzata',
+  'class.undeclared_automation': 'Una visita automatica',
   'class.unknown': 'Non deciso',
-  'held.title': 'Che cosa conserva su di Lei il controllo del dispositivo di questo sito',
-  'case.title': 'La Sua contestazione di una decisione automatizzata',
+  copy: 'Copia',
+  copied: 'Copiato',
+  print: 'Stampa',
+  until: 'Può usarlo fino alle {until}, cinque minuti dopo la visita.',
+  'text.left': 'Caratteri rimasti: {count}.',
+  'text.full': 'Questo è il limite di {limit} caratteri. Non entra altro.',
+  'held.title': 'Che cosa conserva su di lei il controllo del dispositivo di questo sito',
+  'site.missing': 'Nessun sito qui ha questo nome.',
+  'site.one': 'Un sito usa questo indirizzo. È quello che cerca?',
+  'site.many': 'Più siti usano questo indirizzo. Quale cerca?',
+  'site.enter':
+    'Questo indirizzo serve più siti. Segua il collegamento del sito che ha visitato, o inserisca il nome del sito come lo riporta la sua informativa.',
+  'site.name': 'Nome del sito',
+  'site.continue': 'Continua',
+  'held.script':
+    'Questa pagina ha bisogno di JavaScript per cercare che cosa è conservato sul suo browser. Senza JavaScript non funziona nemmeno il controllo del dispositivo, quindi di questa visita non è conservato nulla.',
+  'ways.title': 'Che cosa può fare senza un controllo',
+  'ways.visit':
+    'Ha visitato il sito negli ultimi cinque minuti? Usi il collegamento del sito: può mostrare quella visita.',
+  'ways.case': 'Una contestazione che ha presentato: {link} con la sua chiave.',
+  'ways.caseLink': 'apra il suo caso',
+  'ways.write':
+    'Tutto il resto: scriva a {contact}. Se ha il numero di una decisione (comincia con {prefix}), lo indichi.',
+  'ways.unnamed':
+    'Tutto il resto: questo sito non ha indicato un contatto. Se ha il numero di una decisione (comincia con {prefix}), lo indichi quando chiede al sito.',
+  'verdict.human': 'Sembrava che una persona usasse il suo browser',
+  'verdict.declared_agent': 'Un programma che si è dichiarato ha fatto questa visita',
+  'verdict.undeclared_automation': 'Sembrava che un programma usasse il suo browser',
+  'verdict.unknown': 'Non era chiaro chi usasse il suo browser',
+  'verdict.reviewed': 'Questa visita vale come quella di una persona',
+  'verdict.checked': 'Il nostro controllo lo ha deciso il {at}. Nessuna persona lo ha guardato.',
+  'verdict.doubt':
+    'Il nostro controllo lo ha deciso il {at}. Nessuna persona lo ha guardato. Può sbagliare, per esempio se usa uno screen reader o un altro ausilio.',
+  'verdict.confirmed':
+    'Chi ha esaminato il caso ha confermato il {at} che una persona usa questo dispositivo. Gli indizi non contano più contro di lei.',
+  'verdict.overturned':
+    'Chi ha esaminato il caso ha deciso: una persona usa questo dispositivo. Gli indizi non contano più contro di lei.',
+  'verdict.alike':
+    'Dispositivi simili a questo sono stati esaminati. Valgono come quelli di persone. Gli indizi non contano contro di lei.',
+  'verdict.nobody':
+    'Questo browser mostra troppo poco per essere riconosciuto. Questa decisione non appartiene a nessun dispositivo.',
+  'object.open': 'Non è vero: chiedere a una persona',
+  'object.note': 'Gratis, senza account. Una risposta è dovuta entro il {due}.',
+  'object.what':
+    'Una persona lo esaminerà, e vedrà entro quando. Fino ad allora nessuno dovrebbe agire in base a questo.',
+  'object.statement': 'Che cosa è successo, con parole sue. Basta una frase.',
+  'object.email':
+    'Indirizzo e-mail, se chi esamina può scriverle. È conservato cifrato e cancellato con il caso.',
+  'object.file': 'Chiedi un esame',
+  'object.other': 'Può farla esaminare da una persona. Scriva a {contact} e indichi il suo numero.',
+  'object.otherUnnamed':
+    'Può farla esaminare da una persona. Questo sito non ha indicato un contatto. Scriva al sito e indichi il suo numero.',
+  'contest.title': 'La sua contestazione',
+  'contest.open':
+    'Ha chiesto un esame. Risponderemo entro il {due}. Fino ad allora nessuno dovrebbe agire in base a questa decisione.',
+  'contest.agreed': 'L’esame del {at} le ha dato ragione. La decisione era «{class}», e tale resta.',
+  'contest.overturned': 'L’esame del {at} l’ha annullata: una persona usa questo dispositivo.',
+  'contest.upheld': 'L’esame del {at} l’ha confermata. La decisione resta.',
+  'contest.number': 'Numero del caso',
+  'contest.statement': 'Che cosa ha scritto',
+  'contest.longer': 'Perché serve più tempo',
+  'contest.question': 'La domanda per lei',
+  'contest.reason': 'Motivo',
+  'contest.link': 'Apri il suo caso',
+  'why.title': 'Perché sembrava così',
+  'why.reviewed': 'Indizi che non contano',
+  'why.none': 'Non è stato trovato nessun indizio di un programma.',
+  'why.all': 'Tutti gli indizi e il punteggio',
+  'why.score': 'Punteggio: {score} su 1',
+  'why.highest': 'Punteggio: 1 su 1 (il più alto)',
+  'why.calmed': 'Punteggio: {score} su 1, grazie all’esame.',
+  'why.before': 'Punteggio quando è stata presa: {score} su 1. L’esame l’ha annullata.',
+  'why.number': 'Numero di questa decisione: {number}',
+  'why.seen': 'Il suo dispositivo era già stato visto.',
+  'why.first': 'Il suo dispositivo è stato visto per la prima volta.',
+  'change.rule': 'Senza «{rule}» il risultato sarebbe stato «{class}».',
+  'change.all':
+    'Nessun indizio è stato decisivo da solo. Senza nessuno di essi il risultato sarebbe stato «{class}».',
+  'change.none': 'Nessuna regola ha cambiato il risultato.',
+  'change.signed': 'Ha deciso la firma dell’agente.',
+  'kept.title': 'Che cosa conserviamo e per quanto tempo',
+  'kept.shared':
+    'Molti dispositivi somigliano a questo, quindi il suo identificativo può essere condiviso con altre persone. Perciò questa pagina mostra solo questa visita.',
+  'kept.attested':
+    'Una passkey ha distinto questo dispositivo da altri che gli somigliano. Questo non mostra chi lo ha usato.',
+  'kept.decisions': 'Decisioni su questo dispositivo: {count}',
+  'kept.newest': 'Sono mostrate le {count} più recenti. Il file le contiene tutte.',
+  'kept.noSignals':
+    'Qui non è conservato nessun dettaglio dei segnali: solo le decisioni e un numero cifrato con cui il dispositivo è riconosciuto.',
+  'kept.signals': 'Che cosa distingue questo dispositivo',
+  'kept.few':
+    'Qui sono noti troppo pochi dispositivi per dire quanto è raro il suo. La tabella mostra che cosa hanno trovato per questi segnali studi su molti browser.',
+  'kept.narrow': 'Insieme lo restringono a circa 1 visita su {count}.',
+  'kept.signal': 'Segnale',
+  'kept.gives': 'Rivela',
+  'kept.bits': '{bits} bit',
+  'kept.handle': 'Sigla di questo dispositivo, da confrontare a occhio',
+  'band.common': 'poco: comune',
+  'band.uncommon': 'qualcosa: poco comune',
+  'band.rare': 'molto: raro',
+  'band.not enough data': 'dati insufficienti',
+  'signal.architecture': 'Famiglia del processore',
+  'signal.audio': 'Come si calcola il suono',
+  'signal.bitness': 'Ampiezza del processore',
+  'signal.canvas': 'Come si disegna la grafica',
+  'signal.colorDepth': 'Colori dello schermo',
+  'signal.cores': 'Core del processore',
+  'signal.errorMessage': 'Testo degli errori',
+  'signal.evalLength': 'Lunghezza del codice integrato',
+  'signal.family': 'Motore del browser e sistema',
+  'signal.fonts': 'Caratteri installati',
+  'signal.gamut': 'Gamma di colori',
+  'signal.gpu': 'Chip grafico',
+  'signal.hdr': 'Ampia gamma dinamica',
+  'signal.math': 'Come si arrotondano i numeri',
+  'signal.memory': 'Memoria, a scaglioni',
+  'signal.model': 'Modello del dispositivo',
+  'signal.screen': 'Dimensioni dello schermo',
+  'signal.touch': 'Punti di contatto',
+  'who.title': 'Chi li riceve',
+  'who.responsible': 'Responsabile',
+  'who.purposes': 'A che cosa servono',
+  'who.recipients': 'Chi li riceve',
+  'who.transfers': 'Invio in altri Paesi',
+  'rights.title': 'I suoi diritti',
+  'rights.access': 'Accesso: vedere che cosa è conservato, in questa pagina o in un file.',
+  'rights.rectification': 'Rettifica: far correggere ciò che è sbagliato.',
+  'rights.erasure': 'Cancellazione, in questa pagina.',
+  'rights.restriction':
+    'Limitazione: finché una contestazione è aperta, nessuno dovrebbe agire in base alla decisione.',
+  'rights.portability': 'Portabilità: una copia da portare con sé, come file per programmi.',
+  'rights.review': 'Esame di ogni decisione automatizzata da parte di una persona.',
+  'rights.withdrawal': 'Revoca del suo consenso in ogni momento.',
+  'rights.complaint': 'Reclamo all’autorità: {authority}',
+  'take.title': 'Salva una copia',
+  'take.page': 'Salva come pagina',
+  'take.json': 'Salva come JSON',
+  'foot.responsible': 'Responsabile: {controller}.',
+  'foot.write': 'Scriva a {contact} e indichi {number}.',
+  'foot.quote': 'Quando chiede al sito, indichi {number}.',
+  'erase.visit': 'Cancella questa visita',
+  'erase.device': 'Cancella ciò che è conservato su questo dispositivo',
+  'erase.onHold':
+    'Un obbligo legale trattiene ciò che è conservato su questo dispositivo, quindi ora non si può cancellare nulla. Registri la sua richiesta: riceverà una ricevuta che dice che cosa resta e perché.',
+  'erase.shared':
+    'Questo cancella solo questa visita: la sua decisione e i motivi. Non si può annullare. Le altre visite di questo dispositivo restano, perché il suo identificativo può essere condiviso con altre persone. Per far cancellare le precedenti, scriva a {contact}; forse dovrà mostrare che erano sue.',
+  'erase.sharedUnnamed':
+    'Questo cancella solo questa visita: la sua decisione e i motivi. Non si può annullare. Le altre visite di questo dispositivo restano, perché il suo identificativo può essere condiviso con altre persone. Per far cancellare le precedenti, chieda al sito; forse dovrà mostrare che erano sue.',
+  'erase.one':
+    'Questo cancella la decisione qui sopra con i motivi e il numero cifrato con cui questo dispositivo è riconosciuto. Non si può annullare. Un esame a suo favore resta.',
+  'erase.all':
+    'Questo cancella tutte le {count} decisioni qui sopra con i motivi e il numero cifrato con cui questo dispositivo è riconosciuto. Non si può annullare. Un esame a suo favore resta.',
+  'erase.open':
+    'Ha chiesto un esame che non ha ancora risposta. Risponderemo entro il {due} (caso {number}). Il caso e la decisione a cui si riferisce restano.',
+  'erase.after':
+    'Dopo nessuno potrà spiegarle queste decisioni. Se vuole che una persona ne esamini una, lo chieda prima, o le salvi.',
+  'erase.record': 'Registra la mia richiesta',
+  'erase.now': 'Cancella ora',
+  'forgotten.none': 'Dimenticato: non era più conservato nulla.',
+  'forgotten.kept': 'Non è stato cancellato nulla. L’elenco qui sotto dice che cosa resta e perché.',
+  'forgotten.some': 'Non è stato cancellato tutto. L’elenco qui sotto dice che cosa resta e perché.',
+  'forgotten.visit':
+    'È stata cancellata solo questa visita. Dispositivi simili condividono un identificativo, quindi le altre possono essere di altre persone.',
+  'forgotten.visitPending':
+    'Si sta cancellando solo questa visita. Dispositivi simili condividono un identificativo, quindi le altre possono essere di altre persone.',
+  'forgotten.device':
+    'Dimenticato: le decisioni su questo dispositivo e il suo numero cifrato sono stati cancellati.',
+  'forgotten.devicePending':
+    'Dimenticato: le decisioni su questo dispositivo e il suo numero cifrato sono in via di cancellazione.',
+  'forgotten.title': 'Che cosa è stato cancellato',
+  'forgotten.titleKept': 'Non è stato cancellato nulla',
+  'forgotten.empty': 'Non era più conservato nulla.',
+  'forgotten.others':
+    'Nessun’altra visita è stata cancellata, perché i dispositivi di altre persone sono uguali: ciò che è conservato con quell’identificativo può essere loro. Se questo browser ritorna, è riconosciuto come prima.',
+  'forgotten.write':
+    'Per far cancellare il resto, scriva al contatto qui sotto e indichi la ricevuta. Forse dovrà mostrare che quelle visite erano sue.',
+  'forgotten.ask':
+    'Per far cancellare il resto, indichi la ricevuta quando scrive al sito. Forse dovrà mostrare che quelle visite erano sue.',
+  'forgotten.consent':
+    'La traccia di ciò a cui ha acconsentito è conservata come prova, e nessuna cancellazione qui la tocca.',
+  'forgotten.receipt': 'Numero della ricevuta',
+  'forgotten.contact': 'Contatto',
+  'scope.sightings': 'quando e quante volte il dispositivo è stato visto',
+  'scope.visitor-index': 'i suoi identificativi di visitatore',
+  'scope.decisions': 'decisioni',
+  'scope.contests': 'contestazioni',
+  'scope.override': 'l’esame a suo favore',
+  'scope.links': 'legami con un account',
+  'scope.signal-summaries': 'quanto sono rari i suoi segnali',
+  'scope.network-marks': 'da quante reti è venuto',
+  'scope.credentials': 'la sua passkey',
+  'scope.consent': 'la traccia del suo consenso',
+  'scope.backups': 'copie di sicurezza precedenti',
+  'scope.storage': 'i file della banca dati',
+  'action.erased': 'cancellato',
+  'action.pending': 'cancellato; i file possono contenerne ancora dei byte',
+  'action.retained': 'conservato',
+  'action.failed': 'non ancora cancellato; gpd riprova',
+  'action.storage': 'tolto anche da lì',
+  'filed.told': 'La sua contestazione è stata presentata. Una persona la esaminerà.',
+  'filed.toldAgain':
+    'Non è stato presentato nulla di nuovo: un esame di questa decisione era già stato chiesto.',
+  'filed.title': 'Una persona la esaminerà',
+  'filed.titleAgain': 'Un esame di questa decisione era già stato chiesto',
+  'filed.due': 'Risponderemo entro il {due}. Le serve questa chiave per leggere la risposta.',
+  'filed.key': 'La chiave del suo caso, mostrata una sola volta',
+  'filed.keep':
+    'La conservi: è l’unico modo per tornare al suo caso. Chi la possiede può leggere il caso e rispondere al suo posto.',
+  'filed.open':
+    'È aperto. La chiave del caso è stata mostrata quando l’esame è stato chiesto, e non può essere mostrata di nuovo.',
+  'filed.decided': 'È stato deciso. Cerchi di nuovo questo dispositivo per leggere come.',
+  'filed.filed': 'Presentata',
+  'filed.dueBy': 'Risponderemo entro il',
+  'remember.note':
+    'Questo browser ricorda la chiave fino al {until}, o finché avrà letto la decisione. Altri usano questo browser? Allora la dimentichi qui.',
+  'remember.forget': 'Dimenticala qui',
+  'remember.forgotten': 'Dimenticata in questo browser. Il caso continua: conservi la chiave.',
+  'remember.ended': 'Il caso è deciso, quindi questo browser non ricorda più la sua chiave.',
+  'case.title': 'La sua contestazione di una decisione automatizzata',
+  'case.script':
+    'Questa pagina ha bisogno di JavaScript. Altrimenti scriva al contatto del sito e dia il numero del caso ricevuto con la chiave.',
+  'case.key': 'Chiave del caso',
+  'case.keyHint':
+    'I 26 caratteri che ha ricevuto quando ha chiesto un esame. Maiuscole e trattini sono facoltativi.',
+  'case.show': 'Mostra il caso',
+  'case.another': 'Apri un altro caso',
+  'case.loading': 'Caricamento …',
+  'case.missing':
+    'Nessun caso ha questa chiave. Controlli ogni carattere; il caso può anche essere stato cancellato.',
+  'case.later': 'Troppe richieste dalla sua rete. Riprovi tra qualche minuto.',
+  'case.away': 'Non è stato possibile leggere il caso. Non è cambiato nulla. Riprovi tra un momento.',
+  'case.answered': 'La sua risposta è stata inviata.',
+  'case.invalid':
+    'La risposta non è stata inviata: scriva da 1 a 4.000 caratteri, senza caratteri di controllo.',
+  'case.closed': 'La risposta non è stata inviata: nessuna domanda è più aperta.',
+  'case.open': 'Risponderemo entro il {due}',
+  'case.late': 'In ritardo: una risposta era dovuta entro il {due}',
+  'case.overturned': 'Ci siamo sbagliati: questa visita vale come quella di una persona.',
+  'case.stays': 'L’esame le ha dato ragione. La decisione in sé resta com’è.',
+  'case.upheld': 'Una persona l’ha esaminata: la decisione resta.',
+  'next.reading': 'Una persona legge il suo caso. Non deve fare nulla.',
+  'next.question': 'C’è una domanda per lei. Risponda qui sotto.',
+  'next.answered': 'La sua risposta è arrivata. Non deve fare nulla.',
+  'next.upheld':
+    'Se non è d’accordo, può scrivere al contatto qui sotto o presentare un reclamo alla sua autorità per la protezione dei dati.',
+  'step.filed': 'Presentata',
+  'step.asked': 'Domanda posta',
+  'step.answered': 'Ha risposto',
+  'step.decided': 'Decisa da una persona',
+  'step.due': 'Dovuta entro il {due}',
+  'step.none': 'Finora nessuna domanda',
+  'step.never': 'Non è stata posta nessuna domanda',
+  'case.extended': 'Prorogato fino al',
+  'case.longer': 'Perché serve più tempo',
+  'case.number': 'Numero del caso',
+  'case.contact': 'Contatto',
+  'case.question': 'La domanda per lei',
+  'case.answer': 'La sua risposta',
+  'case.answerHint': 'Fino a 4.000 caratteri. Può rispondere una volta.',
+  'case.send': 'Invia la risposta',
+  'case.reasons': 'Motivo del risultato',
+  'case.first': 'Il primo motivo',
+  'case.second': 'Il secondo motivo',
+  'case.statement': 'Che cosa ha scritto',
+  'case.decision': 'La decisione che contesta',
+  'case.gone': 'Gli indizi che hanno portato a questa decisione non sono più conservati.',
+  'case.secret': 'Chi possiede la chiave del caso può leggerlo e rispondere al suo posto. La tenga per sé.',
+  'notice.noController': 'Questo sito non ha indicato chi è responsabile.',
+  'notice.noContact': 'Questo sito non ha indicato un contatto.',
+  'notice.noRecipients': 'Il sito non ha detto chi altro li riceve.',
+  'notice.webhooks':
+    'Questo sistema invia avvisi di ciò che accade a {hosts}. Il sito non ha detto chi altro li riceve.',
+  'notice.noTransfers': 'Questo sistema non ne fa.',
+  'notice.askTransfers': 'Chieda al contatto qui sopra dove {hosts} tratta gli avvisi.',
+  'notice.retention':
+    'Le decisioni sono conservate per {days} giorni, una forma cifrata del suo indirizzo di rete per un giorno, e per una settimana da quante reti è venuto questo dispositivo; la traccia del suo consenso finché non è cancellata.',
+  'notice.noAuthority':
+    'Il sito non ha indicato un’autorità. Nell’Unione europea trova la sua su edpb.europa.eu.',
+  'refused.title': 'Questa richiesta è stata respinta',
+  'refused.notFoundTitle': 'Pagina non trovata',
+  'refused.first': 'Controlli l’indirizzo, o {link}.',
+  'refused.firstLink': 'cominci dalla prima pagina',
+  'refused.code': 'Codice {code}',
+  'refused.not-found': 'A questo indirizzo non c’è nessuna pagina.',
+  'refused.unauthenticated':
+    'Non è cambiato nulla. Questa pagina è rimasta aperta troppo a lungo, o manca il suo cookie. Torni indietro e cerchi di nuovo.',
+  'refused.no-data': 'Su questa visita non è più conservato nulla.',
+  'refused.rate-limited': 'Troppe richieste in questo momento. Aspetti un minuto, poi riprovi.',
+  'refused.too-many-cases':
+    'Oggi sono arrivate più contestazioni dalla sua rete, quindi questa non è stata presentata.',
+  'refused.unavailable': 'gpd non può rispondere ora. Riprovi tra un momento.',
+  'refused.unchanged': 'Non è cambiato nulla.',
+  'refused.long': 'Che cosa ha scritto: il testo è troppo lungo, al massimo 4.000 caratteri.',
+  'refused.short': 'Scriva che cosa è successo. Basta una frase.',
+  'refused.email': 'L’indirizzo e-mail non è completo.',
+  'refused.write': 'Scriva a {contact} e dia il numero {number}.',
+  'refused.ask': 'Questo sito non ha indicato un contatto. Scriva al sito e dia il numero {number}.',
+};
+
+export const SCRIPT: ScriptWords = {
+  intro:
+    'Con il suo consenso questo sito controlla il suo dispositivo, per riconoscerlo e distinguere le persone dai programmi. Qui può vedere che cosa conserva su questo browser e farlo cancellare. Molti dispositivi si somigliano. Se è il caso del suo, il suo identificativo può essere condiviso, e qui si può vedere e cancellare solo la visita mostrata.',
+  once: 'Il pulsante «Mostra» controlla il suo browser. Quella visita è conservata quanto ogni altra, se non la cancella qui.',
+  visit:
+    'Questa è la visita che il collegamento ha portato qui. Il suo browser non è stato controllato di nuovo.',
+  lookUpAlone:
+    'Molti dispositivi condividono questo identificativo, quindi è mostrata solo questa ricerca, e nessuna visita precedente. Il collegamento che un sito dà subito dopo una visita mostra quella visita.',
+  visitOver:
+    'La visita che l’ha portata qui non può più essere mostrata: funziona per cinque minuti, nello stesso browser. Prema «Mostra».',
+  look: 'Mostra',
+  looking: 'Ricerca in corso …',
+  gpc: 'Il suo browser invia Global Privacy Control. Il controllo del dispositivo non è stato fatto, e questa visita non ha lasciato nulla qui.',
+  away: 'Il controllo del dispositivo non è raggiungibile. Non è cambiato nulla. Riprovi tra un momento.',
+  noDetails: 'Il server non ha detto che cos’altro conserva. Prema di nuovo «Mostra» tra un momento.',
+  refused: 'Il controllo del dispositivo non ha deciso nulla, quindi non è stato cercato nulla.',
+  unproven:
+    'Questo sito fa il controllo solo con un consenso registrato, e questo browser non ne ha. Non è stato cercato nulla.',
+  clockFast:
+    'Il suo orologio è avanti di circa {duration}. Il controllo del dispositivo ha usato l’ora del server.',
+  clockSlow:
+    'Il suo orologio è indietro di circa {duration}. Il controllo del dispositivo ha usato l’ora del server.',
+  nobody:
+    'Questo browser mostra troppo poco per essere riconosciuto. C’è solo la decisione appena presa, e non appartiene a nessun dispositivo.',
+  verdictTitle: 'La decisione appena presa',
+  request: 'Numero di questa decisione, da indicare in una domanda:',
+  notDone:
+    'Non è stato cancellato né presentato nulla: questa pagina è rimasta aperta più di cinque minuti, o manca il suo cookie. Cerchi di nuovo, poi prema ancora il pulsante. Ciò che ha scritto resta.',
+  lookAgain: 'Cerca di nuovo',
+  typedKept: 'Ciò che ha scritto è di nuovo nel modulo.',
+  unconfirmed: 'Il server non lo ha confermato. Prema di nuovo il pulsante.',
+  noToken:
+    'Il sito non ha registrato l’indirizzo di questa pagina, quindi non può mostrare dettagli né cancellare nulla. Chieda al sito.',
+  noCookie:
+    'Il suo browser non ha conservato il cookie di cui questa pagina ha bisogno per mostrare dettagli o cancellare qualcosa. Consenta i cookie per questo sito, poi prema di nuovo «Mostra».',
+  human: 'Una persona',
+  declared_agent: 'Un agente dichiarato',
+  undeclared_automation: 'Una visita automatica',
+  unknown: 'Non deciso',
+  consentsTitle: 'A che cosa ha acconsentito questo browser',
+  noConsents: 'Questo browser non ha conservato nessuna scelta per questo indirizzo.',
+  granted: 'Ha acconsentito il {at}. Termina il {until}.',
+  denied: 'Ha rifiutato il {at}. Potremo chiedere di nuovo dopo il {until}.',
+  withdrawn: 'Ha revocato il suo consenso il {at}.',
+  withdraw: 'Revoca',
+  withdrawnNow:
+    'Revocato. Nessun’altra visita è controllata. I dati delle visite precedenti restano fino alla fine del loro termine. Ciò che questa pagina mostra si può cancellare qui.',
+  notWithdrawn: 'Non è stato possibile registrare la revoca. Prema di nuovo «Revoca».',
 };

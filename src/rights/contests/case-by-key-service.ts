@@ -8,6 +8,8 @@ import { Refusal } from '../../lib/errors.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
+import { siteName } from '../dsar/dsar.ts';
 import { type RightsParts, reachOfRequests } from '../subject.ts';
 import type { Contest } from './contest.ts';
 import { dueDates, reasonsOf } from './record.ts';
@@ -36,7 +38,7 @@ interface Parts extends Omit<RightsParts, 'clock'>, Pick<Installation, 'serverSe
 
 type CaseView = Awaited<ReturnType<typeof caseResponse>>;
 
-async function caseResponse(database: Database, contest: Contest) {
+async function caseResponse(database: Database, { settings }: Tenant, contest: Contest) {
   const { contestId, status, statement, question, answer, outcome } = contest;
   const decision = await findDecision(database, contest.kid, contest.requestId);
   const rules = decision?.verdict.rules ?? [];
@@ -58,6 +60,8 @@ async function caseResponse(database: Database, contest: Contest) {
       decidedAt: iso(decision?.verdict.decidedAt ?? null),
       rules: rules.map(({ id }) => ({ id, text: ruleText(id) })),
     },
+    site: siteName(contest.kid, settings),
+    contact: settings['notice.contact'].trim() || null,
   };
 }
 
@@ -66,8 +70,9 @@ async function openCase({ database, serverSecret, contestTexts, tenantOf }: Part
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await findContest(database.read, contestTexts, { caseHash });
   // A writer of the database may have moved a hash to another row.
-  if (contest?.caseHash !== caseHash || !tenantOf(contest.kid)) throw new Refusal('no-such-case');
-  return contest;
+  const tenant = contest && tenantOf(contest.kid);
+  if (contest?.caseHash !== caseHash || !tenant) throw new Refusal('no-such-case');
+  return { contest, tenant };
 }
 
 /** The contested decision, and the network and language of the person who files. */
@@ -104,14 +109,17 @@ async function file(
 }
 
 async function answer(parts: Parts, caseKey: string, text: string) {
-  const { kid, filedBy, contestId } = await openCase(parts, caseKey);
-  const replier = { kid, ref: filedBy, refusalIfMissing: 'no-such-case' } as const;
-  return caseResponse(parts.database, await parts.contests.answer(replier, contestId, text));
+  const { contest, tenant } = await openCase(parts, caseKey);
+  const replier = { kid: contest.kid, ref: contest.filedBy, refusalIfMissing: 'no-such-case' } as const;
+  return caseResponse(parts.database, tenant, await parts.contests.answer(replier, contest.contestId, text));
 }
 
 export const createCaseByKeyService = (parts: Parts): CaseByKeyService => ({
   file: (visit, filing) => file(parts, visit, filing),
-  view: async (caseKey) => caseResponse(parts.database, await openCase(parts, caseKey)),
+  view: async (caseKey) => {
+    const { contest, tenant } = await openCase(parts, caseKey);
+    return caseResponse(parts.database, tenant, contest);
+  },
   answer: (caseKey, text) => answer(parts, caseKey, text),
 });
 

@@ -1,12 +1,11 @@
 import type { Counterfactual } from '../../ingest/verdict/classify.ts';
+import { ENGLISH, type Speaker } from '../../lib/people/say.ts';
 import type { TenantSettings } from '../../tenants/settings.ts';
 
 /** Words of the answer to an access request (GDPR articles 15 and 22(3), contract 6.5). */
 
 type Named = Extract<keyof TenantSettings, `notice.${string}`>;
 type NoticeSettings = Pick<TenantSettings, Named | 'retention.days'>;
-
-const UNSET = 'The operator of this site has not filled this in yet; ask the contact above.';
 
 /** The controller and its contact (GDPR articles 13(1)(a) and 15(1)), whom a person needs to know. */
 const NAMING = ['notice.controller', 'notice.contact'] as const;
@@ -17,12 +16,6 @@ export function unnamedSettings(settings: Pick<NoticeSettings, (typeof NAMING)[n
   return NAMING.filter((name) => isEmpty(settings[name]));
 }
 
-/** A missing name is shown as missing: a placeholder would send a person to nobody. */
-export const UNNAMED = {
-  controller: 'This site has not named who is responsible.',
-  contact: 'This site has not named a contact.',
-} as const;
-
 /**
  * Makes the notice of GDPR article 15(1) and (2). Facts that only the controller knows come from the tenant's
  * settings.
@@ -32,12 +25,13 @@ export function createNotice(
   purposeTitles: readonly string[],
   /** Hosts of the webhooks that leave this machine. */
   recipients: readonly string[] = [],
+  { say }: Speaker = ENGLISH,
 ) {
   const hosts = recipients.join(', ');
-  const textOr = (text: string, fallback = UNSET): string => (isEmpty(text) ? fallback : text);
+  const textOr = (text: string, fallback: string): string => (isEmpty(text) ? fallback : text);
   return {
-    controller: textOr(settings['notice.controller'], UNNAMED.controller),
-    contact: textOr(settings['notice.contact'], UNNAMED.contact),
+    controller: textOr(settings['notice.controller'], say('notice.noController')),
+    contact: textOr(settings['notice.contact'], say('notice.noContact')),
     purposes: textOr(settings['notice.purposes'], purposeTitles.join('; ')),
     categories:
       'Decisions about visits with the rules that fired; a scrambled number by which the device is recognised; when and how often it was seen; ' +
@@ -45,63 +39,69 @@ export function createNotice(
       'refused and withdrawn; objections. No raw signal values are stored.',
     recipients: textOr(
       settings['notice.recipients'],
-      hosts === ''
-        ? 'The site has not said who else gets it.'
-        : `This system sends notices of what happens to ${hosts}. The site has not said who else gets it.`,
+      hosts === '' ? say('notice.noRecipients') : say('notice.webhooks', { hosts }),
     ),
     transfers: textOr(
       settings['notice.transfers'],
-      hosts === ''
-        ? 'None that this system makes.'
-        : `Ask the contact above where ${hosts} processes the notices.`,
+      hosts === '' ? say('notice.noTransfers') : say('notice.askTransfers', { hosts }),
     ),
-    retention: `Decisions are kept for ${settings['retention.days']} days, a scrambled form of your network address for one day, and for a week from how many networks this device came; the record of your consent until it is erased.`,
+    retention: say('notice.retention', { days: settings['retention.days'] }),
     source: 'The visitor’s browser, with consent, and the network that the request came from.',
     rights:
       'Access, correction, erasure, restriction while an objection is open, a copy to take along, review of any automated ' +
       'decision by a person, withdrawal of consent at any time, and a complaint to the authority.',
-    authority: textOr(
-      settings['notice.authority'],
-      'The site has not named an authority. In the European Union, find yours at edpb.europa.eu.',
-    ),
+    authority: textOr(settings['notice.authority'], say('notice.noAuthority')),
     automatedDecisions:
       'A fixed table of rules weighs what the browser reports. Each decision lists the rules that fired, in plain words, and what ' +
       'would have changed it. It may lead the site to ask for a check or to refuse a request.',
   };
 }
 
-const CLASS_TEXT: Readonly<Record<string, string>> = {
-  human: 'A person',
-  declared_agent: 'A declared agent',
-  undeclared_automation: 'An automated visit',
-  unknown: 'Not decided',
-};
+const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'] as const;
 
-export function classText(name: string): string {
-  return CLASS_TEXT[name] ?? name;
+export function classText(name: string, { say }: Speaker = ENGLISH): string {
+  const known = CLASSES.find((one) => one === name);
+  return known ? say(`class.${known}`) : name;
 }
 
-/** Quotes the text of a class within a sentence. */
-export function quotedClass(name: string): string {
-  const text = classText(name);
-  return `“${text.charAt(0).toLowerCase()}${text.slice(1)}”`;
+/** The text of a class within a sentence. */
+function innerClass(name: string, speaker?: Speaker): string {
+  const text = classText(name, speaker);
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
+}
+
+export const quotedClass = (name: string): string => `“${innerClass(name)}”`;
+
+/** Names longer than this are addresses or sentences, which do not fit above a page. */
+const MAX_SITE = 40;
+
+/** The name of a site, above a page: its controller if that is short, otherwise the host of its pages. */
+export function siteName(
+  kid: string,
+  settings: Pick<TenantSettings, 'notice.controller' | 'origins'>,
+): string {
+  const [controller = ''] = settings['notice.controller'].trim().split('\n', 1);
+  if (controller !== '' && controller.length <= MAX_SITE) return controller;
+  const [origin] = settings.origins;
+  return origin === undefined ? kid : new URL(origin).host;
 }
 
 /** Says in a sentence what would have changed the result. */
 export function changeText(
   { decisive, withoutAll }: Counterfactual,
   ruleText: (id: string) => string,
+  speaker: Speaker = ENGLISH,
 ): string {
+  const { say } = speaker;
   if (decisive.length > 0) {
     return decisive
-      .map(
-        ({ id, class: className }) =>
-          `Without “${ruleText(id).replace(/\.$/, '')}” the result would have been ${quotedClass(className)}.`,
-      )
+      .map(({ id, class: name }) => {
+        const rule = ruleText(id).replace(/\.$/, '');
+        return say('change.rule', { rule, class: innerClass(name, speaker) });
+      })
       .join(' ');
   }
-  if (withoutAll !== null) {
-    return `No single sign was decisive. Without any of them the result would have been ${quotedClass(withoutAll)}.`;
-  }
-  return 'No rule changed the result.';
+  return withoutAll === null
+    ? say('change.none')
+    : say('change.all', { class: innerClass(withoutAll, speaker) });
 }
