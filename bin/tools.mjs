@@ -46,6 +46,11 @@ const TOOLS = [
     'the SDK for Python',
     () => spawnSync('python3', ['-c', 'import ensurepip, venv']).status === 0,
   ],
+  [
+    'python3-cryptography',
+    'files of evidence',
+    () => spawnSync('python3', ['-c', 'import cryptography']).status === 0,
+  ],
   ['golang-go', 'the SDK for Go', () => has('go')],
   ['maven', 'the SDK for Java', () => has('mvn')],
   ['default-jdk-headless', 'the SDK for Java', () => has('javac')],

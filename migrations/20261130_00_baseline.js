@@ -411,6 +411,10 @@ async function createDecisions(knex) {
   // A device's decisions, newest first, as one range of one index.
   await knex.raw('CREATE INDEX decisions_device ON decisions (kid, durable, request_id)');
   await knex.raw('CREATE INDEX decisions_decided_at ON decisions (kid, decided_at)');
+  // The console lists a class by time. People are most visits: their list is read from the index above, and their rows cost no entry here.
+  await knex.raw(
+    "CREATE INDEX decisions_class ON decisions (kid, class, decided_at) WHERE class <> 'human'",
+  );
   // A later decision of the same browser session supersedes an earlier one (ADR 0054).
   await knex.schema.createTable('decision_updates', (t) => {
     texts(t, 'kid', 'earlier', 'request_id');
@@ -500,6 +504,8 @@ async function createPolicies(knex) {
 /** @param {Table} t */
 function contestColumns(t) {
   texts(t, 'kid', 'contest_id', 'request_id');
+  // An objection to a decision (`contest`), or a complaint about how data are handled (`complaint`).
+  t.text('kind').notNullable().defaultTo('contest');
   optionalTexts(t, 'durable');
   texts(t, 'filed_by');
   // `due_at` is the date that counts; an extension keeps the first one in `extended_from`.
@@ -514,6 +520,10 @@ function contestColumns(t) {
   // Encrypted texts of the person and the reviewers, and the e-mail address.
   optionalTexts(t, 'sealed');
   optionalMoments(t, 'asked_at', 'answered_at');
+  // The last time in which the clock of a request stood still (rights.profile uk); it stands still while `paused_to` is null.
+  optionalMoments(t, 'paused_from', 'paused_to');
+  // Only of a complaint.
+  optionalMoments(t, 'acknowledged_at');
   // A contest without an account: keyed hash of its case key, and the network that filed it, hashed under a key of that day.
   t.text('case_hash').nullable().unique();
   optionalTexts(t, 'case_network');
@@ -533,7 +543,7 @@ async function createContests(knex) {
   await knex.schema.createTable('contests', (t) => {
     contestColumns(t);
     t.primary(['contest_id']);
-    t.unique(['kid', 'request_id']);
+    t.unique(['kid', 'request_id', 'kind']);
     t.index(['kid', 'durable']);
     t.index(['kid', 'filed_at']);
     t.index(['kid', 'case_network']);

@@ -1,3 +1,4 @@
+import { AGENT_REASONS } from '../../src/agents/reasons.ts';
 import { ERRORS, type ErrorCode } from '../../src/lib/errors.ts';
 import { KEY_SCOPES } from '../../src/schema/route.ts';
 import { ALL_ROUTES } from '../../src/schema/routes.ts';
@@ -89,6 +90,9 @@ const HEAD = `For integrators. Every refusal outside the ingest answer is JSON w
 **Retry?** *yes*: wait (\`Retry-After\` where it is sent), then send the same request. A write needs the same \`Idempotency-Key\`. *after the fix*: not
 unchanged. *no*: the answer will not change.`;
 
+const AGENTS_HEAD = `What gpd finds about the signature of a [declared agent](classification.md#declared-agents): *verified*, *none*, *invalid* (gpd has the key, and
+something does not hold) or *unverified* (gpd has not). The decision says it, and the agent is not told.`;
+
 export function errorsPage(note: string): string {
   const rows = Object.entries(ERRORS)
     .map(([code, [status]]) => ({ code: code as ErrorCode, status }))
@@ -100,7 +104,20 @@ export function errorsPage(note: string): string {
   const head = ['| status | code | what to do | retry? |', '|---|---|---|---|'];
   const foot =
     'Reasons of the ingest answer are in [Troubleshooting](troubleshooting.md#the-visit-has-no-verdict).';
-  return ['# Errors', '', HEAD, '', ...head, ...rows, '', foot, '', note, ''].join('\n');
+  const reasons = Object.entries(AGENT_REASONS).map(
+    ([reason, [status, text]]) => `| \`${reason}\` | ${status} | ${text} |`,
+  );
+  const agents = [
+    '## Signatures of agents',
+    '',
+    AGENTS_HEAD,
+    '',
+    '| reason | status | cause |',
+    '|---|---|---|',
+  ];
+  return ['# Errors', '', HEAD, '', ...head, ...rows, '', foot, '', ...agents, ...reasons, '', note, ''].join(
+    '\n',
+  );
 }
 
 const SCOPES = [...KEY_SCOPES, 'session'] as const;

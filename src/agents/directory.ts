@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { decodeBase64Url } from '../lib/crypto.ts';
 import { parseUrl } from '../lib/text.ts';
 
-/** Reads the directory of an agent's keys (RFC 7517), which lies under the agent's own origin. */
+/** Reads an agent's key set (RFC 7517), and names the agent by its URL (ADR 0108). */
 
 export const WELL_KNOWN_PATH = '/.well-known/http-message-signatures-directory';
 export const MAX_KEYS = 32;
@@ -62,23 +62,25 @@ export function validityOf({ nbf, exp }: AgentKey): { readonly nbf: number; read
 }
 
 /**
- * The https address of an agent's keys; an origin alone means its well-known address. Null: an address that
- * is never fetched.
+ * The https address of an agent's key set, without query and fragment; an origin alone means its well-known
+ * address. Null: an address that is never fetched.
  */
 export function directoryUrl(text: string): string | null {
   const url = text.length > 512 ? null : parseUrl(text);
-  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '')
-    return null;
-  if (url.pathname === '/' && url.search === '') url.pathname = WELL_KNOWN_PATH;
-  // An empty query or fragment changes nothing, and would make two directories out of one.
-  if (url.search === '') url.search = '';
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '') return null;
+  url.search = '';
   url.hash = '';
+  if (url.pathname === '/') url.pathname = WELL_KNOWN_PATH;
   return url.href;
 }
 
-/** `declaredAgentId`: stable over key rotation. */
-export function agentOrigin(directory: string): string {
-  return new URL(directory).origin;
+/**
+ * `declaredAgentId`, stable over key rotation: the URL of the key set. The well-known address belongs to
+ * the host's operator, so there it is the origin; any other path does not name the operator of its host.
+ */
+export function agentIdentity(directory: string): string {
+  const { origin, pathname } = new URL(directory);
+  return pathname === WELL_KNOWN_PATH ? origin : directory;
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { chunksOf } from '../lib/collections.ts';
 import { tryOr } from '../lib/errors.ts';
 import { every } from '../lib/jobs.ts';
-import { type AgentKey, importAgentKey, readJwks, validityOf, WELL_KNOWN_PATH } from './directory.ts';
+import { type AgentKey, importAgentKey, readJwks, validityOf } from './directory.ts';
 import { type AgentDirectory, type DirectorySource, isAhead, listDirectories, saveFetched } from './store.ts';
 import type { FindAgentKey } from './verify.ts';
 
@@ -14,11 +14,10 @@ import type { FindAgentKey } from './verify.ts';
  */
 
 export interface Agents {
-  /**
-   * The key of an agent, if its directory has it now. An unknown directory is fetched for later requests,
-   * where discovery is open.
-   */
+  /** The key of an agent, if its directory has it now. */
   readonly findKey: FindAgentKey;
+  /** Fetches an unknown directory for later requests, where discovery is open. */
+  readonly discover: (directory: string) => void;
   /** Ends when no directory is being fetched any more. */
   readonly stop: () => Promise<void>;
 }
@@ -86,9 +85,12 @@ function isDue(directory: AgentDirectory, now: number): boolean {
   return triedAt === null || isAhead(triedAt, now) || now - triedAt >= wait;
 }
 
-function lookupKey(keys: DirectoryKeys, url: string, thumbprint: string, nowSeconds: number) {
-  const found = keys.get(url)?.get(thumbprint);
-  return found && found.nbf <= nowSeconds && nowSeconds < found.exp ? found.key : null;
+function lookupKey(keys: DirectoryKeys, ...[url, thumbprint, now]: Parameters<FindAgentKey>) {
+  const ofDirectory = keys.get(url);
+  if (!ofDirectory) return 'key-set-unknown';
+  const found = ofDirectory.get(thumbprint);
+  if (!found) return 'key-unknown';
+  return found.nbf <= now && now < found.exp ? found.key : 'key-not-in-force';
 }
 
 function importAll(directories: readonly AgentDirectory[]) {
@@ -136,12 +138,14 @@ async function refreshDue(cache: AgentCache): Promise<void> {
   const { database, directories, toDiscover, refused } = cache;
   const { clock, fetchOptions } = cache.options;
   const now = clock();
-  const discovered = [...toDiscover]
-    .filter((url) => !directories.has(url))
-    .map((url) => newDirectory(url, 'discovered'));
+  const unknown = [...toDiscover].filter((url) => !directories.has(url));
+  // One of each origin: a stranger names any path.
+  const discovered = [...new Map(unknown.map((url) => [new URL(url).origin, url])).values()].map((url) =>
+    newDirectory(url, 'discovered'),
+  );
   toDiscover.clear();
   for (const [url, until] of refused) if (until <= now) refused.delete(url);
-  for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
+  for (const { url } of discovered) refused.set(new URL(url).origin, now + REFUSED_MS);
   const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
   // Some at a time: a strange site may wait with each answer until the deadline, and each is held in memory.
   for (const batch of chunksOf(due, REFRESHED_AT_ONCE))
@@ -152,10 +156,7 @@ async function refreshDue(cache: AgentCache): Promise<void> {
 function discover({ options, directories, toDiscover, refused }: AgentCache, url: string): void {
   const room =
     toDiscover.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
-  // Only the well-known address of an origin counts: on a shared host another path may belong to someone
-  // else.
-  const isWellKnown = new URL(url).pathname === WELL_KNOWN_PATH && new URL(url).search === '';
-  if (options.openDiscovery && room && isWellKnown && !refused.has(url)) toDiscover.add(url);
+  if (options.openDiscovery && room && !refused.has(new URL(url).origin)) toDiscover.add(url);
 }
 
 /** Loads all directories, follows their changes every second and refreshes those that are due. */
@@ -166,10 +167,8 @@ export async function startAgents(database: Database, options: AgentsOptions): P
   const { interval: ms = SECOND, onFault } = options;
   const looks = every(() => refreshDue(cache), { ms, timer: setInterval, onFault });
   return {
-    findKey: (url, thumbprint, nowSeconds) => {
-      if (!cache.keys.has(url)) discover(cache, url);
-      return lookupKey(cache.keys, url, thumbprint, nowSeconds);
-    },
+    findKey: (...query) => lookupKey(cache.keys, ...query),
+    discover: (url) => discover(cache, url),
     stop: looks.stop,
   };
 }

@@ -1,38 +1,29 @@
-import { type KeyObject, verify as verifyBytes } from 'node:crypto';
-import {
-  type ComponentDescriptor,
-  type RequestDescriptor,
-  type SignatureParameters,
-  type UntrustedSignatureCandidate,
-  type Verifier,
-  verifySignature,
-} from 'http-message-sig';
-import { type Item, isInnerList, parseDictionary, parseItem, Token } from 'structured-headers';
+import { createHash, type KeyObject, verify as verifyBytes } from 'node:crypto';
+import { type RequestDescriptor, SignatureError, type Verifier, verifySignature } from 'http-message-sig';
+import { isInnerList, parseDictionary } from 'structured-headers';
 import type { Config } from '../config.ts';
 import { type HeaderMap, headerText } from '../http/request.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
 import { sha256Text } from '../lib/crypto.ts';
 import { tryOr } from '../lib/errors.ts';
-import { agentOrigin, directoryUrl } from './directory.ts';
+import {
+  covers,
+  hasTooMany,
+  namedDirectory,
+  readTagged,
+  SIGNATURE_FIELDS,
+  type TaggedSignature,
+} from './claim.ts';
+import { agentIdentity } from './directory.ts';
+import { AGENT_REASONS, type AgentOutcome, type AgentReason, UNSIGNED } from './reasons.ts';
 
 /**
- * Verifies Web Bot Auth: an HTTP message signature (RFC 9421, Ed25519) with the tag `web-bot-auth`, under
- * gpd's policy.
+ * Verifies Web Bot Auth (draft-ietf-webbotauth-httpsig-protocol-01): an HTTP message signature (RFC 9421,
+ * Ed25519) under gpd's policy.
  */
 
-const TAG = 'web-bot-auth';
 const ALGORITHM = 'ed25519';
 const CREATED_SKEW_SECONDS = 30;
-
-/** The headers that carry a signature. */
-const SIGNATURE_FIELDS: readonly string[] = ['signature-input', 'signature', 'signature-agent'];
-/** Their limit together, checked before any of them is parsed. */
-const MAX_HEADER_BYTES = 8192;
-/** At most this many labels are tried; an honest agent sends fewer. */
-const MAX_LABELS = 4;
-/** http-message-sig parses a keyed header again for each component that a signature covers. */
-const MAX_COMPONENTS = 16;
-const MAX_KEYED = 4;
 const MAX_COVERED_LENGTH = 2048;
 
 export interface BotAuthRequest {
@@ -41,27 +32,25 @@ export interface BotAuthRequest {
   readonly target: string;
   readonly headers: HeaderMap;
   readonly https: boolean;
-  /**
-   * The tenant and nonce of the bundle in the request: sending the same bundle again is no second use of the
-   * signature.
-   */
+  /** The use of the signature: sending the same bundle again is no second use of its nonce. */
   readonly bundle: string;
+  /** Absent where it is not at hand; a covered `Content-Digest` counts as a header then. */
+  readonly body?: Uint8Array | undefined;
 }
 
-/** A request whose Host is a public name of this server. */
-interface OwnRequest extends BotAuthRequest {
-  readonly authority: string;
-}
-
-interface BotAuthPolicy {
-  /** The public names of this server, which `@authority` must match. */
+export interface BotAuthPolicy {
+  /** The names that `@authority` may have. */
   readonly authorities: () => readonly string[];
+  /** GPD_WBA_TAGS */
+  readonly tags: readonly string[];
   /** Longest `expires` − `created`; 24 h (contract 3.4). */
   readonly maxValiditySeconds: number;
 }
 
-/** Finds a cached key of a directory, without a request. Null: unknown so far, or permanently. */
-export type FindAgentKey = (directory: string, thumbprint: string, nowSeconds: number) => KeyObject | null;
+/** Why a directory has no key to verify with. */
+export type NoKey = Extract<AgentReason, 'key-set-unknown' | 'key-unknown' | 'key-not-in-force'>;
+/** Finds a cached key of a directory, without a request. */
+export type FindAgentKey = (directory: string, thumbprint: string, nowSeconds: number) => KeyObject | NoKey;
 
 /** One use of a signature. Hashes, so that neither nonce is stored. */
 export interface SignatureClaim {
@@ -73,50 +62,107 @@ export interface SignatureClaim {
 export interface BotAuthDeps {
   readonly policy: BotAuthPolicy;
   readonly findKey: FindAgentKey;
+  /** Called for a request in good order that names a directory which is not known. */
+  readonly discover?: ((directory: string) => void) | undefined;
   /** True for the first bundle that uses a signature's nonce on any node, also when it is sent again. */
   readonly claimNonce: (claim: SignatureClaim) => Promise<boolean>;
 }
 
-/** True: all three headers are present, and within the limit. */
-function isSigned({ headers }: BotAuthRequest): boolean {
-  const texts = SIGNATURE_FIELDS.map((name) => headerText(headers, name));
-  if (texts.includes(null)) return false;
-  return texts.reduce((sum, text) => sum + (text ?? '').length, 0) <= MAX_HEADER_BYTES;
+/**
+ * Judges each signature of a request alone; the first that verifies names the agent. It never fetches an
+ * address from the client: only cached keys count.
+ * @param now epoch milliseconds
+ */
+export async function judgeSignatures(
+  deps: BotAuthDeps,
+  request: BotAuthRequest,
+  now: number,
+): Promise<AgentOutcome> {
+  const tagged = readTagged(request.headers, deps.policy.tags);
+  if (tagged === null) return UNSIGNED;
+  if (typeof tagged === 'string') return failed(tagged);
+  const failures: AgentOutcome[] = [];
+  for (const signature of tagged) {
+    const outcome = await judgeOne(deps, request, signature, Math.floor(now / 1000));
+    if (outcome.status === 'verified') return outcome;
+    failures.push(outcome);
+  }
+  return failures.find(({ status }) => status === 'invalid') ?? failures[0] ?? UNSIGNED;
+}
+
+const failed = (reason: AgentReason, claims: Partial<AgentOutcome> = {}): AgentOutcome => ({
+  ...UNSIGNED,
+  ...claims,
+  status: AGENT_REASONS[reason][0],
+  reason,
+});
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+
+async function judgeOne(
+  deps: BotAuthDeps,
+  request: BotAuthRequest,
+  signature: TaggedSignature,
+  now: number,
+): Promise<AgentOutcome> {
+  const { tag, parameters } = signature;
+  const [keyid, expires] = [textOf(parameters.get('keyid')), numberOf(parameters.get('expires'))];
+  const claimed = { keyid, tag, expires };
+  if (hasTooMany(signature)) return failed('too-many-components', claimed);
+  const agent = namedDirectory(headerText(request.headers, 'signature-agent') ?? '', signature);
+  if (typeof agent === 'string') return failed(agent, claimed);
+  if ((parameters.get('alg') ?? ALGORITHM) !== ALGORITHM) return failed('algorithm-not-supported', claimed);
+  if (keyid === null) return failed('keyid-missing', claimed);
+  const key = deps.findKey(agent.directory, keyid, now);
+  const authority = authorityOf(request, deps.policy);
+  const fault =
+    timeFault(parameters, now, deps.policy) ??
+    (covers(signature, '@authority', '@target-uri') ? null : 'host-not-covered') ??
+    (authority === null ? 'wrong-host' : null);
+  if (key === 'key-set-unknown' && fault === null) deps.discover?.(agent.directory);
+  if (key === 'key-set-unknown' || key === 'key-unknown') return failed(key, claimed);
+
+  // From here on the key is known, and what does not hold is invalid.
+  const named = agentIdentity(agent.directory);
+  const reason =
+    (typeof key === 'string' ? key : fault) ??
+    (await byteFault(key as KeyObject, describeRequest(request, authority ?? ''), signature, now)) ??
+    (covers(signature, 'content-digest') && request.body ? digestFault(request, request.body) : null);
+  if (reason) return failed(refine(reason, request, signature), { ...claimed, named });
+  const nonce = textOf(parameters.get('nonce'));
+  const use = { scope: [agent.directory, keyid, nonce], bundle: request.bundle, expires: expires ?? 0 };
+  if (nonce !== null && !(await claimUse(deps, use))) return failed('replayed', { ...claimed, named });
+  return { ...claimed, status: 'verified', agent: named, named, reason: null };
 }
 
 /** Lower case, without the scheme's default port (RFC 9421 section 2.2.3). */
-function normaliseAuthority(host: string, https: boolean): string {
-  return host.toLowerCase().replace(https ? /:443$/ : /:80$/, '');
-}
+const normaliseAuthority = (host: string, https: boolean): string =>
+  host.toLowerCase().replace(https ? /:443$/ : /:80$/, '');
 
 /**
- * The request with its `@authority`, if its Host is a configured name; a proxy in front keeps it. The target
- * must be in origin form: otherwise both together would read as a URI of another host (`https://ours` +
- * `@theirs/`).
+ * The `@authority`, if the Host is a configured name; a proxy in front keeps it. The target must be in origin
+ * form: otherwise both together would read as a URI of another host (`https://ours` + `@theirs/`).
  */
-function ownRequest(request: BotAuthRequest, policy: BotAuthPolicy): OwnRequest | null {
-  const authority = normaliseAuthority(headerText(request.headers, 'host') ?? '', request.https);
-  const isOurs = request.target.startsWith('/') && policy.authorities().includes(authority);
-  return isOurs ? { ...request, authority } : null;
+function authorityOf({ target, headers, https }: BotAuthRequest, policy: BotAuthPolicy): string | null {
+  const authority = normaliseAuthority(headerText(headers, 'host') ?? '', https);
+  return target.startsWith('/') && policy.authorities().includes(authority) ? authority : null;
 }
 
-/**
- * Limits the work of verifying. A list without the directory is refused early, because it would cost a parse
- * of that header.
- */
-const isReadable = (list: readonly Item[]): boolean =>
-  list.length <= MAX_COMPONENTS &&
-  list.filter(([, parameters]) => parameters.has('key')).length <= MAX_KEYED &&
-  list.filter(([name]) => name === 'signature-agent').length === 1;
-
-/** The labels whose tag is a String, not a Token; empty if the header is malformed. */
-function taggedLabels({ headers }: OwnRequest): string[] {
-  const input = headerText(headers, 'signature-input') ?? '';
-  return [...tryOr(() => parseDictionary(input), [])]
-    .filter(([, member]) => isInnerList(member) && member[1].get('tag') === TAG)
-    .filter(([, [list]]) => Array.isArray(list) && isReadable(list))
-    .map(([label]) => label)
-    .slice(0, MAX_LABELS);
+/** Both times must be present: created ≤ now, expires not past, at most 24 h apart. */
+function timeFault(
+  parameters: TaggedSignature['parameters'],
+  now: number,
+  { maxValiditySeconds }: BotAuthPolicy,
+): AgentReason | null {
+  const [created, expires] = [parameters.get('created'), parameters.get('expires')];
+  if (created === undefined) return 'created-missing';
+  if (expires === undefined) return 'expires-missing';
+  if (typeof created !== 'number' || typeof expires !== 'number') return 'signature-malformed';
+  if (created > now + CREATED_SKEW_SECONDS) return 'created-in-future';
+  if (expires < created) return 'expires-before-created';
+  if (expires - created > maxValiditySeconds) return 'valid-too-long';
+  return expires < now ? 'expired' : null;
 }
 
 const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
@@ -135,7 +181,8 @@ function fieldContent(name: string, value: string): string | null {
 /**
  * Passes only fields that a signature may cover: an odd header elsewhere must not make an agent undeclared.
  */
-function describeRequest({ method, target, headers, https, authority }: OwnRequest): RequestDescriptor {
+function describeRequest(request: BotAuthRequest, authority: string): RequestDescriptor {
+  const { method, target, headers, https } = request;
   const input = headerText(headers, 'signature-input') ?? '';
   const fields = Object.entries(headers).flatMap(([name, value]) => {
     if (value === undefined || !(input.includes(`"${name}"`) || SIGNATURE_FIELDS.includes(name))) return [];
@@ -146,132 +193,95 @@ function describeRequest({ method, target, headers, https, authority }: OwnReque
   return { kind: 'request', method, targetUri, requestTarget: target, fields };
 }
 
-/**
- * The only type of document whose host names the agent; a member of another type is ignored (contract 17).
- */
-const DIRECTORY = 'directory';
+/** The errors of the library, as our reasons. */
+const FAULTS: Readonly<Record<string, AgentReason>> = {
+  MissingField: 'component-missing',
+  DuplicateComponent: 'component-repeated',
+  UnsupportedFeature: 'component-not-supported',
+  InvalidComponent: 'component-not-supported',
+  DuplicateLabel: 'labels-differ',
+  LabelMismatch: 'labels-differ',
+  VerificationFailed: 'signature-mismatch',
+};
 
-function addressOf([value, parameters]: Item): string | null {
-  const type = parameters.get('type') ?? DIRECTORY;
-  const isDirectory = (type instanceof Token ? type.toString() : type) === DIRECTORY;
-  return typeof value === 'string' && isDirectory ? value : null;
-}
-
-function addressIn(header: string, key: unknown, label: string): string | null {
-  if (key === undefined) {
-    const legacy = tryOr(() => parseItem(header), null);
-    return legacy && addressOf(legacy);
-  }
-  const members = tryOr(() => parseDictionary(header), null);
-  if (typeof key !== 'string' || (key !== label && members?.has(label))) return null;
-  const member = members?.get(key);
-  return member === undefined || isInnerList(member) ? null : addressOf(member);
-}
-
-/**
- * The directory that a signature names in the covered part of Signature-Agent: a dictionary member
- * (`"signature-agent";key="…"`) or the deployed legacy form, a bare string. A member keyed to the signature's
- * label must be covered, otherwise another header could be relabelled (contract 17). Null: none is covered.
- */
-function coveredDirectory(header: string, label: string, components: readonly ComponentDescriptor[]) {
-  const covered = components.filter((component) => component.name === 'signature-agent');
-  const [component] = covered;
-  if (covered.length !== 1 || component === undefined) return null;
-  const address = addressIn(header, component.parameters['key'], label);
-  return address === null ? null : directoryUrl(address);
-}
-
-/** Both times must be present: created ≤ now, expires not past, at most 24 h apart. */
-function timesAreGood({ created, expires }: SignatureParameters, now: number, policy: BotAuthPolicy) {
-  if (created === undefined || expires === undefined) return false;
-  return (
-    created <= now + CREATED_SKEW_SECONDS &&
-    expires >= now &&
-    created <= expires &&
-    expires - created <= policy.maxValiditySeconds
-  );
-}
-
-/** A signature with acceptable claims and a key of its directory; its bytes are not verified yet. */
-type Admitted = NonNullable<ReturnType<typeof admit>>;
-
-/** @returns null if the policy or a missing key forbids it. Nothing is trusted before the bytes verify. */
-function admit(
-  { policy, findKey }: BotAuthDeps,
-  { components, parameters }: UntrustedSignatureCandidate,
-  directory: string | null,
+/** Verifies the bytes over the signature base of RFC 9421 section 2.5. */
+async function byteFault(
+  key: KeyObject,
+  request: RequestDescriptor,
+  { label }: TaggedSignature,
   now: number,
-) {
-  const { alg = ALGORITHM, tag, keyid, nonce, expires } = parameters;
-  const bound = components.some(({ name }) => name === '@authority' || name === '@target-uri');
-  if (directory === null || !bound || alg !== ALGORITHM || tag !== TAG) return null;
-  if (keyid === undefined || expires === undefined || !timesAreGood(parameters, now, policy)) return null;
-  const key = findKey(directory, keyid, now);
-  return key && { key, directory, keyid, nonce, expires };
-}
-
-/** Null: the signature of this label does not verify, for any reason. */
-async function verifyLabel(
-  deps: BotAuthDeps,
-  request: OwnRequest,
-  label: string,
-  now: number,
-): Promise<Admitted | null> {
-  const agent = headerText(request.headers, 'signature-agent') ?? '';
-  let admitted: Admitted | null = null;
-  const resolveVerifier = (candidate: UntrustedSignatureCandidate): Verifier => {
-    const found = admit(deps, candidate, coveredDirectory(agent, label, candidate.components), now);
-    admitted = found;
-    return {
-      algorithm: ALGORITHM,
-      verify: (base, signature) => found !== null && verifyBytes(null, base, found.key, signature),
-    };
+): Promise<AgentReason | null> {
+  let fault: AgentReason | null = null;
+  const verify = (base: Uint8Array, bytes: Uint8Array): boolean => {
+    if (verifyBytes(null, base, key, bytes)) return true;
+    // Agents whose URL library gives `/` no path sign an empty one.
+    const emptied = Buffer.from(base)
+      .toString()
+      .replace(/^"@path": \/$/m, '"@path": ');
+    if (verifyBytes(null, Buffer.from(emptied), key, bytes)) fault = 'empty-path';
+    return false;
   };
+  const resolveVerifier = (): Verifier => ({ algorithm: ALGORITHM, verify });
   const policy = {
     algorithms: [ALGORITHM],
     requiredComponents: [],
-    requiredParameters: ['created', 'expires', 'keyid', 'tag'],
+    requiredParameters: [],
     clockSkew: CREATED_SKEW_SECONDS,
     now,
   } as const;
   try {
-    await verifySignature(describeRequest(request), { label, resolveVerifier, policy });
-    return admitted;
-  } catch {
-    // The result is the same for each cause: unsigned, forged, unknown or against the policy is not a
-    // declared agent.
+    await verifySignature(request, { label, resolveVerifier, policy });
     return null;
+  } catch (error) {
+    const code = error instanceof SignatureError ? error.code : '';
+    return fault ?? FAULTS[code] ?? 'signature-malformed';
   }
 }
 
-async function firstVerified(deps: BotAuthDeps, request: OwnRequest, now: number): Promise<Admitted | null> {
-  for (const label of taggedLabels(request)) {
-    const admitted = await verifyLabel(deps, request, label, now);
-    if (admitted) return admitted;
-  }
-  return null;
+/** A covered header that is in the request was left out of the signature base for its size or its bytes. */
+function refine(
+  reason: AgentReason,
+  { headers }: BotAuthRequest,
+  { components }: TaggedSignature,
+): AgentReason {
+  const isLeftOut = ([name]: TaggedSignature['components'][number]): boolean => {
+    const value = headers[String(name)];
+    if (value === undefined) return false;
+    return [value].flat().some((text) => fieldContent(String(name), text as string) === null);
+  };
+  return reason === 'component-missing' && components.some(isLeftOut) ? 'component-unreadable' : reason;
 }
 
-function claimUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admitted, bundle: string) {
-  if (nonce === undefined) return Promise.resolve(true);
+const DIGESTS: Readonly<Record<string, string>> = { 'sha-256': 'sha256', 'sha-512': 'sha512' };
+
+/** Compares every digest of RFC 9530 that the header has and gpd computes. */
+function digestFault({ headers }: BotAuthRequest, body: Uint8Array): AgentReason | null {
+  const members = tryOr(() => parseDictionary(headerText(headers, 'content-digest') ?? ''), null);
+  const known = [...(members ?? [])].filter(([name]) => name in DIGESTS);
+  if (known.length === 0) return 'digest-not-supported';
+  const isRight = known.every(([name, member]) => {
+    const value = isInnerList(member) ? null : member[0];
+    const digest = createHash(DIGESTS[name] as string)
+      .update(body)
+      .digest();
+    return value instanceof ArrayBuffer && digest.equals(Buffer.from(value));
+  });
+  return isRight ? null : 'digest-mismatch';
+}
+
+interface Use {
+  readonly scope: readonly (string | null)[];
+  readonly bundle: string;
+  readonly expires: number;
+}
+
+/** A nonce is good for one bundle, which may be sent again after a 503. */
+function claimUse(deps: BotAuthDeps, { scope, bundle, expires }: Use): Promise<boolean> {
   return deps.claimNonce({
-    nonce: sha256Text(JSON.stringify([directory, keyid, nonce])),
+    nonce: sha256Text(JSON.stringify(scope)),
     bundle: sha256Text(bundle),
     expiresAt: (expires + CREATED_SKEW_SECONDS) * 1000,
   });
-}
-
-/**
- * The `declaredAgentId`, or null if nothing verified. It never fetches an address from the client: only
- * cached keys count. A signature with a nonce is valid for one bundle, which may be sent again after a 503.
- * @param now epoch milliseconds
- */
-export async function verifyBotAuth(deps: BotAuthDeps, request: BotAuthRequest, now: number) {
-  const addressed = isSigned(request) ? ownRequest(request, deps.policy) : null;
-  const admitted = addressed && (await firstVerified(deps, addressed, Math.floor(now / 1000)));
-  return admitted && (await claimUse(deps, admitted, request.bundle))
-    ? agentOrigin(admitted.directory)
-    : null;
 }
 
 /**
@@ -285,18 +295,24 @@ export function publicNames(config: Config, url: string): readonly string[] {
   return [host, ...config.authorities, ...local].map((name) => name.toLowerCase().replace(/:443$/, ''));
 }
 
-/** The agent that signed a request, or null. */
-export type BotAuth = (request: BotAuthRequest, now: number) => Promise<string | null>;
+/** Judges the signatures of a request to gpd itself. */
+export type BotAuth = (request: BotAuthRequest, now: number) => Promise<AgentOutcome>;
+
+export const MAX_VALIDITY_SECONDS = DAY / SECOND;
 
 /** @param url the address of this server; known only once it listens */
 export function createBotAuth(
   config: Config,
   url: () => string,
-  world: Pick<BotAuthDeps, 'findKey' | 'claimNonce'>,
+  world: Omit<BotAuthDeps, 'policy'>,
 ): BotAuth {
-  const policy = { authorities: () => publicNames(config, url()), maxValiditySeconds: DAY / SECOND };
+  const policy = {
+    authorities: () => publicNames(config, url()),
+    tags: config.wba_tags,
+    maxValiditySeconds: MAX_VALIDITY_SECONDS,
+  };
   return (request, now) => {
     const https = request.https || url().startsWith('https:');
-    return verifyBotAuth({ ...world, policy }, { ...request, https }, now);
+    return judgeSignatures({ ...world, policy }, { ...request, https }, now);
   };
 }

@@ -1,9 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { static as serveStatic } from 'express';
+import { createDoor } from '../agents/door-service.ts';
+import { agentRoutes } from '../agents/routes.ts';
 import { createNonceClaimer } from '../agents/store.ts';
 import { createBotAuth } from '../agents/verify.ts';
 import { attestRoutes } from '../attest/attest-routes.ts';
 import { createAttestService } from '../attest/service.ts';
+import { operatorActor } from '../audit/audit-store.ts';
 import { embedRoutes } from '../consent/banner-routes.ts';
 import { createConsentApi } from '../consent/create-consent-service.ts';
 import { consentRoutes } from '../consent/routes.ts';
@@ -17,11 +20,14 @@ import type { IssueToken } from '../ingest/ingest.ts';
 import { type DecisionDeps, decisionRoutes, ingestRoutes } from '../ingest/routes.ts';
 import { createRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
+import { readPolicy } from '../log/cosign-service.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { createCaseByKeyService } from '../rights/contests/case-by-key-service.ts';
 import { readPageNotice } from '../rights/dsar/service.ts';
 import { eraseOwn } from '../rights/erase/erase-service.ts';
+import { evidenceRoutes } from '../rights/evidence/evidence-routes.ts';
+import { createEvidenceService } from '../rights/evidence/evidence-service.ts';
 import { createExportPlaces, createSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataRoutes, type Sites } from '../rights/me/routes.ts';
 import { createMeService } from '../rights/me/service.ts';
@@ -215,25 +221,37 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
   const { services, address, limiters, onFault, logFault } = server;
   const { config, database, serverSecret, random, clock, tenants } = services;
   const origin = (): string => new URL(address.url).origin;
-  const botAuth = createBotAuth(config, () => address.url, {
-    findKey: server.agents.findKey,
-    claimNonce: createNonceClaimer(database),
-  });
+  const agents = { ...server.agents, claimNonce: createNonceClaimer(database) };
+  const botAuth = createBotAuth(config, () => address.url, agents);
   const issueToken: IssueToken = ({ session, origin: page, now, ...subject }) =>
     createToken(serverSecret, random, now, subject, { session, origin: page });
   const consent = createConsentPart(server, botAuth);
   const ingest = createIngestPart(server, consent, { ...clockRule, botAuth, issueToken });
   const rights = createRightsServices(server);
+  const door = createDoor({
+    ...agents,
+    tags: config.wba_tags,
+    clock,
+    tenants,
+    record: ingest.recordRefusal,
+    count: services.keyUse.noteAgent,
+    limiterOf: limiters.rowOf,
+  });
   const served: readonly ServedRoute[] = [
     ...healthRoutes({ ...health, version: VERSION }),
     ...ingestRoutes(ingest.route),
     ...decisionRoutes({ findDecision: health.findDecision, origin }),
     ...pubkeyRoutes((kid) => tenants.find(kid)?.publicKey ?? null),
     ...attestRoutes(createAttest(server, consent.check, issueToken)),
+    ...agentRoutes({ door, tag: config.wba_tags[0] ?? '', origin }),
     ...consentRoutes(consent.routes),
     ...ledgerRoutes({
       ...services.log,
       isPublic: (kid) => tenants.find(kid)?.settings['ledger.public'] === true,
+    }),
+    ...evidenceRoutes({
+      ...createEvidenceService({ ...services, embed: consent.embed, witnesses: readPolicy(config) }),
+      actorOf: (kid, key) => operatorActor(consent.routes.tenantOf(kid).rightsKey, 'gpd api key', key),
     }),
     ...privacyRoutes(services.rights.api, rights.sendExport),
     ...outcomeRoutes(rights.reportOutcome),

@@ -23,6 +23,9 @@ export const AUDIT_ACTIONS = [
   'contest.extended',
   'contest.proposed',
   'contest.resolved',
+  'complaint.received',
+  'complaint.acknowledged',
+  'complaint.answered',
   'principal.linked',
   'transparency.viewed',
   'dsar.exported',
@@ -38,6 +41,8 @@ export const AUDIT_ACTIONS = [
   'staff.joined',
   'staff.removed',
   'audit.exported',
+  'decision.read',
+  'evidence.made',
   'tenant.set',
   'apikey.created',
   'apikey.revoked',
@@ -51,6 +56,7 @@ export const AUDIT_ACTIONS = [
   'webhook.removed',
   'backup.made',
   'restore.done',
+  'mcp.asked',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

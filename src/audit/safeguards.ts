@@ -12,7 +12,8 @@ const WEAKER: Readonly<Record<string, (from: Json | undefined, to: Json | undefi
   'notify.email': () => true,
 };
 
-const ACTIONS: readonly string[] = [
+/** Acts that always do; `tenant.set` does for some settings. */
+export const WEAKENING_ACTIONS: readonly string[] = [
   'hold.released',
   'apikey.created',
   'apikey.revoked',
@@ -22,6 +23,6 @@ const ACTIONS: readonly string[] = [
 
 /** @param action one of the audit log */
 export function weakensSafeguard(action: string, { key, from, to }: Detail): boolean {
-  if (action !== 'tenant.set') return ACTIONS.includes(action);
+  if (action !== 'tenant.set') return WEAKENING_ACTIONS.includes(action);
   return typeof key === 'string' && WEAKER[key]?.(from, to) === true;
 }

@@ -25,6 +25,8 @@ export interface Purpose {
 export interface Config {
   readonly kid: string;
   readonly policy: { readonly version: number; readonly material: number; readonly url: string };
+  readonly siteName: string;
+  readonly imprintUrl: string;
   readonly title: string;
   readonly body: string;
   readonly purposes: readonly Purpose[];
@@ -54,8 +56,12 @@ function isPurpose(value: unknown): value is Purpose {
 export function readConfig(value: unknown): Config | null {
   const config = (value ?? {}) as Config;
   const { kid, policy, title, body, purposes, gpc, refusalDays } = config;
+  // An older server, or a page that has kept its markup, sends neither.
+  const { siteName = '', imprintUrl = '' } = config;
   const isWhole =
     isText(kid) &&
+    isText(siteName) &&
+    isText(imprintUrl) &&
     isText(title) &&
     isText(body) &&
     isCount(policy?.version) &&
@@ -65,5 +71,5 @@ export function readConfig(value: unknown): Config | null {
     isCount(refusalDays) &&
     Array.isArray(purposes) &&
     purposes.every(isPurpose);
-  return isWhole ? config : null;
+  return isWhole ? { ...config, siteName, imprintUrl } : null;
 }

@@ -9,7 +9,7 @@ import { createStore } from './record.ts';
 import { createScripts, GATED_SCRIPT } from './scripts.ts';
 import { createServerClient } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent, LinkResult } from './types.ts';
-import { createView, type View } from './view/view.ts';
+import { CHOICES_LINK, createView, type View } from './view/view.ts';
 
 /**
  * The snippet: reads its attributes, puts `window.gpd.consent` in place, loads the tenant's terms and asks
@@ -170,19 +170,21 @@ const browserDeps = ({ server, missing, language, store }: ReturnType<typeof rea
   isRefusedEarly,
 });
 
-const GATED = `${GATED_SCRIPT},${GATED_MEDIA}`;
+const GATED = `${GATED_SCRIPT},${GATED_MEDIA},${CHOICES_LINK}`;
 
 const hasGated = (node: Node): boolean =>
   node instanceof Element && (node.matches(GATED) || node.querySelector(GATED) !== null);
 
 /**
- * Applies the choices to the page, again whenever a framework has added or removed a gated script or element.
+ * Applies the choices to the page, again whenever a framework has added or removed an element that is
+ * concerned.
  * @returns a function that starts granted scripts and media, and empties media that are no longer granted
  */
-function createGates(deps: MediaDeps): () => void {
+function createGates(deps: MediaDeps & { readonly onPage: () => void }): () => void {
   const updateMedia = createMedia(deps);
   const runScripts = createScripts(deps.startable);
   const applyChoices = (): void => {
+    deps.onPage();
     updateMedia();
     runScripts();
   };
@@ -242,7 +244,11 @@ function start(script: HTMLScriptElement): GpdConsent {
     onRecorded: (choices) => emit('recorded', choices),
     onChecked: () => applyChoices(),
   });
-  const applyChoices = createGates({ ...controller, fill: (...wait) => view?.fillWait(...wait) ?? false });
+  const applyChoices = createGates({
+    ...controller,
+    fill: (...wait) => view?.fillWait(...wait) ?? false,
+    onPage: () => view?.updateReopen(),
+  });
 
   async function load(): Promise<void> {
     await untilSeen();
@@ -261,6 +267,13 @@ function start(script: HTMLScriptElement): GpdConsent {
   const firstState = load().catch(reportError).then(becomeReady);
   void firstState.then(({ problem }) => problem !== null && explainProblem(problem));
   let ready = firstState;
+  const open = (): void => void firstState.then(() => (view ? undefined : load())).then(() => view?.open());
+  doc.addEventListener('click', (event) => {
+    if (!(event.target as Element).closest?.(CHOICES_LINK)) return;
+    // Without terms the link leads where the page has pointed it.
+    if (view) event.preventDefault();
+    open();
+  });
   return Object.freeze({
     ...createApi(firstState, controller, tag),
     // After a change a new promise; the same one until the next change, because renderers compare promises by
@@ -269,7 +282,7 @@ function start(script: HTMLScriptElement): GpdConsent {
       return ready;
     },
     on,
-    open: () => void firstState.then(() => (view ? undefined : load())).then(() => view?.open()),
+    open,
     activate: applyChoices,
   } satisfies GpdConsent);
 }

@@ -114,7 +114,7 @@ export function snapshotOf(terms: Terms | null, problem: string | null, gpc: boo
 }
 
 /** The agent's purpose: the receipt contains the proof of its grant. */
-const AGENT_PURPOSE = 'device-identification';
+export const AGENT_PURPOSE = 'device-identification';
 
 /** Grants nothing: the server could not be asked. */
 export const emptyReceipt = (gpc: boolean, now: number): ConsentReceipt => ({

@@ -35,6 +35,10 @@ const COMMANDS = {
   retention: ['delete what is past its retention period', () => import('./commands/retention.ts')],
   rights: ['notices to people, and the register of their requests', () => import('./commands/rights.ts')],
   dsar: ['exports for people who ask what is held about them', () => import('./commands/dsar.ts')],
+  evidence: [
+    'write what people chose and its proofs to a file that a lawyer can hand over (audited)',
+    () => import('./commands/evidence.ts'),
+  ],
   seal: ['seal the plaintext on standard input; print the bundle', () => import('./commands/seal.ts')],
   replay: [
     'replay bundles from NDJSON (- for standard input), offline without writing, or against a server',
@@ -73,6 +77,10 @@ const COMMANDS = {
   top: [
     'show live rates, classes, queues and latency; once with --json or in a pipe',
     () => import('./commands/top.ts'),
+  ],
+  mcp: [
+    'answer questions of a coding agent about this installation, read-only (Model Context Protocol)',
+    () => import('./commands/mcp.ts'),
   ],
   completion: ['print a completion script for bash, zsh or fish', () => import('./commands/completion.ts')],
 } satisfies Readonly<

@@ -1,6 +1,6 @@
 import { removeTemporaryFiles } from '../db/staging-files.ts';
 import type { OnProgress, Stage } from '../ops/backup-service.ts';
-import { EXIT, io, say } from './io-service.ts';
+import { EXIT, failed, io, say } from './io-service.ts';
 
 /**
  * Progress of a long command on stderr: one line that is redrawn on a terminal, a new line every ten seconds
@@ -149,4 +149,15 @@ export async function runWithCleanup<T>(work: (onProgress: OnProgress) => Promis
   };
   const { update, end } = createStageLine();
   return runStoppable(stop, () => work(update)).finally(end);
+}
+
+/** Runs the work of a command that writes one file. An interruption leaves no part of it behind. */
+export async function runAbortable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const abort = new AbortController();
+  const stop = (): void => abort.abort(failed('interrupted; no file was written'));
+  try {
+    return await runStoppable(stop, () => work(abort.signal));
+  } catch (error) {
+    throw abort.signal.aborted ? abort.signal.reason : error;
+  }
 }

@@ -9,10 +9,10 @@ import { appendOne, lockHead } from '../log/entries-store.ts';
 import type { EntryMacs } from '../log/problems.ts';
 import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
 import type { Purpose } from '../tenants/purposes.ts';
-import { pickBannerSettings } from '../tenants/settings.ts';
+import { pickBannerSettings, type TenantSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { toPurpose } from '../tenants/tenant-store.ts';
-import { FIRST_PURPOSE_TEXTS, hasFirstWords, wordsOf } from './purpose-words.ts';
+import { builtInTexts, wordsOf } from './purpose-words.ts';
 
 /**
  * Serves the consent banner of a tenant its texts and script, which the log records before they are shown.
@@ -38,23 +38,32 @@ function toShown(purpose: Purpose): Omit<Purpose, 'banner'> {
   return words;
 }
 
-const askedPurposes = ({ purposes }: Tenant) => purposes.filter(({ banner }) => banner);
+const askedPurposes = ({ purposes }: Pick<Tenant, 'purposes'>) => purposes.filter(({ banner }) => banner);
+
+/** The parts of a tenant that its banner shows. */
+interface ShownTenant extends Pick<Tenant, 'kid' | 'purposes'> {
+  readonly settings: Pick<TenantSettings, Extract<keyof TenantSettings, `banner.${string}`>>;
+  readonly rules: Pick<Tenant['rules'], 'currentVersion' | 'materialVersion'>;
+}
 
 /** All texts that a person may be shown, in all languages. The log has their hash. */
 function allTexts(tenant: Tenant): string {
   const { kid, settings, rules } = tenant;
   const purposes = askedPurposes(tenant);
-  const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
+  const translated = purposes.flatMap((purpose) => {
+    const texts = builtInTexts(purpose);
+    return texts ? [[purpose.id, texts] as const] : [];
+  });
   const banner = pickBannerSettings(settings);
   const shown = {
     ...{ kid, banner, purposes: purposes.map(toShown), policyVersion: rules.currentVersion },
-    ...translated,
+    ...(translated.length > 0 && { translated: Object.fromEntries(translated) }),
   };
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
 }
 
 /** Without an entry in the log: for previews. */
-export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
+export function bannerAnswer(tenant: ShownTenant, { language, gpc }: BannerRequest): BannerResponse {
   const { settings, rules, kid } = tenant;
   const banner = pickBannerSettings(settings);
   const languageTexts = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
@@ -66,6 +75,8 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
       material: rules.materialVersion,
       url: languageTexts?.policyUrl ?? banner.policyUrl,
     },
+    siteName: banner.siteName,
+    imprintUrl: languageTexts?.imprintUrl ?? banner.imprintUrl,
     title: languageTexts?.title ?? banner.title,
     body: languageTexts?.body ?? banner.body,
     purposes: askedPurposes(tenant).map((purpose) => ({

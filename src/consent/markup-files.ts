@@ -13,21 +13,34 @@ interface MarkupRequest {
 
 interface MarkupModule {
   readonly renderMarkup: (request: MarkupRequest & { readonly words: unknown }) => string;
+  readonly renderPicture: (
+    request: Pick<MarkupRequest, 'config' | 'language'> & { readonly words: unknown },
+  ) => string;
 }
 
 const BUILT = new URL('../../dist/banner/markup.js', import.meta.url);
 
+/** Node loads a module once. */
+const loadModule = async (): Promise<MarkupModule> => (await import(BUILT.href)) as MarkupModule;
+
+export type Markup = ReturnType<typeof createMarkup>;
+
 export function createMarkup({ files, manifest }: Embed) {
+  const wordsIn = async (language: string): Promise<unknown> =>
+    JSON.parse((await files(`${language}.json`)).body.toString());
   return {
     /** The language itself if the banner speaks it, otherwise English. */
     async languageFor(language: string): Promise<string> {
       return (await manifest()).languages.includes(language) ? language : 'en';
     },
     async render(request: MarkupRequest): Promise<string> {
-      const { body } = await files(`${request.language}.json`);
-      // Node loads a module once.
-      const { renderMarkup } = (await import(BUILT.href)) as MarkupModule;
-      return renderMarkup({ ...request, words: JSON.parse(body.toString()) as unknown });
+      const { renderMarkup } = await loadModule();
+      return renderMarkup({ ...request, words: await wordsIn(request.language) });
+    },
+    /** Draws the first layer as an SVG. */
+    async draw(request: Pick<MarkupRequest, 'config' | 'language'>): Promise<string> {
+      const { renderPicture } = await loadModule();
+      return renderPicture({ ...request, words: await wordsIn(request.language) });
     },
   };
 }

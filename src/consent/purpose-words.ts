@@ -1,27 +1,33 @@
-import { createFirstPurpose, type Purpose } from '../tenants/purposes.ts';
+import { attestationPurpose, createFirstPurpose, type Purpose } from '../tenants/purposes.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
-import firstPurposeTexts from './first-purpose-texts.json' with { type: 'json' };
+import purposeTexts from './purpose-texts.json' with { type: 'json' };
 
 /** The words of a purpose in the languages that the banner speaks. */
 
-/** Texts of the first purpose of every tenant, in the banner's languages other than English. */
-export const FIRST_PURPOSE_TEXTS: Readonly<Record<string, readonly string[]>> = firstPurposeTexts;
-
+type Texts = Readonly<Record<string, readonly string[]>>;
 type Words = Pick<Purpose, 'id' | 'title' | 'description'>;
 
+const BUILT_IN: readonly Words[] = [createFirstPurpose(), attestationPurpose];
+const TEXTS: Readonly<Record<string, Texts>> = purposeTexts;
+
+/** The banner's languages other than English. */
+const OTHER_LANGUAGES = Object.keys(purposeTexts['device-identification']);
+
 /**
- * True if the purpose has gpd's words, which exist in every language. A tenant that changes them provides its
- * translations.
+ * The title and description in each of the banner's languages other than English, if the purpose has gpd's
+ * words. A tenant that changes them provides its translations.
  */
-export function hasFirstWords({ id, title, description }: Words): boolean {
-  const purpose = createFirstPurpose();
-  return id === purpose.id && title === purpose.title && description === purpose.description;
+export function builtInTexts({ id, title, description }: Words): Texts | undefined {
+  const hasWords = BUILT_IN.some(
+    (purpose) => id === purpose.id && title === purpose.title && description === purpose.description,
+  );
+  return hasWords ? TEXTS[id] : undefined;
 }
 
 /** In another language than it was written in, unless gpd or the tenant translated it. */
 export function wordsOf(purpose: Words, language: string): Pick<Purpose, 'title' | 'description'> {
-  const texts = Object.hasOwn(FIRST_PURPOSE_TEXTS, language) ? FIRST_PURPOSE_TEXTS[language] : undefined;
-  const [title, description] = (hasFirstWords(purpose) && texts) || [];
+  const texts = builtInTexts(purpose) ?? {};
+  const [title, description] = (Object.hasOwn(texts, language) && texts[language]) || [];
   return { title: title ?? purpose.title, description: description ?? purpose.description };
 }
 
@@ -30,8 +36,8 @@ export function untranslatedLanguages(
   purpose: Words,
   texts: TenantSettings['banner.texts'],
 ): readonly string[] {
-  if (hasFirstWords(purpose)) return [];
-  return Object.keys(FIRST_PURPOSE_TEXTS).filter((language) => {
+  if (builtInTexts(purpose)) return [];
+  return OTHER_LANGUAGES.filter((language) => {
     const named = Object.hasOwn(texts, language) ? texts[language]?.purposes : undefined;
     return named === undefined || !Object.hasOwn(named, purpose.id);
   });

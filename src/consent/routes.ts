@@ -68,7 +68,7 @@ async function grantSource(
   const { principalKey } = deps.tenantOf(caller.kid);
   // Keyed, because the body names a person.
   const bundle = hmacSha256Text(principalKey, `grant ${JSON.stringify(body)}`);
-  const agent = await deps.botAuth({ method: 'POST', target, headers, https, bundle }, deps.clock());
+  const { agent } = await deps.botAuth({ method: 'POST', target, headers, https, bundle }, deps.clock());
   return agent === null ? sourceOf(caller) : `agent:${agent}`;
 }
 

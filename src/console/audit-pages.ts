@@ -5,10 +5,11 @@ import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { csvRecord } from '../lib/text.ts';
 import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
-import type { RegisterCursor } from '../rights/register-store.ts';
+import type { RegisterQuery } from '../rights/register-store.ts';
 import { requireTenant } from './context-service.ts';
-import { buildAddress, matchParameter } from './form.ts';
+import { buildAddress, matchParameter, parseDay } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
+import { readTurn, turnPage } from './paging.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 import { WORDS } from './words.ts';
 
@@ -20,14 +21,9 @@ import { WORDS } from './words.ts';
 const PAGE = 50;
 const ACTIONS = Object.keys(WORDS.audit) as readonly AuditAction[];
 const ROLES: readonly ActorRole[] = ['subject', 'reviewer', 'dpo', 'operator', 'system'];
+const KINDS = ['contest', 'erasure', 'export'] as const;
+const STATES = ['open', 'done'] as const;
 const REFERENCE = /^[\w-]{43}$/;
-
-/** @returns the start of the day in UTC; undefined for anything but YYYY-MM-DD */
-function parseDay(value: unknown): number | undefined {
-  const [day = ''] = matchParameter(value, /^\d{4}-\d{2}-\d{2}$/);
-  const at = Date.parse(day);
-  return Number.isNaN(at) ? undefined : at;
-}
 
 const readReference = (value: unknown): string | undefined => matchParameter(value, REFERENCE)[0];
 
@@ -95,21 +91,25 @@ async function sendAudit(visit: FormVisit): Promise<void> {
   await sendCsv(visit, 'audit', writeAuditCsv(await exportAudit(visit.context, visit.staff, filter)));
 }
 
-function readCursor(value: unknown): RegisterCursor | null {
+function readCursor(value: unknown): RegisterQuery['cursor'] {
   const [, at = '', number = ''] = matchParameter(value, /^(\d{1,15})~([\w ]{1,40})$/);
   return number === '' ? null : { at: Number(at), number };
 }
 
 async function showRegister({ context, request, response, staff }: ConsoleVisit): Promise<void> {
-  const after = readCursor(request.query['after']);
-  const tenant = requireTenant(context, staff);
-  const { requests, next } = await readRegister(context.database, tenant, after, PAGE);
-  context.render(response, 'register', {
-    here: 'register',
-    requests,
-    first: after === null ? null : '/console/register',
-    next: next && buildAddress('/console/register', { after: `${next.at}~${next.number}` }),
+  const { query } = request;
+  const turn = readTurn(query, readCursor);
+  const kind = KINDS.find((name) => name === query['kind']);
+  const state = STATES.find((name) => name === query['state']);
+  const isOpen = state && state === 'open';
+  const selection = { ...turn, kind, isOpen, limit: PAGE + 1 };
+  const requests = await readRegister(context.database, requireTenant(context, staff), selection);
+  const filter = { kind: kind ?? '', state: state ?? '' };
+  const { shown, ...links } = turnPage(requests, PAGE, turn, {
+    positionOf: ({ receivedAt, number }) => `${Date.parse(receivedAt)}~${number}`,
+    linkTo: (page) => buildAddress('/console/register', { ...filter, ...page }),
   });
+  context.render(response, 'register', { here: 'register', requests: shown, wanted: filter, ...links });
 }
 
 async function* writeRegisterCsv({ context, staff }: ConsoleVisit): AsyncGenerator<string> {

@@ -3,7 +3,8 @@ import type { Database } from '../db/engine.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import { tryOr } from '../lib/errors.ts';
 import { isPlainText } from '../lib/text.ts';
-import { type Contest, NO_TEXTS, PERIODS } from '../rights/contests/contest.ts';
+import { type Contest, NO_TEXTS } from '../rights/contests/contest.ts';
+import { PERIODS } from '../rights/contests/period.ts';
 import {
   COUNT_CAP,
   findNextCase,
@@ -173,8 +174,10 @@ export async function readQueue(context: Context, staff: Staff, query: QueueQuer
 /** @param id of a contest or of a request @returns the id of the contest; null if the tenant has none */
 export async function findCase({ database, contestTexts }: Context, { kid }: Staff, id: string) {
   if (!isPlainText(id)) return null;
-  const byRequest = await findContest(database.read, contestTexts, { kid, requestId: id });
-  if (byRequest) return byRequest.contestId;
+  for (const kind of ['contest', 'complaint'] as const) {
+    const byRequest = await findContest(database.read, contestTexts, { kid, requestId: id, kind });
+    if (byRequest) return byRequest.contestId;
+  }
   const byId = await findContest(database.read, contestTexts, { contestId: id });
   return byId?.kid === kid ? byId.contestId : null;
 }

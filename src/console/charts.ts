@@ -1,121 +1,139 @@
-import type { TallyRow } from '../rights/tally-store.ts';
-import { say } from './words.ts';
+import { DAY, HOUR } from '../lib/clock.ts';
+import { type Group, type GroupsByName, groupsIn, sumOf } from './group-counts.ts';
 
-/** Computes charts and counts for the templates. A count of few people is hidden, also from subtraction. */
+/** Computes the stacked chart of the overview for its template: heights in pixels, widths in percent. */
 
-const WIDTH = 720;
-const HEIGHT = 56;
-const GAP = 0.15;
+export const RANGES = [
+  { id: '24h', text: '24 h', step: HOUR, slots: 24, tick: 6, before: 'the 24 hours before' },
+  { id: '7d', text: '7 days', step: 6 * HOUR, slots: 28, tick: 8, before: 'the 7 days before' },
+  { id: '30d', text: '30 days', step: DAY, slots: 30, tick: 7, before: 'the 30 days before' },
+  { id: '90d', text: '90 days', step: DAY, slots: 90, tick: 21, before: 'the 90 days before' },
+] as const;
+export type Range = (typeof RANGES)[number];
 
-/** A count as a page shows it. `few`: under n; `least`: at least n; else n exactly. */
-export interface ShownCount {
-  readonly n: number;
-  readonly few: boolean;
-  readonly least: boolean;
+/** The range ends with its last complete slot, and the period before it is as long. */
+export function periodOf({ step, slots }: Pick<Range, 'step' | 'slots'>, settled: number) {
+  const until = Math.floor(settled / step) * step;
+  const length = step * slots;
+  return { from: until - length, until, before: until - 2 * length };
 }
 
-/** A count from 1 to floor - 1 is shown as "under N", because few people are easily identified. */
-export function cellOf(n: number, floor: number): ShownCount {
-  const isFew = n > 0 && n < floor;
-  return { n: isFew ? floor : n, few: isFew, least: false };
+export type Period = ReturnType<typeof periodOf>;
+
+const HEIGHT = 180;
+const GAP = 0.14;
+/** A pixel of the ground shows between two parts of a bar. */
+const SEAM = 1;
+
+/** The next number that begins with 1, 2, 4 or 6, so that the half of an axis is a plain number too. */
+function roundUp(n: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, n)));
+  return power * ([1, 2, 4, 6, 10].find((digit) => digit * power >= n) ?? 10);
 }
 
-/**
- * Shows the sum of counts that are shown next to it, some of them hidden. The sum is exact only if each
- * hidden count can still be anything from 1 to floor - 1; otherwise a reader would subtract what is shown and
- * learn about the rest.
- */
-function sumOf(counts: readonly number[], floor: number): ShownCount {
-  const sum = counts.reduce((all, n) => all + n, 0);
-  const hidden = counts.filter((n) => cellOf(n, floor).few);
-  const hiddenSum = hidden.reduce((all, n) => all + n, 0);
-  const otherCells = hidden.length - 1;
-  if (hidden.length === 0 || sum < floor) return cellOf(sum, floor);
-  const largestFew = floor - 1;
-  if (hiddenSum >= largestFew + otherCells && hiddenSum <= largestFew * otherCells + 1)
-    return cellOf(sum, floor);
-  return { n: sum - hiddenSum + (hiddenSum >= floor ? floor : 0), few: false, least: true };
-}
-
-/** Sums counts that are shown already. */
-function sumOfShown(
-  totals: readonly { readonly sum: number; readonly total: ShownCount }[],
-  floor: number,
-): ShownCount {
-  if (!totals.some(({ total }) => total.least))
-    return sumOf(
-      totals.map(({ sum }) => sum),
-      floor,
-    );
-  const n = totals.reduce((all, { total }) => all + (total.few ? 0 : total.n), 0);
-  return { n, few: false, least: true };
-}
-
-/**
- * Computes one row of bars per name, all with the same scale.
- * @param slots the time at which each bar begins
- */
-export function layOutBars(
-  counts: readonly TallyRow[],
-  names: readonly string[],
-  { slots, step, floor }: Readonly<Record<'step' | 'floor', number>> & { readonly slots: readonly number[] },
-) {
-  const first = slots[0] ?? 0;
-  const sums = new Map(names.map((name) => [name, slots.map(() => 0)]));
-  for (const { hour, name, n } of counts) {
-    const row = sums.get(name);
-    const at = Math.floor((hour - first) / step);
-    if (row && at >= 0 && at < row.length) row[at] = (row[at] ?? 0) + n;
+/** Spreads each group evenly over its hours. @returns the height of each slot */
+function spread(groups: readonly Group[], { from, until }: Period, step: number): number[] {
+  const rates = Array.from({ length: (until - from) / step }, () => 0);
+  for (const group of groups) {
+    const perMs = group.n / (group.until - group.from);
+    for (const [i, rate] of rates.entries()) {
+      const start = from + i * step;
+      const overlap = Math.min(group.until, start + step) - Math.max(group.from, start);
+      if (overlap > 0) rates[i] = rate + perMs * overlap;
+    }
   }
-  const largest = Math.max(0, ...[...sums.values()].flat());
-  const top = Math.max(largest, floor);
-  const slot = WIDTH / Math.max(1, slots.length);
-  const series = names.map((name) => {
-    const row = sums.get(name) ?? [];
-    const cells = row.map((n) => cellOf(n, floor));
-    // A count under the floor is an outline as high as the floor, whatever the number.
-    const bars = cells.flatMap(({ n, few: isFew }, i) => {
-      if (n === 0) return [];
-      const height = (n / top) * HEIGHT;
-      return [{ x: i * slot + slot * GAP, width: slot * (1 - 2 * GAP), height, few: isFew }];
+  return rates;
+}
+
+/** A count in the table: of the groups that end in its last slot. */
+export interface ChartCell {
+  readonly slot: number;
+  readonly span: number;
+  /** Null: the visits since the last group are fewer than a group. */
+  readonly n: number | null;
+}
+
+/** Slots in which no group ends are counted with the next one in which one does. */
+function toCells(groups: readonly Group[], { from, until }: Period, step: number): readonly ChartCell[] {
+  const slots = (until - from) / step;
+  const cells: ChartCell[] = [];
+  let next = 0;
+  for (let slot = 0; slot < slots; slot += 1) {
+    const start = from + slot * step;
+    const closing = groupsIn(groups, start, start + step);
+    if (closing.length === 0) continue;
+    cells.push({ slot: next, span: slot + 1 - next, n: sumOf(closing) });
+    next = slot + 1;
+  }
+  return next < slots ? [...cells, { slot: next, span: slots - next, n: null }] : cells;
+}
+
+type Series = Readonly<{ name: string; rates: readonly number[] }>;
+
+function stackBars(series: readonly Series[], slots: number, top: number) {
+  const width = 100 / slots;
+  return Array.from({ length: slots }, (_, i) => {
+    let bottom = HEIGHT;
+    const parts = series.flatMap(({ name, rates }) => {
+      const height = ((rates[i] ?? 0) / top) * HEIGHT;
+      bottom -= height;
+      return height < SEAM ? [] : [{ name, y: bottom, height: height - SEAM }];
     });
-    const sum = row.reduce((all, n) => all + n, 0);
-    return { name, sum, total: sumOf(row, floor), cells, bars };
+    return { x: (i + GAP) * width, width: (1 - 2 * GAP) * width, parts, y: bottom };
   });
-  return { slots, series, total: sumOfShown(series, floor), top, width: WIDTH, height: HEIGHT };
 }
 
-/** @returns the start times of the last `count` slots, the current one included */
-export function listLastSlots(now: number, step: number, count: number): readonly number[] {
-  const last = Math.floor(now / step) * step;
-  return Array.from({ length: count }, (_, i) => last - (count - 1 - i) * step);
-}
-
-/**
- * Shows a share of visits. The rest is a count too: of 120 visits, 107 with a signal would tell that 13 came
- * without.
- * @returns a sentence with its number of days
- */
-export function shareOf(n: number, all: number, floor: number, days: number): string {
-  const total = cellOf(all, floor);
-  if (total.few) return say('fewer than {floor} in {days} days', { floor, days });
-  const [part, rest] = [cellOf(n, floor), cellOf(all - n, floor)];
-  const share = part.few
-    ? rest.few
-      ? 'some'
-      : say('fewer than {floor}', { floor })
-    : rest.few
-      ? 'nearly all'
-      : say('{n}', { n });
-  return say('{share} of {all} in {days} days', { share, all, days });
+/** The group of a single bar that stands out most: at least twice the average of its class. */
+function findPeak(groups: readonly Group[], { from, until }: Period, step: number): Group | null {
+  const total = sumOf(groups);
+  const inSlot = groups.filter((group) => group.until - group.from <= step && group.from >= from);
+  const [highest] = inSlot.toSorted((a, b) => b.n - a.n);
+  if (!highest || groups.length < 3) return null;
+  return highest.n >= (2 * total * (highest.until - highest.from)) / (until - from) ? highest : null;
 }
 
 /**
- * Rounds down to a power of ten: the exact number of bundles less the visits that are shown would be the
- * hidden ones.
+ * @param names the classes from the ground up
+ * @param peakOf the class whose highest hour gets a label
  */
-export function roughOf(n: number, floor: number): string {
-  if (n === 0) return '0';
-  if (n < floor) return say('under {floor}', { floor });
-  return say('at least {n}', { n: Math.max(floor, 10 ** Math.floor(Math.log10(n))) });
+export function layOutChart(
+  groups: GroupsByName,
+  names: readonly string[],
+  { range, period, peakOf }: { readonly range: Range; readonly period: Period; readonly peakOf: string },
+) {
+  const { step, slots } = range;
+  const { from, until, before } = period;
+  const series = names.map((name) => {
+    const ofName = groups.get(name) ?? [];
+    return {
+      name,
+      n: sumOf(groupsIn(ofName, from, until)),
+      before: sumOf(groupsIn(ofName, before, from)),
+      rates: spread(ofName, period, step),
+      cells: toCells(ofName, period, step),
+    };
+  });
+  const sums = Array.from({ length: slots }, (_, i) =>
+    series.reduce((sum, { rates }) => sum + (rates[i] ?? 0), 0),
+  );
+  const top = roundUp(Math.max(1, ...sums));
+  const bars = stackBars(series, slots, top);
+  const peak = step === HOUR ? findPeak(groupsIn(groups.get(peakOf) ?? [], from, until), period, step) : null;
+  const peakSlot = peak === null ? -1 : Math.floor((peak.from - from) / step);
+  const total = (key: 'n' | 'before'): number => series.reduce((sum, one) => sum + one[key], 0);
+  return {
+    slots: Array.from({ length: slots }, (_, i) => from + i * step),
+    series,
+    bars,
+    top,
+    height: HEIGHT,
+    total: total('n'),
+    totalBefore: total('before'),
+    peak: peak && { at: peak.from, n: peak.n, x: bars[peakSlot]?.x ?? 0, y: bars[peakSlot]?.y ?? 0 },
+  };
+}
+
+/** @returns the share of one name in percent with one digit; null without any */
+export function percentOf(n: number, total: number): string | null {
+  return total === 0 ? null : ((100 * n) / total).toFixed(1);
 }

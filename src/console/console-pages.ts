@@ -4,8 +4,11 @@ import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
 import { type ConsoleNeeds, createContext } from './context-service.ts';
+import { decisionPages } from './decision-pages.ts';
+import { evidencePages } from './evidence-pages.ts';
 import { insightPages, registerPreviewFiles } from './insight-pages.ts';
 import { registerOpenPages, sessionPages } from './login-pages.ts';
+import { overviewPages } from './overview-pages.ts';
 import { queuePages } from './queue-pages.ts';
 import { createErrorPage, type PageTable, registerPages } from './session-guard-service.ts';
 import { subjectPages } from './subject-pages.ts';
@@ -21,6 +24,9 @@ export const TABLES: readonly PageTable[] = [
   casePages,
   subjectPages,
   auditPages,
+  decisionPages,
+  evidencePages,
+  overviewPages,
   insightPages,
 ];
 

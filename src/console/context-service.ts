@@ -7,11 +7,13 @@ import type { Actor } from '../lib/act.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
+import { readPolicy } from '../log/cosign-service.ts';
 import type { LogService } from '../log/service.ts';
 import type { Rights } from '../rights/create-rights-service.ts';
 import { openArchiveSigner } from '../rights/dsar/signer-store.ts';
 import { createExports } from '../rights/dsar/staff-export-service.ts';
 import { erasureLogAccess } from '../rights/erase/erasure-log-service.ts';
+import { createEvidenceService } from '../rights/evidence/evidence-service.ts';
 import type { Installation } from '../tenants/directory.ts';
 import { createRender } from './render.ts';
 import { hasStaff } from './staff-store.ts';
@@ -101,6 +103,7 @@ export type Context = ReturnType<typeof createContext>;
 export function createContext(needs: ConsoleNeeds) {
   const { config, database, serverSecret, book, log, tenantOf, clock, random, origin, views } = needs;
   const { api: rights, eraser, contestTexts } = needs.rights;
+  const embed = createEmbed();
   return {
     config,
     database,
@@ -122,11 +125,12 @@ export function createContext(needs: ConsoleNeeds) {
     /** The erasure log, a file outside the database, which a restore does not replace. */
     logAccess: erasureLogAccess({ database, serverSecret }, config),
     exports: createConsoleExports(needs),
+    evidence: createEvidenceService({ ...needs, embed, witnesses: readPolicy(config) }),
     readWhole: createConsoleReading(),
     book,
     log,
     /** The built files of the banner. */
-    embed: createEmbed(),
+    embed,
     views,
     render: createRender({ random, clock }),
     onFault: needs.onFault,

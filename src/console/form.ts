@@ -62,6 +62,13 @@ export function matchParameter(value: unknown, pattern: RegExp): readonly (strin
   return (typeof value === 'string' && pattern.exec(value)) || [];
 }
 
+/** @returns the start of the day in UTC; undefined for anything but YYYY-MM-DD */
+export function parseDay(value: unknown): number | undefined {
+  const [day = ''] = matchParameter(value, /^\d{4}-\d{2}-\d{2}$/);
+  const at = Date.parse(day);
+  return Number.isNaN(at) ? undefined : at;
+}
+
 /** Leaves out empty parameters. */
 export function buildAddress(path: string, parameters: Readonly<Record<string, string>>): string {
   const entries = Object.entries(parameters).filter(([, value]) => value !== '');

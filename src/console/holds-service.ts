@@ -5,6 +5,7 @@ import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../
 import { heldReceipts, type StoredErasure } from '../rights/erase/receipts-store.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context-service.ts';
+import type { Turn } from './paging.ts';
 
 /**
  * Lists, places and releases legal holds (GDPR articles 17(3) and
@@ -12,9 +13,6 @@ import { actorOf, type Context, requireTenant, type Staff } from './context-serv
  */
 
 type HoldContext = Pick<Context, 'database' | 'tenantOf' | 'clock' | 'logAccess'>;
-
-/** Holds per page. */
-const PAGE = 100;
 
 const referenceOf = ({ rightsKey }: Tenant, durable: string): string =>
   rightsRef(rightsKey, 'durable', durable);
@@ -42,22 +40,23 @@ const findLimitedReceipts = (
 
 /**
  * Lists the oldest first.
- * @param after the last device of the previous page; if its hold was released, the list starts again
+ * @param turn names a device; if its hold was released, the list starts again
  */
-export async function readHolds(context: HoldContext, staff: Staff, after: string | null) {
+export async function readHolds(context: HoldContext, staff: Staff, turn: Turn<string>, limit: number) {
   const { database } = context;
   const tenant = requireTenant(context, staff);
-  const from = after === null ? null : await findHold(context, tenant, after);
-  const found = await listHolds(database, staff.kid, { after: from, limit: PAGE + 1 });
+  const after = turn.cursor === null ? null : await findHold(context, tenant, turn.cursor);
+  const isBackward = after !== null && turn.isBackward;
+  const found = await listHolds(database, staff.kid, { after, isBackward, limit });
   const receipts = await heldReceipts(database, staff.kid);
-  const holds = found.slice(0, PAGE).map((hold) => ({
+  const holds = found.map((hold) => ({
     device: referenceOf(tenant, hold.durable),
     handle: displayHandle(tenant.rightsKey, hold.durable),
     basis: hold.basis,
     createdAt: hold.createdAt,
     receipts: findLimitedReceipts(receipts, tenant, hold).map(({ receiptId }) => receiptId),
   }));
-  return { holds, more: found.length > PAGE };
+  return { holds, turn: { cursor: after, isBackward } };
 }
 
 /**

@@ -1,33 +1,25 @@
 import { join } from 'node:path';
 import type { Response, Router } from 'express';
 import type { LogCheck } from '../consent/verify-service.ts';
-import { DAY, HOUR } from '../lib/clock.ts';
+import { DAY } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import { wilson } from '../lib/wilson.ts';
 import { languageSchema } from '../schema/banner.ts';
-import { visitorClassSchema } from '../schema/responses.ts';
-import { layOutBars, listLastSlots, roughOf, shareOf } from './charts.ts';
 import type { Context } from './context-service.ts';
 import {
   type GenerationView,
-  type OverviewView,
   readBanner,
   readKeys,
   readLedger,
-  readOverview,
   readTerms,
   verifyLedger,
 } from './insight-service.ts';
 import { usualPolicy } from './render.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
+import { roughOf, shareOf } from './small-counts.ts';
 
-/** Pages that only show: overview, ledger, keys, purposes, and a preview of the banner. */
+/** Pages that only show: ledger, keys, purposes, and a preview of the banner. */
 
-const CLASSES = visitorClassSchema.options;
-const CHOICES = ['granted', 'withdrawn', 'denied', 'gpc-opt-out'];
 const GIVEN_BY = ['agent', 'automation'] as const;
-const HOURS = 24;
-const DAYS = 14;
 const SEQ = /^(?:0|[1-9]\d{0,14})$/;
 /** Browsers cache a public key for five minutes, but an open page uses it until it is closed. */
 const QUIET_MS = DAY;
@@ -40,37 +32,9 @@ export function adviseDestruction(key: GenerationView, now: number): string {
   return now - last < QUIET_MS ? 'wait' : 'safe';
 }
 
-/** Sorts by the upper bound of the share of right results, so that the least reliable rules are first. */
-function sortByReliability(rules: OverviewView['rules']) {
-  return rules
-    .map((row) => ({ ...row, right: row.upheld + row.confirmed, rulings: row.upheld + row.overturned }))
-    .map((row) => ({ ...row, total: row.rulings + row.confirmed + row.mistaken }))
-    .filter(({ total }) => total > 0)
-    .map((row) => ({ ...row, share: row.right / row.total, ...wilson(row.right, row.total) }))
-    .sort((a, b) => a.high - b.high || b.total - a.total || a.rule.localeCompare(b.rule));
-}
-
 /** Names a language in that language, because its readers look for that name. */
 function languageName(code: string): string {
   return new Intl.DisplayNames([code], { type: 'language' }).of(code) ?? code;
-}
-
-async function showOverview({ context, response, staff, now }: ConsoleVisit): Promise<void> {
-  const hours = listLastSlots(now, HOUR, HOURS);
-  const days = listLastSlots(now, DAY, DAYS);
-  const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
-  const view = await readOverview(context, staff, from);
-  const { floor } = view;
-  const verdicts = layOutBars(view.verdicts, CLASSES, { slots: hours, step: HOUR, floor });
-  context.render(response, 'overview', {
-    here: 'overview',
-    view,
-    total: verdicts.total,
-    verdicts,
-    consent: layOutBars(view.consent, CHOICES, { slots: days, step: DAY, floor }),
-    rules: sortByReliability(view.rules),
-    live: view.keys.filter((key) => key.state !== 'destroyed'),
-  });
 }
 
 async function showLedger(
@@ -159,7 +123,6 @@ export function registerPreviewFiles(router: Router, { views }: Context): void {
 
 export const insightPages: PageTable = {
   pages: {
-    '/overview': ['staff', showOverview],
     '/ledger': ['staff', showLedger],
     '/keys': ['staff', showKeys],
     '/terms': ['staff', showTerms],

@@ -1,24 +1,20 @@
 import { type AuditFilter, type AuditRow, listAudit, recordAudit } from '../audit/audit-store.ts';
 import { bannerAnswer } from '../consent/banner-store.ts';
-import { countDoubts, listDoubts } from '../consent/doubts-store.ts';
+import { listDoubts } from '../consent/doubts-store.ts';
 import { untranslatedLanguages } from '../consent/purpose-words.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
-import type { Database } from '../db/engine.ts';
-import { ruleText } from '../ingest/verdict/classify.ts';
 import { DAY } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';
 import { readHead } from '../log/entries-store.ts';
-import { COUNT_CAP, openByDue } from '../rights/contests/queue-store.ts';
-import { readOldestDecision } from '../rights/dsar/store.ts';
-import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
+import { readVisits } from '../rights/tally-store.ts';
 import { readKeyTraffic } from '../tenants/key-use-store.ts';
 import { listSealKeys } from '../tenants/secrets-store.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { actorOf, type Context, type Staff } from './context-service.ts';
 
-/** Reads the data of the overview, ledger, keys, purposes and audit pages. */
+/** Reads the data of the ledger, keys, purposes and audit pages. */
 
 export type GenerationView = Awaited<ReturnType<typeof readKeys>>[number];
 
@@ -39,50 +35,6 @@ export async function readKeys({ database, clock }: Context, { kid }: Staff) {
     return { ...view, bundles, lastAt };
   });
 }
-
-async function countOpenByDue(database: Database, kid: string, now: number) {
-  const bounds = [
-    [0, now],
-    [now, now + 2 * DAY],
-    [now + 2 * DAY, now + 7 * DAY],
-    [now + 7 * DAY, Number.MAX_SAFE_INTEGER],
-  ] as const;
-  const [overdue = 0, two = 0, seven = 0, later = 0] = await openByDue(database, kid, bounds);
-  return { late: overdue, two, seven, later };
-}
-
-export async function readOverview(
-  context: Context,
-  staff: Staff,
-  from: { readonly verdicts: number; readonly consent: number },
-) {
-  const { database, tenantOf, config, clock } = context;
-  const { kid } = staff;
-  const [verdicts, consent, countedUntil, due, rules, keys, oldest, doubts] = await Promise.all([
-    readTallies(database, kid, 'verdict', from.verdicts),
-    readTallies(database, kid, 'consent', from.consent),
-    talliedUntil(database, kid),
-    countOpenByDue(database, kid, clock()),
-    ruleReviews(database, kid),
-    readKeys(context, staff),
-    readOldestDecision(database, kid),
-    countDoubts(database, kid),
-  ]);
-  return {
-    verdicts,
-    countedUntil,
-    consent,
-    doubts,
-    due,
-    rules: rules.map((row) => ({ ...row, text: ruleText(row.rule) })),
-    keys,
-    floor: config.k_anonymity_floor,
-    cap: COUNT_CAP,
-    retention: { days: tenantOf(kid)?.settings['retention.days'] ?? 0, oldest },
-  };
-}
-
-export type OverviewView = Awaited<ReturnType<typeof readOverview>>;
 
 export async function readLedger(
   { database, log, tenantOf }: Context,

@@ -12,6 +12,7 @@ import { visitorClassSchema } from '../schema/responses.ts';
 import { findCase, readQueue } from './case-queue-service.ts';
 import { takeFlash } from './flash.ts';
 import { buildAddress, matchParameter } from './form.ts';
+import { readTurn, turnPage } from './paging.ts';
 import { readWords } from './queue-words.ts';
 import type { ConsoleVisit, PageTable } from './session-guard-service.ts';
 
@@ -38,7 +39,6 @@ function readCursor(value: unknown): QueueCursor | null {
 type QueueChoice = ReturnType<typeof readChoice>;
 
 function readChoice({ query }: Request) {
-  const before = readCursor(query['before']);
   const { q } = query;
   return {
     state: oneOf(query['state'], ['open', 'resolved']) ?? ('open' as const),
@@ -48,8 +48,7 @@ function readChoice({ query }: Request) {
     due: oneOf(query['due'], DUES),
     sort: oneOf(query['sort'], QUEUE_ORDERS) ?? ('due' as const),
     q: typeof q === 'string' ? q.trim().slice(0, 128) : '',
-    cursor: before ?? readCursor(query['after']),
-    isBackward: before !== null,
+    ...readTurn(query, readCursor),
   };
 }
 
@@ -82,7 +81,7 @@ function toQuery(choice: QueueChoice, now: number): QueueQuery {
 const positionOf = ({ at, contestId }: QueueCursor): string => `${at}~${contestId}`;
 
 /** @param page the position of another page; an empty object for the first */
-function linkTo(choice: QueueChoice, page: { readonly after?: string; readonly before?: string }): string {
+function linkTo(choice: QueueChoice, page: Readonly<Record<string, string>>): string {
   const { state, list = '', class: className = '', age = '', due = '', sort, q } = choice;
   return buildAddress('/console/queue', {
     state: state === 'open' ? '' : state,
@@ -100,19 +99,11 @@ type Page = Awaited<ReturnType<typeof readQueue>>;
 
 /** Links to the pages around this one. The extra row only says that there is one more page. */
 function pagesAround(choice: QueueChoice, query: QueueQuery, { contests, place }: Page) {
-  const { cursor, isBackward } = query;
-  const hasMore = contests.length > PAGE;
-  const shown = isBackward && hasMore ? contests.slice(1) : contests.slice(0, PAGE);
-  const [first, last] = [shown[0], shown.at(-1)];
-  const hasPrevious = first !== undefined && cursor !== null && (isBackward ? hasMore : true);
-  const hasNext = last !== undefined && (isBackward || hasMore);
-  return {
-    contests: shown,
-    place: isBackward && hasMore ? place + 1 : place,
-    first: cursor === null ? null : linkTo(choice, {}),
-    previous: hasPrevious ? linkTo(choice, { before: positionOf(cursorOf(query, first)) }) : null,
-    next: hasNext ? linkTo(choice, { after: positionOf(cursorOf(query, last)) }) : null,
-  };
+  const { shown, ...links } = turnPage(contests, PAGE, query, {
+    positionOf: (contest) => positionOf(cursorOf(query, contest)),
+    linkTo: (page) => linkTo(choice, page),
+  });
+  return { contests: shown, place: shown[0] === contests[0] ? place : place + 1, ...links };
 }
 
 /** A search that can only be an id is answered as one. */

@@ -2,8 +2,9 @@ import { Refusal } from '../lib/errors.ts';
 import { erasureState, heldRows } from '../rights/erase/erasure-service.ts';
 import { type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
 import { redirectDone, takeFlash } from './flash.ts';
-import { type Form, matchParameter, readField } from './form.ts';
+import { buildAddress, type Form, matchParameter, readField } from './form.ts';
 import { readHolds, releaseHoldOn } from './holds-service.ts';
+import { positionLike, readTurn, turnPage } from './paging.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 import {
   eraseSubject,
@@ -21,7 +22,8 @@ import {
  */
 
 const KINDS = ['visitor', 'request', 'principal'] as const;
-const RECEIPTS = 100;
+/** Rows per page of the lists of holds and of receipts. */
+const PAGE = 100;
 const RECEIPT_ID = /^era_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** @returns null if the text cannot be an id */
@@ -119,17 +121,18 @@ async function placeFromForm(visit: FormVisit): Promise<void> {
 }
 
 /** The keyed reference of a device. */
-const DEVICE = /^([\w-]{43})$/;
+const DEVICE = /^[\w-]{43}$/;
 
 async function showHolds(visit: ConsoleVisit): Promise<void> {
   const { context, request, response, staff } = visit;
   const { done = null, limited = [] } = takeFlash(visit) ?? {};
-  const [after = null] = matchParameter(request.query['after'], DEVICE);
-  const { holds, more: hasMore } = await readHolds(context, staff, after);
-  const last = holds.at(-1);
-  const next = hasMore && last ? `/console/holds?after=${last.device}` : null;
-  const first = after === null ? null : '/console/holds';
-  context.render(response, 'holds', { here: 'holds', holds, first, next, done, limited });
+  const requestedTurn = readTurn(request.query, positionLike(DEVICE));
+  const { holds, turn } = await readHolds(context, staff, requestedTurn, PAGE + 1);
+  const { shown, ...links } = turnPage(holds, PAGE, turn, {
+    positionOf: ({ device }) => device,
+    linkTo: (page) => buildAddress('/console/holds', page),
+  });
+  context.render(response, 'holds', { here: 'holds', holds: shown, ...links, done, limited });
 }
 
 /** The number of receipt ids that fit into a cookie. */
@@ -149,14 +152,18 @@ const describeReceipt = (receipt: ErasureReceipt) => ({
   held: heldRows(receipt.scopes),
 });
 
-async function showReceipts({ context, response, staff }: ConsoleVisit): Promise<void> {
-  const { receipts, unreadable } = await context.eraser.list(staff.kid, RECEIPTS);
-  const shownLimit = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
+async function showReceipts({ context, request, response, staff }: ConsoleVisit): Promise<void> {
+  const turn = readTurn(request.query, positionLike(RECEIPT_ID));
+  const { receipts, unreadable, ids } = await context.eraser.list(staff.kid, { limit: PAGE + 1, ...turn });
+  const { shown, ...links } = turnPage(ids, PAGE, turn, {
+    positionOf: (id) => id,
+    linkTo: (page) => buildAddress('/console/receipts', page),
+  });
   context.render(response, 'receipts', {
     here: 'receipts',
-    receipts: receipts.map(describeReceipt),
-    unreadable,
-    most: shownLimit,
+    receipts: receipts.filter(({ receiptId }) => shown.includes(receiptId)).map(describeReceipt),
+    unreadable: unreadable.filter((id) => shown.includes(id)),
+    ...links,
   });
 }
 

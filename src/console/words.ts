@@ -1,7 +1,8 @@
 import type { AuditAction } from '../audit/audit-store.ts';
+import type { AT_DOOR } from '../ingest/verdict/verdict.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
-import { SOON_DAYS, untilDue } from '../rights/contests/contest.ts';
+import { SOON_DAYS, untilDue } from '../rights/contests/period.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { ContestOutcome, ERASURE_SCOPES } from '../schema/rights.ts';
 
@@ -20,13 +21,15 @@ export const WORDS = {
     declared_agent: 'Declared agent',
     undeclared_automation: 'Undeclared automation',
     unknown: 'Unknown',
-  } satisfies Record<VisitorClass, string>,
+    agent: 'Agent refused',
+  } satisfies Record<VisitorClass | typeof AT_DOOR, string>,
   classMeans: {
     human: 'Nothing that counts spoke against a person at this browser.',
     declared_agent: 'A program that signed its request and proved who it is.',
     undeclared_automation: 'It looked as if a program that did not declare itself drove this browser.',
     unknown: 'There was too little evidence, or only weak signs.',
-  } satisfies Record<VisitorClass, string>,
+    agent: 'The policy for agents refused this request at the door; nothing was read from a device.',
+  } satisfies Record<VisitorClass | typeof AT_DOOR, string>,
   outcome: {
     overturned: 'Overturned',
     upheld: 'Upheld',
@@ -35,7 +38,7 @@ export const WORDS = {
     sightings: 'When the device was seen',
     'visitor-index': 'Visitor ids',
     decisions: 'Decisions',
-    contests: 'Contests',
+    contests: 'Objections',
     override: 'Protection by a review',
     links: 'Links to a principal',
     'signal-summaries': 'Signal summaries',
@@ -61,7 +64,7 @@ export const WORDS = {
     started: 'The template is in the form. Your own text was kept.',
   } satisfies Record<string, string>,
   audit: {
-    'contest.filed': 'Contest filed',
+    'contest.filed': 'Objection filed',
     'contest.claimed': 'Case claimed',
     'contest.released': 'Case released',
     'contest.asked': 'Question asked',
@@ -69,6 +72,9 @@ export const WORDS = {
     'contest.answered': 'Question answered',
     'contest.proposed': 'Ruling proposed',
     'contest.resolved': 'Case resolved',
+    'complaint.received': 'Complaint received',
+    'complaint.acknowledged': 'Complaint acknowledged',
+    'complaint.answered': 'Complaint answered',
     'principal.linked': 'Request linked with a principal',
     'transparency.viewed': 'Transparency view shown',
     'dsar.exported': 'Own data exported',
@@ -84,6 +90,8 @@ export const WORDS = {
     'staff.joined': 'Staff joined with a passkey',
     'staff.removed': 'Staff removed',
     'audit.exported': 'Audit log exported',
+    'decision.read': 'Decision read',
+    'evidence.made': 'File of evidence made',
     'tenant.set': 'Setting changed',
     'apikey.created': 'API key created',
     'apikey.revoked': 'API key revoked',
@@ -97,6 +105,7 @@ export const WORDS = {
     'webhook.removed': 'Webhook removed',
     'backup.made': 'Backup made',
     'restore.done': 'Backup restored',
+    'mcp.asked': 'Question of a coding agent',
   } satisfies Record<AuditAction, string>,
 };
 

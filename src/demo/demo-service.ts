@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '../auth/credentials.ts';
 import { type Config, ConfigError } from '../config.ts';
+import type { Database } from '../db/engine.ts';
 import { addTenant } from '../ops/new-tenant-service.ts';
 import { tally } from '../rights/tally-store.ts';
 import { createApiKeyStore } from '../tenants/api-key-store.ts';
@@ -14,6 +15,7 @@ import { initialiseStore, openStore } from '../tenants/installation-files.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { DEMO_USERS, startDemoIdp } from './idp-service.ts';
 import type { Mailbox } from './mailbox.ts';
+import { writePast } from './past-store.ts';
 import { type StartApp, seedPast } from './seed-service.ts';
 import { tourRoutes } from './tour-routes.ts';
 import { openedAt } from './visits.ts';
@@ -56,7 +58,12 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
     await addTenant(store, config, { kid: DEMO_KID, origins, ...notice, now });
     await createTenantStore(store.database).saveSettings(
       DEMO_KID,
-      (before) => ({ ...before, 'review.fourEyes': true, 'notify.email': ['dora@lanterne.example'] }),
+      (before) => ({
+        ...before,
+        'banner.siteName': 'Lanterne',
+        'review.fourEyes': true,
+        'notify.email': ['dora@lanterne.example'],
+      }),
       by,
     );
     const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
@@ -81,14 +88,10 @@ export interface DemoNeeds {
   readonly verifyLog: (kid: string, configFile: string) => Promise<string>;
 }
 
-/**
- * Counts the visits now, because the server does so only once a minute and the console's overview needs the
- * counts.
- */
-async function countVisits(config: Config, now: number): Promise<void> {
+async function withDatabase(config: Config, work: (database: Database) => Promise<void>): Promise<void> {
   const { database } = await openStore(config);
   try {
-    await tally(database, DEMO_KID, now);
+    await work(database);
   } finally {
     await database.close();
   }
@@ -124,8 +127,11 @@ export async function prepareDemo(base: Config, { start, mailbox, verifyLog }: D
   const now = Date.now();
   const keys = await createShop(config, origins, openedAt(now));
   const shop = { kid: DEMO_KID, origin, secret: keys.secret };
-  await seedPast({ ...shop, origin: `http://localhost:${port}` }, { config, start, now });
-  await countVisits(config, now);
+  // Before the server's clock reaches these hours, because it anchors them in the log once they are over.
+  await withDatabase(config, (database) => writePast(database, DEMO_KID, now));
+  await seedPast({ ...shop, origin: `http://localhost:${port}` }, idp.token, { config, start, now });
+  // The server counts once a minute, and the overview needs the counts now.
+  await withDatabase(config, (database) => tally(database, DEMO_KID, now));
   return {
     config,
     directory,

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
-import { exportJWK, generateKeyPair, type JWK } from 'jose';
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import type Provider from 'oidc-provider';
 import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider';
 import { readBody } from '../http/request.ts';
@@ -182,6 +182,20 @@ export async function startDemoIdp(kid: string, baseUrl: string) {
     audience: baseUrl,
     clientId: CLIENT_ID,
     clientSecret: secret,
+    /**
+     * @param at the time of the server, in milliseconds
+     * @returns a token with which a program acts for this person
+     */
+    token(account: string, at: number): Promise<string> {
+      const seconds = Math.floor(at / 1000);
+      return new SignJWT({ ...claimsOf(kid, account) })
+        .setProtectedHeader({ alg: 'ES256', kid: 'demo' })
+        .setIssuer(issuer)
+        .setAudience(baseUrl)
+        .setIssuedAt(seconds)
+        .setExpirationTime(seconds + TOKEN_SECONDS)
+        .sign(privateKey);
+    },
     /**
      * Signs this person in at the next request, without a question: any visitor of the demo may act as any of
      * them.

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import type { RunningApp } from '../ops/running.ts';
 import type { IngestResponse, PubKeyResponse } from '../schema/responses.ts';
+import { PAST_CASES, type PastCase, type Ruling } from './past-cases.ts';
 import { type DemoVisit, drivenBrowser, pastVisits, sealVisit } from './visits.ts';
 
 /**
@@ -41,29 +42,30 @@ export async function sendVisit(
   return post(new URL('/_fp/i/v1', url), { ...visit.headers, origin }, bundle);
 }
 
-/** Contests that are open when the demo begins. */
-const CASES = [
-  { device: 'case-1', days: 3, statement: 'I fill in forms with a screen reader and never touch the mouse.' },
-  {
-    device: 'case-2',
-    days: 1,
-    statement: 'My browser is remote-controlled by my employer’s test tool. I did shop.',
-  },
-];
+type Token = (account: string, at: number) => Promise<string>;
 
-async function fileCase(shop: Shop, url: string, at: number, { device, statement }: (typeof CASES)[number]) {
+/** Files the objection of a case, from the browser that was judged. @returns its id */
+async function fileCase(shop: Shop, url: string, at: number, { device, statement }: PastCase) {
   const answer = await sendVisit(shop, url, drivenBrowser(device), at);
   const { transparencyToken: token } = (await answer.json()) as IngestResponse;
   const cookie = answer.headers.getSetCookie().map((one) => one.split(';')[0]);
-  await post(
-    new URL('/me', url),
-    { origin: shop.origin, cookie: cookie.join('; ') },
-    {
-      token,
-      action: 'contest',
-      statement,
-    },
-  );
+  const headers = { origin: shop.origin, cookie: cookie.join('; ') };
+  const filed = await post(new URL('/me', url), headers, { token, action: 'contest', statement });
+  return ((await filed.json()) as { contestId: string }).contestId;
+}
+
+/** Both reviewers rule: the shop has four eyes. */
+async function ruleOn(
+  contestId: string,
+  { outcome, reasons }: Ruling,
+  url: string,
+  token: (account: string) => Promise<string>,
+) {
+  for (const [i, account] of ['rosa', 'remy'].entries()) {
+    const headers = { authorization: `Bearer ${await token(account)}` };
+    const body = { contestId, outcome, reason: reasons[i] };
+    await post(new URL('/privacy/contest/resolve', url), headers, body);
+  }
 }
 
 /** One choice per this many visits; each fifth is a denial, each seventh is withdrawn later. */
@@ -91,28 +93,46 @@ export interface SeedNeeds {
   readonly now: number;
 }
 
+interface Step {
+  readonly at: number;
+  readonly act: (url: string) => Promise<unknown>;
+}
+
+/** Filing a case, and the ruling on it some days later. */
+function caseSteps(shop: Shop, token: Token, now: number): readonly Step[] {
+  return PAST_CASES.flatMap((one): Step[] => {
+    const filedAt = now - one.days * DAY;
+    let contestId = '';
+    const file = async (url: string): Promise<void> => {
+      contestId = await fileCase(shop, url, filedAt, one);
+    };
+    const { ruling } = one;
+    if (!ruling) return [{ at: filedAt, act: file }];
+    const at = filedAt + ruling.after * DAY;
+    return [
+      { at: filedAt, act: file },
+      { at, act: (url) => ruleOn(contestId, ruling, url, (account) => token(account, at)) },
+    ];
+  });
+}
+
 /**
- * Sends two weeks of visits, choices and contests to the real server, whose clock is set to the time of each.
+ * Sends two weeks of visits and choices and five weeks of cases to the real server, whose clock is set to the
+ * time of each.
  */
-export async function seedPast(shop: Shop, { config, start, now }: SeedNeeds): Promise<void> {
-  const visits = [
-    ...pastVisits(now).map((one) => ({
-      ...one,
-      act: (url: string) => sendVisit(shop, url, one.visit, one.at),
-    })),
-    ...CASES.map((one) => {
-      const visitedAt = now - one.days * DAY;
-      return { at: visitedAt, act: (url: string) => fileCase(shop, url, visitedAt, one) };
-    }),
-  ].toSorted((a, b) => a.at - b.at);
-  let at = visits[0]?.at ?? now;
+export async function seedPast(shop: Shop, token: Token, { config, start, now }: SeedNeeds): Promise<void> {
+  const visits = pastVisits(now).map(({ at: visitedAt, visit }): Step => {
+    return { at: visitedAt, act: (url) => sendVisit(shop, url, visit, visitedAt) };
+  });
+  const steps = [...visits, ...caseSteps(shop, token, now)].toSorted((a, b) => a.at - b.at);
+  let at = steps[0]?.at ?? now;
   const address = { host: '127.0.0.1', port: 0, metrics_listen: null };
   const app = await start({ ...config, ...address }, () => at);
   // Not the public origin, which names the port of the demo itself.
   const url = `http://${address.host}:${app.port}`;
   try {
-    for (const [index, { at: visitedAt, act }] of visits.entries()) {
-      at = visitedAt;
+    for (const [index, { at: stepAt, act }] of steps.entries()) {
+      at = stepAt;
       await act(url);
       if (index % VISITS_PER_CHOICE === 0) await recordChoice(shop, url, index / VISITS_PER_CHOICE);
     }

@@ -163,12 +163,14 @@ const BOTS = 4;
 const VISITS_PER_DAY = [7, 9, 8, 10, 12, 15, 11];
 const OPENING_HOUR = 7;
 
-/** @returns when the shop opened: midnight before the first visit */
-export const openedAt = (now: number): number => Math.floor(now / DAY - DAYS) * DAY;
+const OPENED_DAYS = 40;
+
+/** @returns when the shop opened: midnight before the first objection and the first visit */
+export const openedAt = (now: number): number => Math.floor(now / DAY - OPENED_DAYS) * DAY;
 
 /** @returns two weeks of visits before `now`, the same in every demo; about a fifth of them are bots */
 export function pastVisits(now: number): readonly PastVisit[] {
-  const first = openedAt(now);
+  const first = Math.floor(now / DAY - DAYS) * DAY;
   return Array.from({ length: DAYS }, (_, day) => {
     const count = VISITS_PER_DAY[day % VISITS_PER_DAY.length] ?? 0;
     return Array.from({ length: count }, (_, i) => {

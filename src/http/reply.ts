@@ -10,7 +10,7 @@ import { preflightAllows } from '../schema/routes.ts';
 
 /** An answer that is written while it is read. */
 export interface Stream {
-  readonly parts: AsyncIterable<string>;
+  readonly parts: AsyncIterable<string | Uint8Array>;
   /** The connection of a client that reads for longer is closed. */
   readonly maxMs?: number;
   /** Called once the answer has left, or cannot. */

@@ -4,9 +4,9 @@ import { isoTime } from '../lib/clock.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { findDecision, supersededBy } from './decisions-store.ts';
 import { verdictResponse } from './ingest.ts';
-import { ruleText } from './verdict/classify.ts';
 import { visitorIdOf } from './verdict/identity.ts';
 import { reconcile } from './verdict/verdict.ts';
+import { ruleText } from './verdict/verdict-words.ts';
 
 /** The stored verdict as the backend reads it; the visitorId is computed again and never stored with it. */
 export function createDecisionFinder(database: Database, tenantOf: (kid: string) => Tenant | undefined) {
@@ -25,6 +25,8 @@ export function createDecisionFinder(database: Database, tenantOf: (kid: string)
       policyVersion: verdict.policyVersion,
       decidedAt: isoTime(verdict.decidedAt),
       restricted,
+      ...(verdict.door && { door: verdict.door }),
+      ...(verdict.signature && { signature: verdict.signature }),
       ref: rightsRef(tenant.rightsKey, 'request', requestId),
       ...(later !== null && { supersededBy: later }),
     };

@@ -15,7 +15,9 @@ type DecisionRow = Readonly<Record<'verdict', string> & Record<'status' | 'outco
 export async function findDecision(database: Database, kid: string, requestId: string) {
   const query = database
     .read('decisions as d')
-    .leftJoin('contests as c', (join) => join.on('c.kid', 'd.kid').andOn('c.request_id', 'd.request_id'))
+    .leftJoin('contests as c', (join) =>
+      join.on('c.kid', 'd.kid').andOn('c.request_id', 'd.request_id').andOnVal('c.kind', 'contest'),
+    )
     .where({ 'd.kid': kid, 'd.request_id': requestId });
   const columns = ['d.verdict', 'c.status', 'c.outcome'];
   const row = await query.first<DecisionRow | undefined>(columns);

@@ -1,3 +1,4 @@
+import type { AgentOutcome } from '../agents/reasons.ts';
 import type { BotAuth } from '../agents/verify.ts';
 import type { Config } from '../config.ts';
 import type { ConsentEvent } from '../consent/decide.ts';
@@ -72,6 +73,8 @@ export interface IngestInput extends RequestTier {
   readonly requestId: string;
   /** The request target as sent: `/_fp/i/v1`. */
   readonly target: string;
+  /** The body as it came, where a header has its digest. */
+  readonly body?: Uint8Array | undefined;
   /** The client behind the trust boundary. It is used and never stored. */
   readonly client: Address | null;
   /** Salted hash of the client's network, good for one day. */
@@ -91,7 +94,7 @@ export async function ingest(
   unsealed: Unsealed,
   input: IngestInput,
 ): Promise<IngestAnswer> {
-  const { requestId, target, headers, https } = input;
+  const { requestId, target, headers, https, body } = input;
   // 1. Open. A missing tenant, a wrong key and a malformed plaintext look alike to a caller without the key.
   const opened = readPlaintext(unsealed, services.tenants);
   if (!opened.ok) return refusal(opened.reason, requestId);
@@ -126,11 +129,11 @@ export async function ingest(
   if (!(await maySupersede(services, tenant, later))) throw new Refusal('unauthenticated');
   // 9. Agent signature: a valid one declares the agent, any other nobody. It counts for this bundle only.
   const nonce = hashNonce(opened.plaintext.nonce);
-  const signed = { method: 'POST', target, headers, https, bundle: `${tenant.kid}|${nonce}` };
-  const declaredAgentId = await services.botAuth(signed, now);
+  const signed = { method: 'POST', target, headers, https, bundle: `${tenant.kid}|${nonce}`, body };
+  const agent = await services.botAuth(signed, now);
 
   // 10. Look the device up, decide on that and write, in one transaction.
-  const visit = { tenant, now, nonce, clientTs, after, judged, consentState, declaredAgentId, grant };
+  const visit = { tenant, now, nonce, clientTs, after, judged, consentState, agent, grant };
   const recorded = await services.recorder.record(sightingOf(services, input, visit));
   if (typeof recorded === 'string') return refuseUnrecorded(recorded, unsealed, requestId, consentState);
   services.noteVisit(tenant, 'judged', ...(judged.isWorkerless ? (['workerless'] as const) : []));
@@ -180,7 +183,7 @@ interface Visit {
   readonly after: string | undefined;
   readonly judged: Readonly<ReturnType<typeof judge>>;
   readonly consentState: ConsentState;
-  readonly declaredAgentId: string | null;
+  readonly agent: AgentOutcome;
   readonly grant: ConsentEvent | null;
 }
 
@@ -204,13 +207,13 @@ const UNKNOWN_DEVICE: KnownDevice = {
 };
 /** The lifetime of the transparency token (contract 3.5). */
 const SUMMARY_TTL_MS = 5 * MINUTE;
-const SALT_BYTES = 16;
+export const SALT_BYTES = 16;
 
 /** Decides the verdict with the facts known about the device, and what to write. */
 function decideOn(
   { config, random }: IngestServices,
   { requestId, network, client }: IngestInput,
-  { tenant, now, after, judged, consentState, declaredAgentId, grant }: Visit,
+  { tenant, now, after, judged, consentState, agent, grant }: Visit,
   known: KnownDevice,
 ): RecordEntry {
   const { identity, summary, defenses, incomplete } = judged;
@@ -223,11 +226,11 @@ function decideOn(
       known,
       classification,
       defenses,
-      declaredAgentId,
+      agent,
       needsAttestation: judged.isCoarse || mayBeShared(known, config),
       consentState,
       policyVersion,
-      monitor: tenant.isMonitor(declaredAgentId, client),
+      monitor: tenant.isMonitor(agent.agent, client),
       incomplete,
       grantSeq: grant?.seq,
     });

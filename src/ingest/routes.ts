@@ -56,10 +56,11 @@ async function answerIngest(deps: Running, call: IngestCall): Promise<Reply> {
   const wait = await deps.limiter(call.limitKey).catch(refuseUnread);
   if (wait > 0) return rateLimited(wait);
   if (!isPlainJson(headers)) return errorReply('unsupported-media-type', { connection: 'close' });
-  const bundle = await readBundle(deps, call);
-  if (bundle === 'too-large') return tooLarge();
+  const read = await readBundle(deps, call);
+  if (!read) return tooLarge();
+  const { bundle, body } = read;
   if (!bundle) return errorReply('malformed-sealed-bundle');
-  return answerBundle(deps, call, bundle);
+  return answerBundle(deps, call, bundle, body);
 }
 
 const tooLarge = (): Reply => errorReply('payload-too-large', { connection: 'close' });
@@ -69,14 +70,23 @@ function rateLimited(seconds: number): Reply {
   return jsonReply(429, body, { 'retry-after': String(seconds), connection: 'close' });
 }
 
-/** A separate function, so that the body can be garbage-collected once it is parsed. */
-async function readBundle({ open }: Running, call: IngestCall): Promise<Unsealed | 'too-large' | null> {
-  const body = await call.readBytes(MAX_BODY_BYTES);
-  return body ? open(body) : 'too-large';
+/**
+ * A separate function, so that the body can be garbage-collected once it is parsed, unless an agent may have
+ * signed its digest.
+ */
+async function readBundle({ open }: Running, { headers, readBytes }: IngestCall) {
+  const bytes = await readBytes(MAX_BODY_BYTES);
+  const body = headers['content-digest'] === undefined ? undefined : bytes;
+  return bytes && { bundle: await open(bytes), body: body ?? undefined };
 }
 
 /** The kid is known now: another tenant's page must not read the answer, and the answer sets the cookie. */
-async function answerBundle(deps: Running, request: IngestCall, bundle: Unsealed): Promise<Reply> {
+async function answerBundle(
+  deps: Running,
+  request: IngestCall,
+  bundle: Unsealed,
+  body: Uint8Array | undefined,
+): Promise<Reply> {
   const { requestId } = request;
   const { kid } = bundle;
   const session = deps.sessionOf(kid, requestId);
@@ -84,6 +94,7 @@ async function answerBundle(deps: Running, request: IngestCall, bundle: Unsealed
     requestId,
     target: request.target,
     headers: request.headers,
+    body,
     https: deps.isPublicHttps || request.https,
     network: deps.markNetwork(request.networkKey),
     ja4: request.ja4,

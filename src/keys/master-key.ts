@@ -140,6 +140,8 @@ export function deriveTenantKeys(root: Uint8Array) {
     rights: hmacSha256(root, 'gpd/rights/v1'),
     /** Authenticates the rows from which consent is decided. */
     state: hmacSha256(root, 'gpd/state-mac/v1'),
+    /** Derives the key that signs files of evidence (contract-2 section 23). */
+    evidence: hmacSha256(root, 'gpd/evidence/v1'),
     epoch: (epoch: number) => hmacSha256(epochRoot, `epoch ${epoch}`),
   };
 }

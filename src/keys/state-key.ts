@@ -6,14 +6,14 @@ import { createECDH, hkdfSync } from 'node:crypto';
  */
 
 /** The order of the group (SP 800-186 section 3.2.1.3). */
-const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+export const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 /** FIPS 186-5 appendix A.2.1 needs 64 bits more than the order has, so that the remainder has no bias. */
 const SEED_BYTES = 48;
 const COORDINATE_BYTES = 32;
 
-/** @returns a private JWK */
-export function deriveStateKey(serverSecret: Uint8Array) {
-  const seed = Buffer.from(hkdfSync('sha256', serverSecret, '', 'gpd/consent-state/v1', SEED_BYTES));
+/** @param info names the use @returns a private JWK */
+export function deriveP256Key(secret: Uint8Array, info: string) {
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', info, SEED_BYTES));
   const scalar = (BigInt(`0x${seed.toString('hex')}`) % (ORDER - 1n)) + 1n;
   const bytes = Buffer.from(scalar.toString(16).padStart(2 * COORDINATE_BYTES, '0'), 'hex');
   const pair = createECDH('prime256v1');
@@ -28,3 +28,6 @@ export function deriveStateKey(serverSecret: Uint8Array) {
     d: bytes.toString('base64url'),
   } as const;
 }
+
+export const deriveStateKey = (serverSecret: Uint8Array) =>
+  deriveP256Key(serverSecret, 'gpd/consent-state/v1');

@@ -124,7 +124,7 @@ export function commitSubject({ key, salt, principalId }: Omit<CommitmentOpening
   return commit(key, ['gpd/subject/v1', principalId, salt]);
 }
 
-function committedFields(detail: CommitmentOpening['detail']) {
+export function committedFields(detail: CommitmentOpening['detail']) {
   if ('class' in detail) return { class: detail.class, source: detail.source };
   const { policyVersion, gpc, source, expiresAt, definition, overGpc, recordedAt, evidence } = detail;
   return {

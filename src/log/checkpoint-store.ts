@@ -46,6 +46,25 @@ export async function listCheckpoints(database: Reader, kid: string) {
   return (await checkpointsOf(database, kid).orderBy('size')) as StoredCheckpoint[];
 }
 
+/**
+ * The last checkpoint of each day (UTC) between two times, which thinning never deletes, and the one over
+ * `size` entries, oldest first.
+ */
+export async function listDaily(
+  database: Reader,
+  kid: string,
+  { from, to, size }: { readonly from: number; readonly to: number; readonly size: number },
+) {
+  const found = checkpointsOf(database, kid)
+    .where('size', '<=', size)
+    .where((rows) => rows.whereBetween('at', [from, to]).orWhere({ size }));
+  const rows = await found
+    .orderBy('size')
+    .select<(StoredCheckpoint & { readonly lines: string })[]>({ lines: 'cosignatures' });
+  const days = new Map(rows.map((row) => [Math.floor(Number(row.signedAt) / DAY), row]));
+  return [...days.values()].map((row) => ({ ...row, size: Number(row.size) }));
+}
+
 /** The newest cosigned checkpoints over at least this many entries. */
 export async function listCosigned(database: Reader, kid: string, atLeast: number) {
   const cosigned = checkpointsOf(database, kid).where('size', '>=', atLeast).whereNot({ cosignatures: '' });

@@ -11,7 +11,7 @@ import {
   type Signed,
   type WitnessPolicy,
 } from './checkpoint-service.ts';
-import { addCosignatures, listCosigned } from './checkpoint-store.ts';
+import { addCosignatures, listCosigned, listDaily } from './checkpoint-store.ts';
 import { createHashReader } from './entries-store.ts';
 
 /** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds cosigned ones. */
@@ -59,6 +59,19 @@ export async function lastWitnessed(
     if (good.length >= witnesses.min) return { ...checkpoint, text: checkpoint.text + good.join('') };
   }
   return null;
+}
+
+/** The last checkpoint of each day between two times, with the cosignatures of the witnesses. */
+export async function dailyCheckpoints(
+  { database, witnesses }: Pick<CheckpointDeps, 'database' | 'witnesses'>,
+  kid: string,
+  range: Parameters<typeof listDaily>[2],
+): Promise<readonly { readonly text: string; readonly size: number }[]> {
+  const daily = await listDaily(database, kid, range);
+  return daily.map(({ text, lines, size }) => ({
+    size,
+    text: text + validCosignatures(witnesses?.witnesses ?? [], text, lines).join(''),
+  }));
 }
 
 /** The newest checkpoint that each witness cosigned, or null; `gpd witness status` shows it. */

@@ -10,6 +10,7 @@ import type { Due } from './outbox-store.ts';
 
 /** The parts of a contest that a mail needs. */
 export interface MailContest {
+  readonly kind: 'contest' | 'complaint';
   readonly status: 'open' | 'resolved';
   readonly dueAt: number;
   readonly answer: string | null;
@@ -38,7 +39,7 @@ type Told = MailRow & { readonly contest: MailContest | null };
 /** Null: erased, or no longer true. */
 async function readNotice({ findContest }: Mailing, row: MailRow): Promise<Told | null> {
   const { kid, event, number } = row;
-  if (number === null || !event.startsWith('contest.')) return { ...row, contest: null };
+  if (number === null || !/^(?:contest|complaint)\./.test(event)) return { ...row, contest: null };
   const contest = await findContest(kid, number);
   if (!contest) return null;
   if (contest.status !== 'open' && OPEN_CONTEST_EVENTS.includes(event)) return null;
@@ -88,9 +89,15 @@ function safeguardText(kid: string, { action, role, at, detail }: SafeguardAct):
 const dueText = (language: PeopleLanguage, key: string, contest: MailContest | null): readonly string[] =>
   contest?.status === 'open' ? [mailText(language, key, { due: timeText(language, contest.dueAt) })] : [];
 
+/** Events of both kinds have one name on the wire, and a sentence per kind in a mail. */
+function wordsOf({ event, contest }: Told): string {
+  if (contest?.kind !== 'complaint') return event;
+  return event === 'contest.answered' ? 'complaint.replied' : event.replace('contest.', 'complaint.');
+}
+
 function staffText(origin: string, notice: Told): string {
-  const { kid, event, number, act, contest } = notice;
-  const title = mailText('en', event);
+  const { kid, number, act, contest } = notice;
+  const title = mailText('en', wordsOf(notice));
   return [
     act === undefined ? `${title.charAt(0).toUpperCase()}${title.slice(1)}.` : safeguardText(kid, act),
     ...(number === null ? [] : [mailText('en', 'number', { number })]),
@@ -103,10 +110,11 @@ type Letter = Pick<Mail, 'subject' | 'text'>;
 
 /** One mail for all notices to an address of the tenant. */
 function writeToStaff(origin: string, settings: Settings, notices: readonly [Told, ...Told[]]): Letter {
-  const [{ kid, event }] = notices;
+  const [first] = notices;
+  const { kid } = first;
   const site = siteOf(kid, settings);
   const title =
-    notices.length === 1 ? mailText('en', event) : mailText('en', 'several', { n: notices.length });
+    notices.length === 1 ? mailText('en', wordsOf(first)) : mailText('en', 'several', { n: notices.length });
   const contact = settings['notice.contact'] || mailText('en', 'unnamed');
   const foot = mailText('en', 'foot', { kid, site, contact });
   return {
@@ -115,24 +123,27 @@ function writeToStaff(origin: string, settings: Settings, notices: readonly [Tol
   };
 }
 
-function writeToPerson(origin: string, settings: Settings, { kid, event, number, contest }: Told): Letter {
+function writeToPerson(origin: string, settings: Settings, notice: Told): Letter {
+  const { kid, number, contest } = notice;
+  const words = wordsOf(notice);
+  const isComplaint = contest?.kind === 'complaint';
   const language = languageOf(contest?.language ?? null);
   const site = siteOf(kid, settings);
   const contact = settings['notice.contact'];
   const parts = [
     [
-      mailText(language, `person.intro.${event}`),
+      mailText(language, `person.intro.${words}`),
       ...(number === null ? [] : [mailText(language, 'person.number', { number })]),
-      ...dueText(language, 'person.due', contest),
+      ...(isComplaint ? [] : dueText(language, 'person.due', contest)),
     ],
     [mailText(language, 'person.read'), `${origin}/case`],
     [
       ...(contact === '' ? [] : [mailText(language, 'person.contact', { contact })]),
-      mailText(language, 'person.foot', { site }),
+      mailText(language, isComplaint ? 'person.complaint.foot' : 'person.foot', { site }),
     ],
   ];
   return {
-    subject: mailText(language, 'subject', { site, title: mailText(language, `person.${event}`) }),
+    subject: mailText(language, 'subject', { site, title: mailText(language, `person.${words}`) }),
     text: parts.map((lines) => lines.join('\n')).join('\n\n'),
   };
 }

@@ -2,7 +2,7 @@ import { rightsRef } from '../audit/audit-store.ts';
 import type { SafeguardAct } from '../audit/untold-store.ts';
 import type { Transaction } from '../db/sql.ts';
 import { outboxContext } from '../keys/master-key.ts';
-import type { WebhookEvent } from '../schema/webhooks.ts';
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../schema/webhooks.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { enqueue, type Lane, MAIL_LANE, type OutboxEvent, STAFF_LANES } from './outbox-store.ts';
 
@@ -11,7 +11,7 @@ import { enqueue, type Lane, MAIL_LANE, type OutboxEvent, STAFF_LANES } from './
  */
 
 export interface Notice {
-  readonly event: WebhookEvent;
+  readonly event: OutboxEvent;
   /** The payload for webhooks. */
   readonly data: object;
   /** The number of the contest or receipt, for mails. */
@@ -40,13 +40,19 @@ export const OPEN_CONTEST_EVENTS: readonly OutboxEvent[] = [
   'contest.extended',
   'contest.due-soon',
   'contest.overdue',
+  'complaint.acknowledged',
 ];
 /** Filing a contest sends no mail to the person: a stranger could make gpd write to anyone. */
-const PERSON_EVENTS: readonly OutboxEvent[] = [...OPEN_CONTEST_EVENTS, 'contest.resolved'];
+const PERSON_EVENTS: readonly OutboxEvent[] = [
+  ...OPEN_CONTEST_EVENTS,
+  'contest.resolved',
+  'complaint.answered',
+];
 const STAFF_EVENTS: readonly OutboxEvent[] = [
   ...PERSON_EVENTS,
   'contest.filed',
   'contest.answered',
+  'complaint.received',
   'erasure.incomplete',
   'export.ready',
   'backup.failed',
@@ -97,7 +103,8 @@ function mailRows(tenant: Tenant, { event, number, hasEmail = false }: Notice): 
 /** Adds a notice to the outbox, in the transaction of the change that it reports. */
 export function notify(tx: Transaction, tenant: Tenant, notice: Notice): Promise<void> {
   const { event, data, principal = null, at } = notice;
-  const rows = [...webhookRows(tenant, event, data), ...mailRows(tenant, notice)];
+  const ofWebhooks = WEBHOOK_EVENTS.find((name) => name === event);
+  const rows = [...(ofWebhooks ? webhookRows(tenant, ofWebhooks, data) : []), ...mailRows(tenant, notice)];
   return enqueue(
     tx,
     rows.map((row) => ({ ...row, kid: tenant.kid, principal, requestId: null, at })),

@@ -27,8 +27,9 @@ const REST_MS = HOUR;
 export const isStaffLane = ({ webhook }: Pick<OutboxEntry, 'webhook'>): boolean =>
   webhook.startsWith(STAFF_LANES);
 
-/** Webhooks are sent none of the second kind. */
-export type OutboxEvent = WebhookEvent | 'safeguard.weakened';
+/** Events that become mails alone. */
+export type MailEvent = 'safeguard.weakened' | 'complaint.acknowledged';
+export type OutboxEvent = WebhookEvent | MailEvent;
 
 /** A new event, written in the transaction of the change that it reports. */
 export interface OutboxEntry {

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Request, RequestHandler, Response, Router } from 'express';
+import { z } from 'zod';
+import { STAFF_ROLES, type StaffRole } from '../auth/credentials.ts';
 import { ConfigError } from '../config.ts';
 import { isSameOrigin, isSameToken, readForm } from '../console/form.ts';
+import { canJoinAt, isStaffName, NAME_RULE } from '../console/invite-service.ts';
 import { usualPolicy } from '../console/render.ts';
 import { exactRouter } from '../http/express-app.ts';
 import { cookieValues } from '../http/request.ts';
@@ -19,6 +22,7 @@ import { type Installed, readSetup, type Setup } from './setup-service.ts';
  */
 
 const COOKIE = 'gpd_setup';
+const roleSchema = z.enum(STAFF_ROLES);
 
 /** @throws {Refusal} */
 const requireLoopback: RequestHandler = (request, _response, next) => {
@@ -41,7 +45,7 @@ function render(response: Response, values: object, status = 200): void {
     'cache-control': 'no-store',
     'referrer-policy': 'same-origin',
   });
-  response.render('setup', { nonce, token: '', csrf: '', wrong: {}, values: {}, ...values });
+  response.render('setup', { nonce, token: '', csrf: '', wrong: {}, values: {}, invited: null, ...values });
 }
 
 const hasSession = (link: SetupLink, request: Request): boolean =>
@@ -49,6 +53,10 @@ const hasSession = (link: SetupLink, request: Request): boolean =>
 
 export interface SetupNeeds {
   readonly link: SetupLink;
+  /** The token of the forms. */
+  readonly csrf: string;
+  /** False if an identity provider signs staff in. */
+  readonly usesPasskeys: boolean;
   /** GPD_BASE_URL; null: the form asks for it. */
   readonly baseUrl: string | null;
   /** Creates the installation. @throws {AlreadyInitialised} {ConfigError} */
@@ -57,10 +65,16 @@ export interface SetupNeeds {
   readonly onInstalled: (installed: Installed) => void;
 }
 
-function addLink(router: Router, { link, baseUrl }: SetupNeeds, csrf: string): void {
+/** The address that the browser shows; a passkey needs a name. */
+const proposedBaseUrl = (request: Request): string => (canJoinAt(originOf(request)) ? originOf(request) : '');
+
+function addLink(router: Router, { link, baseUrl, csrf }: SetupNeeds): void {
   router.get('/setup', (request, response) => {
     const { token } = request.query;
-    if (hasSession(link, request)) render(response, { step: 'form', csrf, baseUrl });
+    if (hasSession(link, request)) {
+      const values = { baseUrl: proposedBaseUrl(request) };
+      render(response, { step: 'form', csrf, baseUrl, values });
+    }
     // A GET leaves the link valid, because chat programs and browsers fetch links for a preview.
     else if (typeof token === 'string' && link.isGood(token)) render(response, { step: 'begin', token });
     else render(response, { step: 'over' }, 403);
@@ -77,7 +91,8 @@ function addLink(router: Router, { link, baseUrl }: SetupNeeds, csrf: string): v
   });
 }
 
-function addForm(router: Router, needs: SetupNeeds, csrf: string): void {
+function addForm(router: Router, needs: SetupNeeds): void {
+  const { csrf, usesPasskeys } = needs;
   let isBusy = false;
   router.post('/setup', async (request, response) => {
     const form = await readOwnForm(request);
@@ -97,7 +112,7 @@ function addForm(router: Router, needs: SetupNeeds, csrf: string): void {
       const installed = await needs.install(data);
       response.once('finish', () => needs.onInstalled(installed));
       response.set('connection', 'close');
-      render(response, { step: 'done', installed });
+      render(response, { step: 'done', installed, csrf, usesPasskeys, invitable: usesPasskeys });
     } catch (error) {
       isBusy = false;
       if (!(error instanceof AlreadyInitialised || error instanceof ConfigError)) throw error;
@@ -124,31 +139,71 @@ export function setupRoutes(needs: SetupNeeds): Router {
   const router = exactRouter();
   addHealth(router);
   router.use(requireLoopback);
-  const csrf = randomBytes(32).toString('base64url');
-  addLink(router, needs, csrf);
-  addForm(router, needs, csrf);
+  addLink(router, needs);
+  addForm(router, needs);
   return router;
 }
 
+export interface FirstVisitNeeds extends Pick<SetupNeeds, 'link' | 'csrf' | 'usesPasskeys'> {
+  readonly installed: Installed;
+  readonly hasVisit: () => Promise<boolean>;
+  /** True until somebody is invited. */
+  readonly isInvitable: () => Promise<boolean>;
+  /** @returns the link; null if another person has the name */
+  readonly inviteMember: (name: string, role: StaffRole) => Promise<string | null>;
+}
+
 /**
- * Routes of the started server: the browser that did the setup sees the snippet again, and whether a visit
- * has arrived.
+ * Invites the first member of the staff. Later ones are invited on the command line: a thief of this session
+ * could otherwise add one unseen.
  */
-export function firstVisitRoutes(
-  link: SetupLink,
-  installed: Installed,
-  hasVisit: (kid: string) => Promise<boolean>,
-): Router {
+function addInvite(router: Router, needs: FirstVisitNeeds, guard: RequestHandler): void {
+  const { installed, csrf, usesPasskeys } = needs;
+  const isInvitable = async () => usesPasskeys && (await needs.isInvitable());
+  router.post('/setup/invite', requireLoopback, guard, async (request, response) => {
+    const form = await readOwnForm(request);
+    if (!isSameToken(form.get('csrf') ?? '', csrf)) throw new Refusal('unauthenticated');
+    const show = (values: object, status = 200) =>
+      render(response, { step: 'done', installed, csrf, usesPasskeys, ...values }, status);
+    if (!(await isInvitable())) return show({ invitable: false }, 409);
+    const name = (form.get('name') ?? '').trim();
+    const { data: role } = roleSchema.safeParse(form.get('role'));
+    const errors = {
+      ...(!isStaffName(name) && { name: `Enter a name: ${NAME_RULE}.` }),
+      ...(role === undefined && { role: 'Choose a role.' }),
+    };
+    if (!isStaffName(name) || role === undefined)
+      return show({ invitable: true, values: { name, role }, wrong: errors }, 422);
+    const invitation = await needs.inviteMember(name, role);
+    if (invitation === null)
+      return show(
+        { invitable: true, values: { name, role }, wrong: { name: 'Somebody has that name.' } },
+        422,
+      );
+    show({ invitable: false, invited: { name, link: invitation } });
+  });
+}
+
+/**
+ * Routes of the started server: the browser that did the setup sees the snippet again, whether a visit has
+ * arrived, and invites the first member of the staff.
+ */
+export function firstVisitRoutes(needs: FirstVisitNeeds): Router {
+  const { link, csrf, installed, usesPasskeys } = needs;
   const router = exactRouter();
   const guard: RequestHandler = (request, _response, next) => {
     if (!hasSession(link, request)) throw new Refusal('not-found');
     next();
   };
-  router.get('/setup', requireLoopback, guard, (_request, response) =>
-    render(response, { step: 'done', installed }),
+  router.get('/setup', requireLoopback, guard, async (_request, response) =>
+    render(response, {
+      ...{ step: 'done', installed, csrf, usesPasskeys },
+      invitable: usesPasskeys && (await needs.isInvitable()),
+    }),
   );
   router.get('/setup/visit', requireLoopback, guard, async (_request, response) => {
-    response.set('cache-control', 'no-store').json({ arrived: await hasVisit(installed.tenant) });
+    response.set('cache-control', 'no-store').json({ arrived: await needs.hasVisit() });
   });
+  addInvite(router, needs, guard);
   return router;
 }

@@ -2,7 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
+import type { StaffRole } from '../auth/credentials.ts';
 import { baseUrl, type Config, ConfigError, sqliteFile } from '../config.ts';
+import { invite } from '../console/invite-service.ts';
+import { hasStaff } from '../console/staff-store.ts';
+import type { Database } from '../db/engine.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { NO_ROUTES } from '../http/routes.ts';
 import { createHttpServer } from '../http/server.ts';
@@ -51,6 +55,17 @@ export interface SetupOptions {
   readonly onLink: (url: string) => void;
 }
 
+/** @returns the link; null if another person has the name */
+async function inviteByPage(
+  database: Database,
+  { tenant: kid, baseUrl: origin }: Installed,
+  member: { readonly name: string; readonly role: StaffRole },
+): Promise<string | null> {
+  const act = { role: 'system', ref: 'setup', at: Date.now() } as const;
+  const invitation = await invite(database, { kid, ...member }, { origin, act, random: randomBytes });
+  return invitation?.link ?? null;
+}
+
 /**
  * Serves only the setup until it is done.
  * @returns the configuration and routes to start the server with, at the same address
@@ -59,6 +74,8 @@ export async function runSetup(config: Config, options: SetupOptions) {
   requireSetup(config, options.socket);
   const { file, onFault } = options;
   const { token, link } = createSetupLink(randomBytes, Date.now);
+  const usesPasskeys = config.oidc_issuer === null;
+  const csrf = randomBytes(32).toString('base64url');
   let onInstalled: (installed: Installed) => void = () => {};
   const installation = new Promise<Installed>((resolve) => {
     onInstalled = resolve;
@@ -67,6 +84,8 @@ export async function runSetup(config: Config, options: SetupOptions) {
     routers: [
       setupRoutes({
         link,
+        csrf,
+        usesPasskeys,
         baseUrl: config.base_url,
         install: (setup) => install(config, setup, file),
         onInstalled,
@@ -99,6 +118,16 @@ export async function runSetup(config: Config, options: SetupOptions) {
   const installed = await installation;
   await http.drain(DRAIN_MS);
   const routers: AppOptions['routers'] = ({ database }) =>
-    Promise.resolve([firstVisitRoutes(link, installed, (kid) => hasDecisions(database, kid))]);
+    Promise.resolve([
+      firstVisitRoutes({
+        link,
+        csrf,
+        installed,
+        hasVisit: () => hasDecisions(database, installed.tenant),
+        usesPasskeys,
+        isInvitable: async () => !(await hasStaff(database)),
+        inviteMember: (name, role) => inviteByPage(database, installed, { name, role }),
+      }),
+    ]);
   return { config: { ...config, port, base_url: installed.baseUrl }, routers };
 }

@@ -1,6 +1,6 @@
 import type { RulePolicy } from '../ingest/verdict/classify.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { PERIODS } from './contests/contest.ts';
+import { PERIODS } from './contests/period.ts';
 
 /** Notices to people, as the tenant's settings fill them in. Pure. */
 

@@ -2,9 +2,10 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { DAY, isoTime, MINUTE } from '../lib/clock.ts';
 import { notify } from '../notify/notify-service.ts';
-import { type Contest, SOON_DAYS } from './contests/contest.ts';
+import { type Contest, isPaused } from './contests/contest.ts';
+import { SOON_DAYS } from './contests/period.ts';
 import { notifyOf, tenantFor } from './contests/service.ts';
-import { lockContest } from './contests/store.ts';
+import { lockContest, whereRunning } from './contests/store.ts';
 import { UNFINISHED } from './erase/receipts-store.ts';
 import type { RightsParts } from './subject.ts';
 
@@ -44,13 +45,17 @@ const SOON_MS = SOON_DAYS * DAY;
 const MAX_AT_ONCE = 500;
 
 /** @returns the notice to send for a due date: 0 none, 1 due soon, 2 overdue */
-const dueLevel = ({ dueAt, status }: Pick<Contest, 'dueAt' | 'status'>, now: number): number =>
-  status !== 'open' || dueAt >= now + SOON_MS ? 0 : dueAt >= now ? 1 : 2;
+function dueLevel(contest: Contest, now: number): number {
+  const { dueAt, status } = contest;
+  if (status !== 'open' || isPaused(contest) || dueAt >= now + SOON_MS) return 0;
+  return dueAt >= now ? 1 : 2;
+}
 
 /** Ids of open contests with a notice to send. */
 async function readDueContests({ read }: Database, kid: string, now: number): Promise<readonly string[]> {
-  const overdueContests = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 2);
-  const dueSoonContests = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 1);
+  const openContests = () => whereRunning(read('contests').where({ kid, status: 'open' }));
+  const overdueContests = openContests().where('due_notice', '<', 2);
+  const dueSoonContests = openContests().where('due_notice', '<', 1);
   const pages = await Promise.all([
     overdueContests.where('due_at', '<', now).limit(MAX_AT_ONCE).pluck('contest_id'),
     dueSoonContests

@@ -78,7 +78,8 @@ export function insertOutcome(
       return stored ? { outcome: stored.outcome, at: Number(stored.at), created: false } : null;
     }
     // A ruling outweighs what was reported, and is counted alone.
-    const isRuled = (await readLockedCell(tx('contests').where(ids), 'status')) === 'resolved';
+    const isRuled =
+      (await readLockedCell(tx('contests').where({ ...ids, kind: 'contest' }), 'status')) === 'resolved';
     const finding = isRuled ? null : FINDINGS[outcome];
     if (finding) await countReview(tx, kid, requestId, finding);
     return { outcome, at, created: true };
@@ -122,7 +123,9 @@ export async function readPatterns({ read }: Database, kid: string): Promise<rea
   const patterns = new Map<string, Pattern>();
   const decisions = read('decisions as d')
     .joinRaw('LEFT JOIN decision_outcomes o ON o.kid = d.kid AND o.request_id = d.request_id')
-    .joinRaw('LEFT JOIN contests c ON c.kid = d.kid AND c.request_id = d.request_id')
+    .joinRaw('LEFT JOIN contests c ON c.kid = d.kid AND c.request_id = d.request_id AND c.kind = ?', [
+      'contest',
+    ])
     .where('d.kid', kid)
     .select('d.request_id', 'd.verdict', { outcome: 'o.outcome', ruling: 'c.outcome' });
   for await (const rows of pagesOf<Row>(decisions, ['d.request_id'], PAGE))

@@ -2,8 +2,8 @@ import type { Database } from '../db/engine.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import type { RightsProfile } from '../tenants/settings.ts';
-import { PERIODS } from './contests/contest.ts';
-import { type RegisterCursor, type RegisterRow, registerPage } from './register-store.ts';
+import { acknowledgeBy, PERIODS } from './contests/period.ts';
+import { type RegisterQuery, type RegisterRow, registerPage } from './register-store.ts';
 
 /**
  * The register of people's requests with their due dates, under the law of the tenant; for the console and
@@ -23,11 +23,16 @@ function requestOf(row: RegisterRow, profile: RightsProfile) {
     kind,
     number,
     receivedAt: isoTime(at),
-    dueAt: isoTime(firstDueAt ?? dueAt ?? PERIODS[profile].dueAt(at)),
+    dueAt: isoTime(
+      kind === 'complaint' ? acknowledgeBy(at) : (firstDueAt ?? dueAt ?? PERIODS[profile].dueAt(at)),
+    ),
     extendedTo: firstDueAt === null ? null : iso(dueAt),
     state: row.state,
     doneAt: iso(doneAt),
     askedBy: row.asked_by,
+    pausedFrom: iso(row.paused_from),
+    pausedTo: iso(row.paused_to),
+    acknowledgedAt: iso(row.acknowledged_at),
   };
 }
 
@@ -42,30 +47,21 @@ export const REGISTER_COLUMNS = [
   'state',
   'doneAt',
   'askedBy',
+  'pausedFrom',
+  'pausedTo',
+  'acknowledgedAt',
 ] as const satisfies readonly (keyof RegisteredRequest)[];
 
 /** The newest first; one row per person and day that they viewed or exported their own data. */
-export async function readRegister(
-  database: Database,
-  { kid, settings }: Tenant,
-  after: RegisterCursor | null,
-  limit: number,
-) {
-  const rows = await registerPage(database, kid, after, limit + 1, true);
-  const shown = rows.slice(0, limit);
-  return {
-    requests: shown.map((row) => ({
-      ...requestOf(row, settings['rights.profile']),
-      times: Number(row.times),
-    })),
-    /** The last request of this page, from which the next page begins; null on the last page. */
-    next: rows.length > limit ? (shown.at(-1) ?? null) : null,
-  };
+export async function readRegister(database: Database, { kid, settings }: Tenant, query: RegisterQuery) {
+  const rows = await registerPage(database, kid, query, true);
+  return rows.map((row) => ({ ...requestOf(row, settings['rights.profile']), times: Number(row.times) }));
 }
 
 /** Yields all requests, one page at a time. */
 export async function* wholeRegister(database: Database, { kid, settings }: Tenant) {
-  const readPage = (after: RegisterRow | undefined) => registerPage(database, kid, after ?? null, PAGE);
+  const readPage = (after: RegisterRow | undefined) =>
+    registerPage(database, kid, { cursor: after ?? null, limit: PAGE });
   for await (const rows of pagesBy(PAGE, readPage))
     yield rows.map((row) => requestOf(row, settings['rights.profile']));
 }

@@ -1,14 +1,16 @@
 import type { Response } from 'express';
 import type { Claimant } from '../auth/tokens.ts';
 import { type PeopleLocals, speakTo } from '../http/people.ts';
-import { builtOnce, renderText, sendBuilt } from '../http/reply.ts';
+import { builtOnce, jsonReply, renderText, sendBuilt } from '../http/reply.ts';
 import { json, page, reply, type ServedRoute } from '../http/routes.ts';
 import { RULES } from '../ingest/verdict/classify.ts';
+import { ruleText } from '../ingest/verdict/verdict-words.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { CaseByKeyService } from './contests/case-by-key-service.ts';
 import type { SendExport } from './export-routes.ts';
+import { languageOfPerson } from './me/routes.ts';
 import type { OutcomeReporter } from './outcomes-store.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
@@ -77,7 +79,10 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
 ];
 
 const renderCasePage = builtOnce((_language, response: Response, people: PeopleLocals) =>
-  renderText(response, 'case', { ruleTexts: RULES, ...people }),
+  renderText(response, 'case', {
+    ruleTexts: RULES.map(({ id }) => ({ id, text: ruleText(id, people.lang) })),
+    ...people,
+  }),
 );
 
 async function sendCasePage(response: Response): Promise<void> {
@@ -93,6 +98,16 @@ async function sendCasePage(response: Response): Promise<void> {
 export const caseRoutes = (cases: CaseByKeyService): readonly ServedRoute[] => [
   page(ROUTES.getCasePage, (_request, response) => sendCasePage(response)),
   json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
+  reply(ROUTES.complainAboutCase, async ({ headers, networkKey, readBody }) => {
+    const { caseKey, ...filing } = await readBody();
+    const from = { network: networkKey, language: languageOfPerson(headers) };
+    return jsonReply(202, await cases.complainByKey(caseKey, from, filing));
+  }),
+  json(ROUTES.reviewAgent, async ({ networkKey, readBody }) => {
+    const { case: requestId, ...filing } = await readBody();
+    const { contestId, caseKey, dueAt } = await cases.fileForAgent(requestId, networkKey, filing);
+    return caseKey === undefined ? { contestId, dueAt } : { contestId, caseKey, dueAt };
+  }),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();
     return cases.answer(caseKey, answer);

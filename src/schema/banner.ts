@@ -27,6 +27,10 @@ export const bannerResponseSchema = z.object({
     material: z.int(),
     url: z.string(),
   }),
+  /** The name in the banner's question; empty for "this site" (ADR 0106). */
+  siteName: z.string(),
+  /** Address of the imprint; empty for no link. */
+  imprintUrl: z.string(),
   /** The tenant's words; empty for the banner's. */
   title: z.string(),
   body: z.string(),

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import * as agents from './agents.ts';
 import * as banner from './banner.ts';
 import * as bundle from './bundle.ts';
 import * as consent from './consent.ts';
@@ -9,6 +10,10 @@ import * as rights from './rights.ts';
 /** Shapes that openapi.json describes once, under these names. Client generators make types from them. */
 export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   Kid: bundle.kidSchema,
+  AgentRequest: agents.agentRequestSchema,
+  AgentAnswer: agents.agentAnswerSchema,
+  AgentReview: agents.agentReviewSchema,
+  AgentCase: agents.agentCaseSchema,
   SealedBundle: bundle.sealedBundleSchema,
   PurposeId: bundle.purposeIdSchema,
   PrincipalId: bundle.principalIdSchema,
@@ -81,11 +86,18 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   LinkRequest: rights.linkRequestSchema,
   CaseRequest: rights.caseRequestSchema,
   CaseReply: rights.caseAnswerSchema,
+  CaseComplaint: rights.caseComplaintSchema,
   ContestReply: rights.contestAnswerSchema,
   Contest: rights.contestResponseSchema,
   OwnContest: rights.ownContestSchema,
   FiledCase: rights.caseFiledSchema,
+  FiledComplaint: rights.complaintFiledSchema,
+  Filed: rights.filedSchema,
   Case: rights.caseResponseSchema,
+  CaseDecision: rights.caseDecisionSchema,
+  ComplaintStatus: rights.complaintStatusSchema,
+  ComplaintCase: rights.caseComplaintResponseSchema,
+  AnyCase: rights.anyCaseSchema,
   ErasureScope: rights.scopeSchema,
   ErasureReceipt: rights.erasureReceiptSchema,
   Forgotten: rights.forgottenSchema,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { kidSchema } from './bundle.ts';
+import { kidSchema, principalIdSchema } from './bundle.ts';
 import { PROTECTED, SEQ } from './consent-routes.ts';
+import { requestIdSchema } from './responses.ts';
 import type { Route } from './route.ts';
 
 /**
@@ -15,6 +16,7 @@ const INDEX = {
   text: 'Which tile, in groups of three digits, `.p/WIDTH` behind a partial one: `x001/067` or `000.p/5`.',
   schema: z.string().regex(/^(?:x\d{3}\/){0,5}\d{3}(?:\.p\/[1-9]\d{0,2})?$/),
 };
+const TIME = { schema: z.string().regex(/^\d{4}-\d{2}-\d{2}(?:T.+)?$/) };
 const KID = { text: 'The tenant.', schema: kidSchema };
 
 const CHECKPOINT = { text: 'The signed head of the log.', type: 'text/plain' } as const;
@@ -68,6 +70,22 @@ export const LEDGER_ROUTES = {
     params: { level: LEVEL, index: INDEX },
     responses: { 200: TILE },
     errors: [...PROTECTED, 'not-found'],
+  },
+  getEvidence: {
+    ...TENANT_ROUTE,
+    path: '/v1/evidence',
+    summary: 'A file of evidence: what people chose in a period, with all its proofs, sealed.',
+    credential: ['operator'],
+    query: {
+      from: { ...TIME, text: 'The start of the period, UTC.' },
+      to: { ...TIME, text: 'Its end, exclusive.' },
+    },
+    optionalQuery: {
+      principal: { text: 'Only this person.', schema: principalIdSchema },
+      request: { text: 'Only the person behind this requestId.', schema: requestIdSchema },
+    },
+    responses: { 200: { text: 'README.html in it explains the parts.', type: 'application/zip' } },
+    errors: [...PROTECTED, 'invalid-request', 'not-found', 'unavailable'],
   },
   getLogRest: {
     ...TENANT_ROUTE,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
+import { CLIENT_RULES } from './client-rules.ts';
 import { COMPONENTS } from './components.ts';
 import { errorBodySchema } from './responses.ts';
 import { type Route, TAGS } from './route.ts';
@@ -98,7 +99,8 @@ function operation(operationId: string, route: Route): Doc {
   const answers = Object.entries(route.responses).map(([status, { text, schema, type }]) => {
     const media = schema ? { schema: schemaOf(schema) } : {};
     const content = { [type ?? 'application/json']: media };
-    return [status, { description: text, headers: headersOf(status, route), content }];
+    const body = status === '204' ? {} : { content };
+    return [status, { description: text, headers: headersOf(status, route), ...body }];
   });
   return {
     operationId,
@@ -133,5 +135,9 @@ export function openApiDocument(version: string): Doc {
       },
     },
     paths,
+    'x-gpd-client': {
+      ...CLIENT_RULES,
+      errors: Object.fromEntries(Object.entries(ERRORS).map(([code, [status]]) => [code, status])),
+    },
   };
 }

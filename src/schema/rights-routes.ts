@@ -42,7 +42,7 @@ const LANG = {
 
 const CASE = {
   ...BY_TOKEN,
-  responses: answer(200, 'The case', rights.caseResponseSchema),
+  responses: answer(200, 'The case', rights.anyCaseSchema),
   errors: ['rate-limited', 'unavailable', ...BODY_ERRORS, 'no-such-case'],
 } as const;
 
@@ -60,8 +60,8 @@ export const RIGHTS_ROUTES = {
         type: 'application/json',
       },
       202: {
-        text: 'contest: filed; a second one answers the first, without its key',
-        schema: rights.caseFiledSchema,
+        text: 'contest, complain (rights.profile uk): filed; a second one answers the first, without its key',
+        schema: rights.filedSchema,
         type: 'application/json',
       },
     },
@@ -87,7 +87,7 @@ export const RIGHTS_ROUTES = {
     method: 'post',
     path: '/my-data',
     summary:
-      'The same as a form: token and action (view, page, export, forget, contest), for browsers without JavaScript.',
+      'The same as a form: token and action (view, page, export, forget, contest, complain), for browsers without JavaScript.',
     optionalQuery: { lang: LANG },
     errors: [
       'invalid-request',
@@ -144,6 +144,18 @@ export const RIGHTS_ROUTES = {
     summary: 'Answer the reviewer’s question, by the case key.',
     request: rights.caseAnswerSchema,
     errors: [...CASE.errors, 'case-closed'],
+  },
+  complainAboutCase: {
+    ...CASE,
+    path: '/case/complain',
+    summary: 'Complain about how data are handled, by the case key (rights.profile uk).',
+    request: rights.caseComplaintSchema,
+    responses: answer(
+      202,
+      'Filed; a second complaint answers the first, without its key',
+      rights.complaintFiledSchema,
+    ),
+    errors: [...CASE.errors, 'no-such-decision', 'too-many-cases'],
   },
   resolveContest: {
     ...OIDC_ROUTE,

@@ -107,6 +107,8 @@ export const resolverSchema = z.object({ role: z.enum(['reviewer', 'dpo', 'opera
 export const proposalSchema = z.object({ outcome: outcomeSchema, by: z.string(), at: z.string() });
 
 export const contestResponseSchema = z.object({
+  /** A review of a refusal at the door; absent for a decision about a visit. */
+  kind: z.literal('agent').optional(),
   contestId: contestIdSchema,
   requestId: requestIdSchema,
   status: contestStatusSchema,
@@ -138,9 +140,57 @@ export const caseFiledSchema = contestResponseSchema
   });
 export type CaseFiled = Answer<typeof caseFiledSchema>;
 
+/** A complaint about how data are handled (contract-2 section 24). */
+export const complaintStatusSchema = z.enum(['received', 'acknowledged', 'answered']);
+export type ComplaintStatus = z.infer<typeof complaintStatusSchema>;
+
+export const complaintResponseSchema = z.object({
+  contestId: contestIdSchema,
+  kind: z.literal('complaint'),
+  requestId: requestIdSchema,
+  status: complaintStatusSchema,
+  statement: z.string().nullable(),
+  filedAt: z.string(),
+  acknowledgeBy: z.string(),
+  acknowledgedAt: z.string().nullable(),
+  question: z.string().nullable(),
+  /** In words; null until it is answered. */
+  outcome: z.string().nullable(),
+  resolvedAt: z.string().nullable(),
+  resolvedBy: resolverSchema.nullable(),
+  version: z.int(),
+});
+export type ComplaintResponse = Answer<typeof complaintResponseSchema>;
+
+export const complaintFiledSchema = complaintResponseSchema
+  .pick({ contestId: true, kind: true, requestId: true, status: true, filedAt: true, acknowledgeBy: true })
+  .extend({
+    /** Shown once; absent where the request had a complaint. */
+    caseKey: z.string().optional(),
+  });
+export type ComplaintFiled = Answer<typeof complaintFiledSchema>;
+
+export const filedSchema = z.union([caseFiledSchema, complaintFiledSchema]);
+
+/** A complaint that a person files with the key of another case of theirs. */
+export const caseComplaintSchema = z.strictObject({
+  caseKey: z.string(),
+  statement: textSchema,
+  email: z.email().max(254).optional(),
+});
+
+/** The decision of a case, as its case key shows it. */
+export const caseDecisionSchema = z.object({
+  class: z.string(),
+  /** Null, and no rules, if the decision is no longer stored. */
+  decidedAt: z.string().nullable(),
+  rules: z.array(z.object({ id: z.string(), text: z.string() })),
+});
+
 /** A contest as its case key shows it (contract-2 section 15). */
 export const caseResponseSchema = contestResponseSchema
   .pick({
+    kind: true,
     contestId: true,
     status: true,
     filedAt: true,
@@ -157,16 +207,24 @@ export const caseResponseSchema = contestResponseSchema
     /** With `review.fourEyes`, the reasons of both reviewers. */
     reasons: z.array(z.string()),
     resolvedAt: z.string().nullable(),
-    decision: z.object({
-      class: z.string(),
-      /** Null, and no rules, if the decision is no longer stored. */
-      decidedAt: z.string().nullable(),
-      rules: z.array(z.object({ id: z.string(), text: z.string() })),
-    }),
+    decision: caseDecisionSchema,
     /** The name of the site, for the page; gpd's own addition (ADR 0103). */
     site: z.string(),
     contact: z.string().nullable(),
   });
+
+/** A complaint as its case key shows it. */
+export const caseComplaintResponseSchema = complaintResponseSchema
+  .omit({ requestId: true, version: true, resolvedBy: true })
+  .extend({
+    askedAt: z.string().nullable(),
+    answer: z.string().nullable(),
+    decision: caseDecisionSchema,
+    site: z.string(),
+    contact: z.string().nullable(),
+  });
+
+export const anyCaseSchema = z.union([caseResponseSchema, caseComplaintResponseSchema]);
 
 /**
  * Scopes of an erasure's receipt, in the order of contract 6.4; `storage` is the bytes in the database's own

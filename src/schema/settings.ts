@@ -239,7 +239,7 @@ export const SETTINGS = {
   ),
   rate_privacy: limit(
     '30/60',
-    'Requests per client IP to /me, /privacy/*, /case, /case/answer, the form of /my-data and passkeys (/_fp/attest/v1/*), all together',
+    'Requests per client IP to /me, /privacy/*, /case, /case/answer, /case/complain, the form of /my-data and passkeys (/_fp/attest/v1/*), all together',
   ),
   rate_login: limit(
     '60/60',
@@ -259,6 +259,11 @@ export const SETTINGS = {
     flag,
     false,
     'Fetch Web Bot Auth directories that are not on the list, in the background.',
+  ),
+  wba_tags: setting(
+    words,
+    ['web-bot-auth'],
+    'Tags of HTTP message signatures that are judged, separated by commas; `agent-browser-auth` and `agent-payer-auth` say what an agent came for.',
   ),
   ja4_header: nullable(
     z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'the name of a header: letters, digits and -'),

@@ -9,6 +9,8 @@ export const WEBHOOK_EVENTS = [
   'contest.due-soon',
   'contest.overdue',
   'contest.resolved',
+  'complaint.received',
+  'complaint.answered',
   'consent.granted',
   'consent.denied',
   'consent.withdrawn',

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { sha256 } from '../lib/crypto.ts';
+import { tryOr } from '../lib/errors.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { isOneLine, parseUrl } from '../lib/text.ts';
+import { agentPolicySchema } from '../schema/agents.ts';
 
 /**
  * The settings of a tenant (contract section 9), which `gpd
@@ -60,6 +62,7 @@ const languageText = z.strictObject({
   title: oneLine(200).optional(),
   body: text(2000).optional(),
   policyUrl: link.optional(),
+  imprintUrl: link.optional(),
   purposes: z.record(z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/), purposeText).optional(),
 });
 
@@ -88,7 +91,11 @@ const texts = z.union([languages, z.string().max(200_000).transform(parseJson).p
 const bannerShape = {
   'banner.title': oneLine(200).describe('one line of up to 200 characters').default(''),
   'banner.body': text(2000).describe('text of up to 2,000 characters').default(''),
+  'banner.siteName': oneLine(80)
+    .describe('the name that people know the site by, up to 80 characters')
+    .default(''),
   'banner.policyUrl': link.describe('address of a page, https://…').default(''),
+  'banner.imprintUrl': link.describe('address of a page, https://…').default(''),
   'banner.texts': texts.describe('JSON: texts by language').default({}),
   'banner.refusalDays': z.coerce
     .number('a whole number of days')
@@ -114,8 +121,16 @@ const emailList = listOf(z.email('an e-mail address, or several with commas').ma
 const noticeText = z.string().max(4000).describe('text of up to 4,000 characters').default('');
 
 /** The laws whose periods a due date can follow. */
-export const RIGHTS_PROFILES = ['gdpr', 'ccpa', 'dpdp'] as const;
+export const RIGHTS_PROFILES = ['gdpr', 'ccpa', 'dpdp', 'uk'] as const;
 export type RightsProfile = (typeof RIGHTS_PROFILES)[number];
+
+/** The command line sets the policy as JSON, the database has it as a list. */
+const agentPolicy = z
+  .preprocess((value) => {
+    if (typeof value !== 'string') return value;
+    return value === '' ? [] : tryOr(() => JSON.parse(value) as unknown, value);
+  }, agentPolicySchema)
+  .describe('JSON: rules for agents, the first that matches decides');
 
 export const tenantSettingsSchema = z.strictObject({
   origins: originList.default([]),
@@ -140,6 +155,8 @@ export const tenantSettingsSchema = z.strictObject({
   'notice.recipients': noticeText,
   'notice.transfers': noticeText,
   'notice.authority': noticeText,
+  'agents.policy': agentPolicy.default([]),
+  'agents.dryRun': booleanWord.default(false),
   ...bannerShape,
 });
 
@@ -168,6 +185,7 @@ const AUDITED_IN_FULL: readonly string[] = [
   'transparency.retain',
   'rights.profile',
   'attest.rpId',
+  'agents.policy',
 ];
 
 /** Free text may name people, so the audit log only shows the beginning of its hash. */
@@ -178,11 +196,15 @@ export function redactForAudit(name: string, value: unknown): Json {
   return text === '' ? 'empty' : `sha256:${sha256(text).toString('hex').slice(0, 16)}`;
 }
 
-export function pickBannerSettings(settings: TenantSettings) {
+export function pickBannerSettings(
+  settings: Pick<TenantSettings, Extract<keyof TenantSettings, `banner.${string}`>>,
+) {
   return {
     title: settings['banner.title'],
     body: settings['banner.body'],
     policyUrl: settings['banner.policyUrl'],
+    siteName: settings['banner.siteName'],
+    imprintUrl: settings['banner.imprintUrl'],
     texts: settings['banner.texts'],
   };
 }

@@ -131,6 +131,8 @@ export interface Tenant {
   readonly stateMac: StateMac;
   /** Computes the keyed references in receipts, audit rows and tombstones. */
   readonly rightsKey: Uint8Array;
+  /** The export key is derived from it. */
+  readonly evidenceSecret: Uint8Array;
   /** Signs the checkpoints of the tenant's log. */
   readonly signer: NoteSigner;
   /** The key of `signer`, in the form of a JWK. */
@@ -277,6 +279,7 @@ export function createTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant
     wrapper: createMasterKey(keys.principalWrap, deps.random),
     stateMac,
     rightsKey: keys.rights,
+    evidenceSecret: keys.evidence,
     signer,
     receiptKey: {
       publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
-  agentOrigin,
+  agentIdentity,
   directoryUrl,
   importAgentKey,
   MAX_KEYS,
@@ -19,7 +19,7 @@ describe('the address of a directory', () => {
     ['https://agent.example:8443', `https://agent.example:8443${WELL_KNOWN_PATH}`],
     ['https://agent.example/keys.json', 'https://agent.example/keys.json'],
     ['https://agent.example/?', `https://agent.example${WELL_KNOWN_PATH}`],
-    ['https://agent.example/keys?#', 'https://agent.example/keys'],
+    ['https://agent.example/keys?a=1#b', 'https://agent.example/keys'],
     ['https://bücher.example', `https://xn--bcher-kva.example${WELL_KNOWN_PATH}`],
   ])('%s', (text, url) => {
     expect(directoryUrl(text)).toBe(url);
@@ -32,15 +32,15 @@ describe('the address of a directory', () => {
     'agent.example',
     'https://',
     'https://user@agent.example',
-    'https://agent.example/#keys',
     `https://agent.example/${'a'.repeat(500)}`,
   ])('%s is never looked up', (text) => {
     expect(directoryUrl(text)).toBeNull();
   });
 
-  it('names the agent by its origin, wherever the directory lies', () => {
-    expect(agentOrigin('https://agent.example/a/b?c')).toBe('https://agent.example');
-    expect(agentOrigin('https://agent.example:8443/a')).toBe('https://agent.example:8443');
+  it('names the agent by the URL of its keys, or by its origin where they are at its well-known address', () => {
+    expect(agentIdentity(directoryUrl('https://agent.example')!)).toBe('https://agent.example');
+    expect(agentIdentity(directoryUrl('https://agent.example:8443/?a')!)).toBe('https://agent.example:8443');
+    expect(agentIdentity(directoryUrl('https://agent.example/a/b?c#d')!)).toBe('https://agent.example/a/b');
   });
 });
 

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { IngestResponse } from '../../src/schema/responses.ts';
+import { addApiKey } from '../support/api-key.ts';
 import { tempDir } from '../support/command.ts';
 import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { type Ask, ask } from '../support/http.ts';
@@ -170,6 +172,26 @@ describe('a signed ingest', () => {
     expect(await ingest(signed(agent, { host: 'evil.example' }))).toMatchObject({
       class: 'human',
       declaredAgentId: null,
+    });
+  });
+
+  it('that covers the digest of another body is nobody’s, and the decision says why', async () => {
+    const read = { authorization: `Bearer ${await addApiKey(gpd, 'read-only')}` };
+    async function found(over: string) {
+      const bundle = JSON.stringify(createBundle(gpd.targets[0]!, { signals: desktopChrome() }));
+      const digest = `sha-256=:${createHash('sha256').update(bundle).update(over).digest('base64')}:`;
+      const components = ['"@authority"', '"content-digest"', '"signature-agent";key="sig1"'];
+      const headers = signed(agent, { components, headers: { 'content-digest': digest } });
+      const { requestId } = expectCore(await post(gpd.url, bundle, headers), 'ok');
+      return (await ask(gpd.url, `/v1/decisions/${requestId}`, { headers: read })).json();
+    }
+    expect(await found('')).toMatchObject({
+      declaredAgentId: AGENT_ORIGIN,
+      signature: { status: 'verified', reason: null },
+    });
+    expect(await found('more')).toMatchObject({
+      declaredAgentId: null,
+      signature: { status: 'invalid', reason: 'digest-mismatch' },
     });
   });
 

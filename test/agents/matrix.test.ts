@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { directoryUrl, importAgentKey, RFC_TEST_KEY, readJwks } from '../../src/agents/directory.ts';
-import { type BotAuthDeps, verifyBotAuth } from '../../src/agents/verify.ts';
+import type { BotAuthDeps } from '../../src/agents/verify.ts';
 import matrix from '../vectors/wba-matrix.json' with { type: 'json' };
+import { verifiedAgent } from './support/agent.ts';
 
 /**
  * The 50 signed requests under a test-only policy: they are signed with the RFC's published test key and valid for
@@ -39,10 +40,10 @@ async function verify(
   const keys = (await readJwks({ keys: [matrix.common.public_jwk] }, new Set())) ?? [];
   const directory = directoryUrl('https://signature-agent.test');
   const deps: BotAuthDeps = {
-    policy: { authorities: () => ['example.com', 'example.com:8443'], ...policy },
+    policy: { authorities: () => ['example.com', 'example.com:8443'], tags: ['web-bot-auth'], ...policy },
     findKey: (address, thumbprint) => {
       const key = keys.find((candidate) => candidate.thumbprint === thumbprint);
-      return address === directory && key ? importAgentKey(key) : null;
+      return address === directory && key ? importAgentKey(key) : 'key-unknown';
     },
     claimNonce: () => Promise.resolve(true),
   };
@@ -57,14 +58,14 @@ async function verify(
   };
   const target = `${path || '/'}${search}`;
   const request = { method, target, headers: fields, https: true, bundle: 'acme|nonce' };
-  return verifyBotAuth(deps, request, matrix.generated * 1000);
+  return verifiedAgent(deps, request, matrix.generated * 1000);
 }
 
 describe('wba-matrix', () => {
   it.each(cases.map((testCase) => [testCase.name, testCase] as const))('%s', async (name, testCase) => {
     const maxValiditySeconds = BY_PRODUCTION_POLICY.has(name) ? DAY_SECONDS : DECADES;
     const verdict = await verify(testCase, { maxValiditySeconds });
-    const accepted = testCase.expect.startsWith('accept') && name.startsWith('ok-') && !UNSUPPORTED.has(name);
+    const accepted = name.startsWith('ok-') && testCase.expect === 'accept' && !UNSUPPORTED.has(name);
     expect(verdict).toBe(accepted ? 'https://signature-agent.test' : null);
   });
 

@@ -1,7 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { createVerifier, httpbis } from 'http-message-signatures';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import {
@@ -14,6 +13,7 @@ import {
   type SignOptions,
   signedHeaders,
   TARGET,
+  verifiedAgent,
 } from './support/agent.ts';
 
 /**
@@ -50,7 +50,7 @@ async function theirs({ method, target, headers }: Sent): Promise<boolean> {
 }
 
 async function ours({ method, target, headers }: Sent): Promise<boolean> {
-  const verdict = await verifyBotAuth(createDeps([AGENT]), createRequest(headers, { method, target }), NOW);
+  const verdict = await verifiedAgent(createDeps([AGENT]), createRequest(headers, { method, target }), NOW);
   return verdict === AGENT_ORIGIN;
 }
 
@@ -226,7 +226,7 @@ describe('malformed headers', () => {
     fc.string({ unit: 'binary', maxLength: 60 }),
   );
   const verify = (headers: Readonly<Record<string, string | readonly string[]>>): Promise<string | null> =>
-    verifyBotAuth(createDeps([AGENT]), createRequest(headers), NOW);
+    verifiedAgent(createDeps([AGENT]), createRequest(headers), NOW);
 
   it('never throw and never verify, whatever the text', async () => {
     const headers = fc.record({ signature: anyText, 'signature-input': anyText, 'signature-agent': anyText });

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { readJwks } from '../../src/agents/directory.ts';
 import { type Agents, loadAgentKeys, newDirectory, startAgents } from '../../src/agents/service.ts';
 import { createNonceClaimer, purgeAgentNonces } from '../../src/agents/store.ts';
-import { type BotAuthDeps, verifyBotAuth } from '../../src/agents/verify.ts';
+import { type BotAuthDeps, judgeSignatures } from '../../src/agents/verify.ts';
 import type { Database } from '../../src/db/engine.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { HEADERS, run, type World } from '../ingest/support.ts';
@@ -21,6 +21,7 @@ import {
   quoted,
   type SignOptions,
   signedHeaders,
+  verifiedAgent,
 } from './support/agent.ts';
 import { createSqlite } from './support/sqlite.ts';
 
@@ -43,7 +44,7 @@ async function pin(...keys: readonly object[]): Promise<void> {
 }
 
 function verdict(agent: Agent, { findKey }: Pick<Agents, 'findKey'>): Promise<string | null> {
-  return verifyBotAuth(createDeps([], { findKey }), createRequest(signedHeaders(agent)), NOW);
+  return verifiedAgent(createDeps([], { findKey }), createRequest(signedHeaders(agent)), NOW);
 }
 
 describe('a key of a directory', () => {
@@ -106,7 +107,7 @@ let bundles = 0;
 function ask(headers: Readonly<Record<string, string>>, now = NOW, on?: Node): Promise<string | null> {
   bundles += 1;
   const request = createRequest(headers, { bundle: `acme|${bundles}` });
-  return verifyBotAuth(createDeps([AGENT, OTHER], on ?? node(file.database)), request, now);
+  return verifiedAgent(createDeps([AGENT, OTHER], on ?? node(file.database)), request, now);
 }
 
 const withNonce = (nonce: string, agent: Agent = AGENT, options: SignOptions = {}): Record<string, string> =>
@@ -166,7 +167,7 @@ describe('a bundle that is sent again', () => {
     run({
       ...world,
       input: { headers: { ...HEADERS, ...headers } },
-      services: { botAuth: (request, at) => verifyBotAuth(createDeps([AGENT], node(second)), request, at) },
+      services: { botAuth: (request, at) => judgeSignatures(createDeps([AGENT], node(second)), request, at) },
     });
 
   it('after a 503 keeps its agent, and another bundle does not get it', async () => {
@@ -184,6 +185,6 @@ describe('a bundle that is sent again', () => {
     const nonce = `${'B'.repeat(21)}A`;
     expect((await ingest(headers, { plaintext: { nonce } })).response.class).toBe('declared_agent');
     const request = createRequest(headers, { bundle: `other|${nonce}` });
-    expect(await verifyBotAuth(createDeps([AGENT], node(second)), request, NOW)).toBeNull();
+    expect(await verifiedAgent(createDeps([AGENT], node(second)), request, NOW)).toBeNull();
   });
 });

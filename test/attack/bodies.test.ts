@@ -33,8 +33,15 @@ const ROUTES: readonly JsonRoute[] = [
   { path: '/me', as: 'none', good: { token: 'x', action: 'view' } },
   { path: '/_fp/attest/v1/options', as: 'none', good: { token: 'x' } },
   { path: '/_fp/attest/v1/verify', as: 'none', good: { token: 'x', credential: {} } },
+  {
+    path: '/v1/agents/verify',
+    as: 'secret',
+    good: { method: 'GET', url: 'https://a.example/', headers: {} },
+  },
+  { path: '/v1/agents/review', as: 'none', good: { case: REQUEST_ID, statement: 'x' } },
   { path: '/case', as: 'none', good: { caseKey: CASE_KEY } },
   { path: '/case/answer', as: 'none', good: { caseKey: CASE_KEY, answer: 'x' } },
+  { path: '/case/complain', as: 'none', good: { caseKey: CASE_KEY, statement: 'x' } },
   { path: '/privacy/contest', as: 'subject', good: { requestId: REQUEST_ID } },
   { path: '/privacy/contest/answer', as: 'subject', good: { contestId: CONTEST_ID, answer: 'x' } },
   {

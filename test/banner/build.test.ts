@@ -9,7 +9,6 @@ import { words as english } from '../../src/banner/locales/en.ts';
 const KB = 1024;
 /** Words that are spelt as in English. */
 const SAME_IN: Readonly<Record<string, readonly string[]>> = {
-  'mt.json': ['settings'],
   'ro.json': ['accept'],
 };
 let dir: string;

@@ -28,11 +28,14 @@ describe('the language', () => {
 describe('what the server says', () => {
   it('is taken whole or not at all', () => {
     expect(readConfig(createConfig())).toEqual(createConfig());
+    const { siteName: _name, imprintUrl: _imprint, ...older } = createConfig();
+    expect(readConfig(older)).toEqual(createConfig());
     const broken: readonly unknown[] = [
       null,
       [],
       {},
       { ...createConfig(), kid: 1 },
+      { ...createConfig(), siteName: 1 },
       { ...createConfig(), gpc: 'no' },
       { ...createConfig(), policy: null },
       { ...createConfig(), policy: { version: 1, material: -1, url: '' } },

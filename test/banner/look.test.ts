@@ -92,6 +92,8 @@ const FLOORS: readonly (readonly [token: string, floor: number, grounds: readonl
   ['warn', 4.5, ['paper', 'surface', 'sunken', 'warn-soft']],
   ['late', 4.5, ['paper', 'surface', 'sunken', 'late-soft']],
   ['on-late', 4.5, ['late']],
+  ['done', 4.5, ['paper', 'surface', 'done-soft']],
+  ['ink', 7, ['done-soft']],
   ...CLASSES.map((name) => [name, 4.5, ['paper', 'surface', `${name}-soft`]] as const),
 ];
 const CONTRASTS = FLOORS.flatMap(([token, floor, grounds]) =>

@@ -25,6 +25,8 @@ export function createConfig(over: Partial<Config> = {}): Config {
   return {
     kid: 'shop',
     policy: { version: 3, material: 2, url: '' },
+    siteName: '',
+    imprintUrl: '',
     title: '',
     body: '',
     purposes: [createPurpose(), analytics],

@@ -123,8 +123,8 @@ describeInChromium('browser/banner for everybody', () => {
   it('screen readers meet names, roles and descriptions', async () => {
     await open({ context: DESK });
     const names = await page.locator('gpd-consent').ariaSnapshot();
-    expect(names).toContain('region "Your choice"');
-    for (const button of ['Accept', 'Reject', 'Settings']) expect(names).toContain(`button "${button}"`);
+    expect(names).toContain('region "May this site do this?"');
+    for (const button of ['Accept', 'Reject', 'Read more']) expect(names).toContain(`button "${button}"`);
     await page.getByTestId('consent-settings').click();
     const sheet = page.getByRole('dialog', { name: 'Privacy choices' });
     await sheet.waitFor();

@@ -43,13 +43,16 @@ describeInChromium('serve --setup', () => {
     const { setup } = JSON.parse(gpd.output.stdout.split('\n')[0] ?? '') as { setup: string };
     const page = await openTab(setup);
     await page.getByRole('button', { name: 'Begin' }).click();
+    expect(await page.locator('ol.steps > li h2').count()).toBe(3);
+    expect(await page.getByLabel('Public address of this server').inputValue()).toBe(new URL(setup).origin);
     await page.getByLabel('Tenant').fill('a|b');
     await page.getByLabel('Origin of its pages').fill(origin);
-    await page.getByLabel('Public address of this server').fill(new URL(setup).origin);
     await page.getByLabel('Controller').fill('Shop Ltd, 1 High Street, Dublin');
     await page.getByLabel('Contact').fill('privacy@shop.example');
     await page.getByRole('button', { name: 'Make the keys' }).click();
     await page.getByRole('alert').getByText('Enter a short name').waitFor();
+    await page.getByRole('link', { name: /Enter a short name/ }).click();
+    expect(await page.evaluate('document.activeElement.id')).toBe('tenant');
     await page.getByLabel('Tenant').fill('shop');
     await page.getByRole('button', { name: 'Make the keys' }).click();
     await page.getByText('Waiting for the first visit').waitFor();
@@ -62,6 +65,25 @@ describeInChromium('serve --setup', () => {
     await visitor.goto(origin);
     await visitor.getByTestId('consent-accept').click();
     await page.getByText('The first visit has arrived.').waitFor({ timeout: WAIT.timeout });
+    await page.locator('[data-testid="pages"][data-done] [data-kind="done"]').waitFor();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(snippet);
+
+    // The first member of the staff is invited here, the next ones by the command.
+    await page.getByLabel('Name').fill('rosa@shop.example');
+    await page.getByRole('button', { name: 'Make an invitation link' }).click();
+    await page.getByRole('alert').getByText('Enter a name').waitFor();
+    await page.getByLabel('Name').fill('Rosa M.');
+    await page.getByRole('button', { name: 'Make an invitation link' }).click();
+    const link = (await page.getByTestId('invitation').textContent()) ?? '';
+    expect(link).toMatch(/\/console\/join#Rosa%20M\.\.[\w-]{43}$/);
+    const joining = await page.context().newPage();
+    await joining.goto(link);
+    await joining.getByRole('button', { name: /passkey/i }).waitFor();
+    await page.goto(setup);
+    expect(await page.getByText('Somebody is invited.').count()).toBe(1);
+    expect(await page.content()).not.toContain('Make an invitation link');
     const shown = await runProgram(['tenants', 'show', 'shop'], {
       cwd,
       env: { GPD_DATA_DIR: join(cwd, 'data') },

@@ -170,7 +170,7 @@ describe('resolving', () => {
   it('nobody decides their own contest', async () => {
     const { path } = await newCase('mine', 'ada');
     const page = await ada.get(path);
-    expect(page.text).toContain('You filed this contest yourself');
+    expect(page.text).toContain('You filed this objection yourself');
     expect(page.text).not.toContain('id="reason"');
     for (const name of ['claim', 'resolve', 'ask']) {
       const reply = await ada.act(`${path}/${name}`, {
@@ -245,7 +245,7 @@ describe('another tenant', () => {
     for (const id of [requestId, contestId]) {
       const found = await olaf.get(`/console/queue?q=${id}`);
       expect(found.status).toBe(200);
-      expect(found.text).toContain('This tenant has no contest with that id');
+      expect(found.text).toContain('This tenant has no objection with that id');
     }
   });
 });

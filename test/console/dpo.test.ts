@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { KEEP_NOTHING } from '../../src/rights/erase/erase-service.ts';
 import { KID } from '../support/constants.ts';
 import { insertBatches } from '../support/database.ts';
 import { headlessChrome } from '../support/samples.ts';
@@ -16,13 +17,16 @@ const handleOf = (text: string): string =>
   /<code>([0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4})<\/code>/.exec(text)?.[1] ?? '';
 const find = (kind: string, id: string) => dora.act('/console/subjects', { kind, id });
 
-it('the sidebar counts what waits: open objections, in red when one is overdue, and legal holds', async () => {
+it('the sidebar counts what waits: objections, in red when one is overdue, erasures and legal holds', async () => {
   const shown = (text: string, place: string): string =>
-    new RegExp(`href="/console/${place}"[^>]*><span>[^<]*</span>(.*?)</a>`).exec(text)?.[1]?.trim() ??
-    'no such place';
+    new RegExp(`href="/console/${place.replace('?', '\\?')}"[^>]*><span>[^<]*</span>(.*?)</a>`)
+      .exec(text)?.[1]
+      ?.trim() ?? 'no such place';
   const path = '/console/overview';
   const before = (await dora.get(path)).text;
-  expect([shown(before, 'queue'), shown(before, 'holds')]).toEqual(['', '']);
+  const places = ['queue', 'queue?list=waiting', 'register', 'holds'];
+  const counts = (text: string) => places.map((place) => shown(text, place));
+  expect(counts(before)).toEqual(['', '', '', '']);
   const { requestId, visitorId } = await site.decide();
   const contestId = await site.contest(requestId, visitorId);
   expect(shown((await dora.get(path)).text, 'queue')).toBe('<b>1</b>');
@@ -30,12 +34,29 @@ it('the sidebar counts what waits: open objections, in red when one is overdue, 
   await change(site, (tx) =>
     tx('legal_holds').insert({ kid: KID, durable: 'x', basis: 'a court asks for it', created_at: 1 }),
   );
-  const after = (await dora.get(path)).text;
-  expect([shown(after, 'queue'), shown(after, 'holds')]).toEqual(['<b class="late">1</b>', '<b>1</b>']);
+  expect((await dora.act(`/console/contests/${contestId}/claim`)).status).toBe(303);
+  const erasure = {
+    receipt_id: 'ers_sidebar',
+    kid: KID,
+    subject: 's',
+    requested_by: 'dpo',
+    erased_at: 1,
+    scopes: '[]',
+  };
+  await change(site, async (tx) => {
+    await tx('erasures').insert({ ...erasure, refs: '{}', state: 'logged' });
+  });
+  expect(counts((await dora.get(path)).text)).toEqual([
+    '<b class="late">1</b>',
+    '<b>1</b>',
+    '<b>1</b>',
+    '<b>1</b>',
+  ]);
   // Another tenant's are not counted.
   expect(shown((await olaf.get(path)).text, 'queue')).toBe('');
   await change(site, async (tx) => {
     await tx('legal_holds').where({ durable: 'x' }).delete();
+    await tx('erasures').where({ receipt_id: 'ers_sidebar' }).delete();
     await tx('contests').where({ contest_id: contestId }).delete();
   });
 });
@@ -101,7 +122,15 @@ describe('finding a subject', () => {
 
   it('a reviewer is not let in, by page or by form', async () => {
     const ada = await signIn(site.url, 'ada');
-    for (const path of ['/subjects', '/receipts', '/register', '/register.csv', '/holds', '/audit']) {
+    for (const path of [
+      '/subjects',
+      '/receipts',
+      '/register',
+      '/register.csv',
+      '/holds',
+      '/audit',
+      '/evidence',
+    ]) {
       expect((await ada.get(`/console${path}`)).status).toBe(403);
     }
     const { requestId } = await site.decide();
@@ -123,7 +152,7 @@ describe('erasing', () => {
     expect(plan.status).toBe(200);
     expect(plan.text).toContain('Nothing is deleted yet');
     // The plan must first name an unanswered objection.
-    const warning = plan.text.indexOf('1 open contest will be erased unanswered: due in');
+    const warning = plan.text.indexOf('1 open objection will be erased unanswered: due in');
     expect(warning).toBeGreaterThan(0);
     expect(warning).toBeLessThan(plan.text.indexOf('<table'));
     const dry = ['erase', '--tenant', KID, '--request', requestId, '--dry-run'];
@@ -139,7 +168,7 @@ describe('erasing', () => {
       ['When the device was seen', 1],
       ['Visitor ids', 1],
       ['Decisions', 1],
-      ['Contests', 1],
+      ['Objections', 1],
       ['Network counts', 2],
       ['Bytes in the files of the database', 1],
     ]);
@@ -203,10 +232,12 @@ describe('erasing', () => {
     );
     const registered = async () => {
       const page = (await dora.get('/console/register')).text;
-      const row =
-        new RegExp(`<code>${receiptId}</code>.*?</tr>`, 's').exec(page)?.[0].replace(/\s*\n\s*/g, '') ?? '';
+      const row = page.split('<tr').find((one) => one.includes(receiptId)) ?? '';
       const csv = (await dora.get('/console/register.csv')).text;
-      return { row, csv: csv.split('\r\n').find((line) => line.includes(receiptId)) ?? '' };
+      return {
+        row: row.replace(/\s*\n\s*/g, ''),
+        csv: csv.split('\r\n').find((line) => line.includes(receiptId)) ?? '',
+      };
     };
     const open = await registered();
     expect(open.row).toMatch(/due in \d+ days.*data-label="State">Waiting: a legal hold/);
@@ -242,6 +273,75 @@ describe('erasing', () => {
   });
 });
 
+/** Address of a page around this one. */
+const linkOf = (text: string, name: 'next' | 'prev'): string | undefined =>
+  new RegExp(`href="([^"]+)" rel="${name}"`).exec(text)?.[1]?.replaceAll('&amp;', '&');
+
+/** Texts of all pages of a list, from this one on. */
+async function turnAll(path: string): Promise<string[]> {
+  const texts: string[] = [];
+  for (let next: string | undefined = path; next !== undefined; next = linkOf(texts.at(-1) ?? '', 'next')) {
+    const { text, status } = await dora.get(next);
+    expect(status).toBe(200);
+    texts.push(text);
+  }
+  return texts;
+}
+
+describe('more receipts and requests than a page shows', () => {
+  const idsOf = (text: string): string[] =>
+    [...text.matchAll(/\/console\/receipts\/(era_\w{26})"/g)].map(([, id = '']) => id);
+
+  it('are read page by page, in both ways, also across a damaged receipt, and filtered', async () => {
+    const row = {
+      kid: KID,
+      subject: 's',
+      scopes: '[]',
+      refs: JSON.stringify({ refs: [], keep: KEEP_NOTHING }),
+      requested_by: 'dpo',
+      state: 'done',
+    };
+    const receipts = Array.from({ length: 210 }, (_, i) => ({
+      ...row,
+      receipt_id: `era_${String(i).padStart(26, '0')}`,
+      // Several of one millisecond.
+      erased_at: 1000 + Math.floor(i / 7),
+      files_clean_at: i === 5 ? null : 2000,
+      ...(i === 109 && { refs: 'damaged' }),
+    }));
+    await change(site, (tx) => insertBatches(tx, 'erasures', receipts));
+    const pages = await turnAll('/console/receipts');
+    const listedIds = pages.flatMap(idsOf).filter((id) => id.startsWith('era_0000000'));
+    expect(listedIds).toEqual(
+      receipts
+        .map(({ receipt_id: id }) => id)
+        .reverse()
+        .filter((id) => !id.endsWith('109')),
+    );
+    expect(pages.filter((text) => text.includes('cannot be read: era_')).length).toBeGreaterThan(0);
+    const back = await dora.get(linkOf(pages[2]!, 'prev')!);
+    expect(idsOf(back.text)).toEqual(idsOf(pages[1]!));
+
+    const requests = await turnAll('/console/register?kind=erasure&state=done');
+    expect(requests.flatMap(idsOf)).toContain(receipts[4]!.receipt_id);
+    expect(requests.flatMap(idsOf)).not.toContain(receipts[5]!.receipt_id);
+    expect(linkOf(requests[0]!, 'next')).toContain('kind=erasure&state=done');
+    const earlier = await dora.get(linkOf(requests[2]!, 'prev')!);
+    expect(idsOf(earlier.text)).toEqual(idsOf(requests[1]!));
+    expect((await dora.get('/console/register?kind=erasure&state=open')).text).toContain(
+      receipts[5]!.receipt_id,
+    );
+    expect((await dora.get('/console/register?kind=contest&state=done&after=9~x')).text).toContain(
+      'No request matches.',
+    );
+    for (const edited of ['?kind=x&state=y', '?before=x', '?after=~']) {
+      const { text, status } = await dora.get(`/console/register${edited}`);
+      expect([status, idsOf(text).length > 0]).toEqual([200, true]);
+    }
+    await change(site, (tx) => tx('erasures').where('erased_at', '<', 2000).delete());
+  });
+});
+
 describe('more holds than a page shows', () => {
   const devicesOf = (text: string): string[] =>
     [...text.matchAll(/name="device" value="([\w-]{43})"/g)].map(([, device = '']) => device);
@@ -255,13 +355,13 @@ describe('more holds than a page shows', () => {
       await insertBatches(tx, 'legal_holds', holds);
     });
     const listedDevices: string[] = [];
-    let path: string | undefined = '/console/holds';
-    while (path !== undefined) {
-      const { text, status } = await dora.get(path);
-      expect(status).toBe(200);
-      listedDevices.push(...devicesOf(text));
-      path = /href="([^"]+)" rel="next"/.exec(text)?.[1];
-    }
+    const pages = await turnAll('/console/holds');
+    for (const text of pages) listedDevices.push(...devicesOf(text));
+    expect(pages.map((text) => devicesOf(text).length)).toEqual([100, 100, 30]);
+    const previous = await dora.get(linkOf(pages[2]!, 'prev')!);
+    expect(devicesOf(previous.text)).toEqual(devicesOf(pages[1]!));
+    const top = await dora.get(linkOf(previous.text, 'prev')!);
+    expect([devicesOf(top.text), linkOf(top.text, 'prev')]).toEqual([devicesOf(pages[0]!), undefined]);
     expect(listedDevices).toHaveLength(230);
     expect(new Set(listedDevices).size).toBe(230);
     const release = { device: listedDevices.at(-1) ?? '' };

@@ -95,35 +95,37 @@ describe('insight', () => {
     expect(text).toContain('Not yet: ');
   });
 
-  it('the overview says how often each rule was right, and by how much that may be chance', async () => {
+  it('the overview says which rules were found wrong, and by how much that may be chance', async () => {
     await change(site, async (tx) => {
       await tx('rule_reviews').where({ kid: KID }).delete();
       await tx('rule_reviews').insert([
         { kid: KID, rule: 'A1', upheld: 1, overturned: 0, confirmed: 80, mistaken: 182 },
         { kid: KID, rule: 'M2', upheld: 0, overturned: 1, confirmed: 0, mistaken: 0 },
-        { kid: KID, rule: 'T3', upheld: 0, overturned: 0, confirmed: 0, mistaken: 0 },
+        { kid: KID, rule: 'T3', upheld: 4, overturned: 0, confirmed: 0, mistaken: 0 },
       ]);
     });
     const { text } = await dora.get('/console/overview');
     const row = (rule: string): string =>
-      new RegExp(`<code class="quiet small">${rule}</code>(.*?)</tr>`, 's').exec(text)?.[1] ?? '';
-    expect(row('A1')).toMatch(/>1 by ruling, 262 by outcome<.*81 of 263<.*26–\u206037\u00a0%</s);
-    expect(row('M2')).toMatch(/>1 by ruling, 0 by outcome<.*0 of 1<.*0–\u206079\u00a0%</s);
+      new RegExp(`<code class="quiet small">${rule}</code>(.*?)</li>`, 's').exec(text)?.[1] ?? '';
+    expect(row('A1')).toMatch(
+      />1 by ruling, 262 by outcome; 95\u00a0% range 63–\u206074\u00a0%<.*182 of 263</s,
+    );
+    expect(row('M2')).toMatch(/>1 by ruling, 0 by outcome; 95\u00a0% range 21–\u2060100\u00a0%<.*1 of 1</s);
     expect(row('T3')).toBe('');
     // One ruling is weaker evidence than 263 decisions.
     expect(text.indexOf('>A1</code>')).toBeLessThan(text.indexOf('>M2</code>'));
     await change(site, (tx) => tx('rule_reviews').where({ kid: KID }).delete());
-    expect((await dora.get('/console/overview')).text).toContain('no outcome was reported yet');
+    expect((await dora.get('/console/overview')).text).toContain('found a rule wrong');
   });
 
   it('the overview and the purposes have their pages', async () => {
-    expect((await dora.get('/console/overview')).text).toContain('Verdicts by class and hour');
+    expect((await dora.get('/console/overview')).text).toContain('No visit was counted yet');
     const one = { principalId: 'shop-1', purpose: 'device-identification' };
     await site.gpd.json(['consent', 'grant', KID, one.principalId, one.purpose]);
     const sql = "UPDATE consent_state SET given = 'automation', doubt_seq = seq + 1";
     await execute(site.gpd.dataDir, sql);
     expect((await dora.get('/console/overview')).text).toMatch(
-      /given=automation">undeclared automation<.*?>1</s,
+      /1 grant came just before an automated visit\.\s*<a href="\/console\/ledger\?given=automation">Look at it</,
     );
     expect((await dora.get('/console/ledger?given=agent')).text).toContain('No such grants.');
     const doubted = (await dora.get('/console/ledger?given=automation')).text;

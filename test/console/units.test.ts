@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cellOf, layOutBars, listLastSlots } from '../../src/console/charts.ts';
+import { layOutChart, percentOf, periodOf, RANGES } from '../../src/console/charts.ts';
 import {
   canServe,
   cookieNames,
@@ -7,6 +7,7 @@ import {
   encryptPending,
   formatCookie,
 } from '../../src/console/cookies.ts';
+import { groupByName } from '../../src/console/group-counts.ts';
 import { adviseDestruction } from '../../src/console/insight-pages.ts';
 import { dueIn, say, timeAgo } from '../../src/console/words.ts';
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
@@ -78,34 +79,68 @@ describe('the clock of a contest', () => {
   });
 });
 
-describe('charts', () => {
-  const hours = listLastSlots(NOW, HOUR, 3);
-  const at = (i: number): number => hours[i]!;
-  it('bars begin at zero on one scale, and few people are an outline up to the floor', () => {
-    const counts = [
-      { hour: at(0), name: 'human', n: 200 },
-      { hour: at(1), name: 'human', n: 49 },
-      { hour: at(2), name: 'unknown', n: 50 },
-      { hour: at(0) - HOUR, name: 'human', n: 9999 },
-    ];
-    const axes = { slots: hours, step: HOUR, floor: 50 };
-    const chart = layOutBars(counts, ['human', 'unknown'], axes);
-    expect(chart.top).toBe(200);
-    const [human, unknown] = chart.series;
-    expect(human?.bars.map(({ height, few: isFew }) => [height / chart.height, isFew])).toEqual([
-      [1, false],
-      [0.25, true],
+describe('the chart', () => {
+  const settled = Math.floor(NOW / HOUR) * HOUR;
+  const at = (hoursAgo: number): number => settled - hoursAgo * HOUR;
+  const [range] = RANGES;
+  const period = periodOf(range, settled);
+  const layOut = (rows: readonly { hour: number; name: string; n: number }[]) =>
+    layOutChart(
+      groupByName(rows, ['human', 'unknown'], { floor: 50, until: settled }),
+      ['human', 'unknown'],
+      {
+        range,
+        period,
+        peakOf: 'unknown',
+      },
+    );
+
+  it('bars stand on zero, one upon the other, and half of the axis is a plain number', () => {
+    const chart = layOut([
+      { hour: at(2), name: 'human', n: 200 },
+      { hour: at(2), name: 'unknown', n: 100 },
+      { hour: at(1), name: 'human', n: 60 },
     ]);
-    expect(unknown?.bars.map(({ height, few: isFew }) => [height / chart.height, isFew])).toEqual([
-      [0.25, false],
-    ]);
-    // The outline must not reveal the number.
-    const one = layOutBars([{ hour: at(1), name: 'human', n: 1 }], ['human'], axes);
-    const almostFloor = layOutBars([{ hour: at(1), name: 'human', n: 48 }], ['human'], axes);
-    expect(one.series[0]?.bars).toEqual(almostFloor.series[0]?.bars);
+    expect(chart.top).toBe(400);
+    const [people, unsure] = chart.bars[22]?.parts ?? [];
+    expect(people?.y).toBe(chart.height / 2);
+    expect(unsure?.y).toBe(chart.height / 4);
+    expect(chart.bars[23]?.parts.map(({ y }) => y)).toEqual([chart.height * (1 - 60 / 400)]);
   });
-  it('few is less than the floor, and not nobody', () => {
-    expect([0, 1, 49, 50].map((n) => cellOf(n, 50).few)).toEqual([false, true, true, false]);
+
+  it('a group of several hours is as high as their average', () => {
+    const chart = layOut([
+      { hour: at(4), name: 'human', n: 40 },
+      { hour: at(3), name: 'human', n: 1 },
+      { hour: at(1), name: 'human', n: 39 },
+    ]);
+    expect(chart.series[0]?.rates.slice(19)).toEqual([0, 20, 20, 20, 20]);
+    expect(chart.series[0]?.cells).toEqual([{ slot: 0, span: 24, n: 80 }]);
+  });
+
+  it('the highest hour of a class has a label if it is twice the average', () => {
+    const even = [5, 4, 3, 2, 1].map((hour) => ({ hour: at(hour), name: 'unknown', n: 60 }));
+    expect(layOut(even.map((row) => ({ ...row, hour: row.hour - 19 * HOUR })).concat(even)).peak?.n).toBe(60);
+    const spike = { hour: at(2), name: 'unknown', n: 600 };
+    const rows = Array.from({ length: 24 }, (_, i) => ({ hour: at(24 - i), name: 'unknown', n: 60 }));
+    expect(layOut(rows).peak).toBeNull();
+    expect(layOut(rows.map((row) => (row.hour === spike.hour ? spike : row))).peak).toMatchObject({
+      at: at(2),
+      n: 600,
+    });
+  });
+
+  it('a range ends with its last complete slot', () => {
+    for (const { step, slots } of RANGES) {
+      const { from, until, before } = periodOf({ step, slots }, settled);
+      expect(until % step).toBe(0);
+      expect([until - from, from - before]).toEqual([step * slots, step * slots]);
+      expect(settled - until).toBeLessThan(step);
+    }
+  });
+
+  it('a share has one digit, and none without visits', () => {
+    expect([percentOf(1, 3), percentOf(0, 0)]).toEqual(['33.3', null]);
   });
 });
 

@@ -2,7 +2,6 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WELL_KNOWN_PATH } from '../../src/agents/directory.ts';
 import { type Agents, newDirectory, startAgents } from '../../src/agents/service.ts';
 import { type DirectorySource, listDirectories } from '../../src/agents/store.ts';
-import { verifyBotAuth } from '../../src/agents/verify.ts';
 import {
   type Agent,
   createAgent,
@@ -10,6 +9,7 @@ import {
   createRequest,
   quoted,
   signedHeaders,
+  verifiedAgent,
 } from '../agents/support/agent.ts';
 import { createSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';
@@ -52,9 +52,9 @@ async function start(openDiscovery: boolean, source: DirectorySource | null = nu
   return running;
 }
 
-function ask({ findKey }: Agents, url = server.url): Promise<string | null> {
+function ask(agents: Agents, url = server.url): Promise<string | null> {
   const headers = signedHeaders(agent, { signatureAgent: `sig1=${quoted(url)}` });
-  return verifyBotAuth(createDeps([], { findKey }), createRequest(headers), NOW);
+  return verifiedAgent(createDeps([], agents), createRequest(headers), NOW);
 }
 
 /** Until the background has looked so often, and a few times more: what it asks for comes a little later. */
@@ -106,22 +106,24 @@ describe('a directory on no list', () => {
       signatureAgent: `sig1=${quoted(server.url)}`,
       params: { expires: null },
     });
-    expect(await verifyBotAuth(createDeps([], agents), createRequest(headers), NOW)).toBeNull();
+    expect(await verifiedAgent(createDeps([], agents), createRequest(headers), NOW)).toBeNull();
     const foreign = signedHeaders(agent, {
       signatureAgent: `sig1=${quoted(server.url)}`,
       host: 'evil.example',
     });
-    expect(await verifyBotAuth(createDeps([], agents), createRequest(foreign), NOW)).toBeNull();
+    expect(await verifiedAgent(createDeps([], agents), createRequest(foreign), NOW)).toBeNull();
     await rounds(1);
     expect(server.asked).toEqual([]);
   });
 
-  it('is not fetched anywhere but at the well-known address of its origin', async () => {
+  it('is one of its origin at a time, whatever paths and queries strangers name', async () => {
     const agents = await start(true);
-    for (let i = 0; i < 50; i += 1) await ask(agents, `${server.url}?${i}`);
-    await ask(agents, `${origin()}/user-content/directory`);
+    for (let i = 0; i < 50; i += 1) await ask(agents, `${origin()}/alice-${i}/jwks.json?${i}`);
+    const last = `${origin()}/alice-49/jwks.json`;
+    await vi.waitFor(async () => expect(await ask(agents, last)).toBe(last), PATIENCE);
+    await ask(agents, `${origin()}/mallory/jwks.json`);
     await rounds(1);
-    expect(server.asked).toEqual([]);
+    expect(server.asked).toEqual(['/alice-49/jwks.json']);
   });
 
   it('leaves nothing when it is none, and is not asked again at once', async () => {

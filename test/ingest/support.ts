@@ -1,3 +1,4 @@
+import { UNSIGNED } from '../../src/agents/reasons.ts';
 import { type IngestInput, type IngestServices, ingest } from '../../src/ingest/ingest.ts';
 import { unseal } from '../../src/ingest/open.ts';
 import type { NonceClaim, RecordEntry } from '../../src/ingest/ports.ts';
@@ -78,7 +79,8 @@ export async function run(world: World = {}) {
     },
     async botAuth() {
       touched.push('botAuth');
-      return world.agent ?? null;
+      const agent = world.agent ?? null;
+      return { ...UNSIGNED, status: agent === null ? 'none' : 'verified', agent, named: agent };
     },
     async proveConsent(claim) {
       touched.push(`prove ${claim.kid} ${claim.principalId} ${claim.purpose} ${claim.proof.seq}`);

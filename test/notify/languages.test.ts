@@ -49,7 +49,7 @@ describe('the words of mails', () => {
       /widerspr|beschwerde|opposition|réclamation|oposici|reclamaci|opposizion|reclamo|sprzeciw|skarg/i;
     for (const language of PEOPLE_LANGUAGES)
       for (const [key, text] of readLines(language))
-        expect({ language, key, isTaken: OTHER_RIGHTS.test(text) }).toEqual({
+        expect({ language, key, isTaken: !key.includes('complaint.') && OTHER_RIGHTS.test(text) }).toEqual({
           language,
           key,
           isTaken: false,

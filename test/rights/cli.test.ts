@@ -173,7 +173,9 @@ describe('gpd rights register', () => {
     expect(rows.some(({ kind }) => kind === 'export')).toBe(true);
     const { stdout } = await rights.gpd.cli(['rights', 'register', KID, '--csv']);
     const lines = stdout.trimEnd().split('\r\n');
-    expect(lines[0]).toBe('kind,number,receivedAt,dueAt,extendedTo,state,doneAt,askedBy');
+    expect(lines[0]).toBe(
+      'kind,number,receivedAt,dueAt,extendedTo,state,doneAt,askedBy,pausedFrom,pausedTo,acknowledgedAt',
+    );
     expect(lines).toHaveLength(rows.length + 1);
     expect((await rights.gpd.cli(['rights', 'register', KID])).stdout).toContain(contestId);
     for (const secret of [visit.requestId, visit.visitorId, 'cmd()']) expect(stdout).not.toContain(secret);

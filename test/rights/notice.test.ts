@@ -67,6 +67,7 @@ describe('the notices', () => {
   it.each([
     ['ccpa', 'within 45 days, which may be extended once by up to 45 days'],
     ['dpdp', 'A person answers within 90 days;'],
+    ['uk', 'A person answers within a calendar month, which may be extended once by up to 61 days'],
   ])('give the periods of %s', (profile, sentence) => {
     expect(fill({ 'rights.profile': profile })).toContain(sentence);
   });

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { actorRef, rightsRef } from '../../src/audit/audit-store.ts';
-import { changeText, classText, createNotice } from '../../src/rights/dsar/dsar.ts';
+import { changeText, classText } from '../../src/ingest/verdict/verdict-words.ts';
+import { createNotice } from '../../src/rights/dsar/dsar.ts';
 import { erasureState, scopeResults, withCopies } from '../../src/rights/erase/erasure-service.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
 import { reaches, reachOfRequests } from '../../src/rights/subject.ts';
@@ -19,13 +20,15 @@ it('references tell kinds and keys apart, and issuer and sub', () => {
 });
 
 it('what would have changed it names the decisive rules, or all, or none', () => {
-  const rule = (id: string): string => `Rule ${id} says so.`;
-  const decisive = [{ id: 'A1', class: 'human' }] as const;
-  expect(changeText({ decisive, withoutAll: null }, rule)).toBe(
-    'Without “Rule A1 says so” the result would have been “a person”.',
+  const decisive = [{ id: 'W6', class: 'human' }] as const;
+  expect(changeText({ decisive, withoutAll: null })).toBe(
+    'Without “The clock is set to UTC” the result would have been “a person”.',
   );
-  expect(changeText({ decisive: [], withoutAll: 'human' }, rule)).toMatch(/^No single sign was decisive/);
-  expect(changeText({ decisive: [], withoutAll: null }, rule)).toBe('No rule changed the result.');
+  expect(changeText({ decisive, withoutAll: null }, 'de')).toBe(
+    'Ohne „Die Uhr ist auf UTC gestellt“ wäre das Ergebnis „ein Mensch“ gewesen.',
+  );
+  expect(changeText({ decisive: [], withoutAll: 'human' })).toMatch(/^No single sign was decisive/);
+  expect(changeText({ decisive: [], withoutAll: null })).toBe('No rule changed the result.');
   expect(classText('something new')).toBe('something new');
 });
 

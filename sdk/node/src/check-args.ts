@@ -13,6 +13,10 @@ function require(method: string, holds: boolean, hint: string): void {
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const isSeq = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 
+export function checkText(method: string, name: string, value: unknown): void {
+  require(method, isText(value), `${name} is a string that is not empty`);
+}
+
 export function checkPrincipal(method: string, principalId: unknown): void {
   require(method, isText(principalId), 'principalId is a string that is not empty');
 }

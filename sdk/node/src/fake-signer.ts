@@ -1,5 +1,4 @@
 import { createHash, type webcrypto } from 'node:crypto';
-import type { StateKeySet } from './shapes.ts';
 
 /** Signs the states of a fake with a key that only this fake has. */
 
@@ -25,10 +24,10 @@ export class FakeSigner {
     return this.#principals.get(subject);
   }
 
-  async keys(): Promise<StateKeySet> {
+  async jwks(): Promise<object> {
     const { publicKey } = await this.#pair();
-    const { x = '', y = '' } = await crypto.subtle.exportKey('jwk', publicKey);
-    return { tenant: TENANT, keys: [{ kid: KEY_ID, x, y }] };
+    const { kty, crv, x, y } = await crypto.subtle.exportKey('jwk', publicKey);
+    return { tenant: TENANT, keys: [{ kid: KEY_ID, kty, crv, x, y, alg: 'ES256', use: 'sig' }] };
   }
 
   async sign(principalId: string, { purposes, seq, at }: FakeState): Promise<string> {

@@ -1,35 +1,15 @@
+import { createHash } from 'node:crypto';
 import * as args from './check-args.ts';
-import { ConsentError } from './errors.ts';
-import { FakeLog, type GpcPolicy, TIME, type WriteMethod } from './fake-log.ts';
-import { FakeSigner, type FakeState } from './fake-signer.ts';
+import { ConsentError, type ErrorFacts, type ErrorKind } from './errors.ts';
+import { FakeLog, type GpcPolicy, refuse, type WriteMethod } from './fake-log.ts';
+import { FakeSigner } from './fake-signer.ts';
+import { type Answer, type Call, Methods, type Sender } from './methods.ts';
 import { checkCookieDomain } from './options.ts';
-import type { RequestLike } from './request.ts';
-import * as shapes from './shapes.ts';
+import type { OperationName } from './shapes.ts';
 import { parseState, STATE_COOKIE } from './state-cookie.ts';
-import type {
-  CallOptions,
-  Check,
-  Consent,
-  ConsentGrant,
-  ConsentState,
-  ConsentWrite,
-  CurrentState,
-  Decision,
-  Health,
-  History,
-  MayOptions,
-  OutcomeTime,
-  Permissions,
-  Receipt,
-  ReportedOutcome,
-  Session,
-  Verdict,
-  VisitorState,
-  WriteOptions,
-  WriteResult,
-} from './types.ts';
+import type { Check, ConsentGrant, PolicyDefinition, ReportedOutcome, Verdict } from './types.ts';
 import { VERSION } from './version.ts';
-import { type VisitorCalls, type VisitorSettings, Visitors } from './visitor.ts';
+import { KIND_OF_STATUS, OPERATIONS, type OperationRow, type Policy } from './wire.ts';
 
 export type { GpcPolicy } from './fake-log.ts';
 
@@ -37,7 +17,7 @@ export interface FakeOptions {
   readonly onUnavailable?: 'deny' | 'error' | undefined;
   /** Domain of the cookies that this fake returns. */
   readonly cookieDomain?: string | undefined;
-  /** The clock for the age of cookies: milliseconds since the epoch. */
+  /** The clock of grants and cookies: milliseconds since the epoch. */
   readonly now?: (() => number) | undefined;
 }
 
@@ -46,45 +26,233 @@ export interface FakeCall {
   readonly args: readonly unknown[];
 }
 
-/** A fake of the client for your tests. It works in memory and allows only what was granted. */
-export class FakeConsent implements Consent {
-  /** All calls, in order. */
+/** The body of a call, in which a method leaves out what was not given. */
+type Body = ConsentGrant &
+  Check &
+  PolicyDefinition &
+  ReportedOutcome & {
+    readonly checks: readonly (Check & { readonly id: string })[];
+    readonly cursor?: string;
+    readonly limit?: number;
+    readonly state: string;
+    readonly token: string;
+  };
+
+/** Answers calls as a gpd would that holds what the fake was told. */
+class FakeServer implements Sender {
   readonly calls: FakeCall[] = [];
-  readonly #settings: VisitorSettings;
-  readonly #log = new FakeLog();
-  readonly #verdicts = new Map<string, Verdict>();
+  readonly log: FakeLog;
+  readonly verdicts = new Map<string, Verdict>();
+  readonly signer = new FakeSigner();
+  readonly #now: () => number;
   readonly #outcomes = new Map<string, ReportedOutcome>();
-  readonly #signer = new FakeSigner();
-  readonly #visitors: Visitors;
-  #unavailable = false;
+  /** Principals by the token of a session. */
+  readonly #sessions = new Map<string, string>();
+  readonly #policies: Policy[] = [];
+  isUnavailable = false;
+  nextError: (ErrorFacts & { readonly kind: ErrorKind }) | null = null;
   #closed = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.log = new FakeLog(now);
+  }
+
+  begin(method: string, called: readonly unknown[]): void {
+    if (this.#closed) throw new ConsentError(method, 'config', { code: 'closed' });
+    this.calls.push({ method, args: called });
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async send(call: Call): Promise<Answer> {
+    if (this.nextError) {
+      const { kind, ...facts } = this.nextError;
+      this.nextError = null;
+      throw new ConsentError(call.name, kind, facts);
+    }
+    if (this.isUnavailable) throw new ConsentError(call.name, 'network', { detail: 'refused' });
+    const value = await this.#answers[call.operation](call, (call.body ?? {}) as Body);
+    const { statuses }: OperationRow = OPERATIONS[call.operation];
+    return { text: JSON.stringify(value), status: statuses[0] ?? 200, requestId: null };
+  }
+
+  malformed({ name }: Call, { status }: Answer): ConsentError {
+    return new ConsentError(name, 'response', { status, detail: 'body' });
+  }
+
+  async sign(principalId: string, gpc: boolean): Promise<{ state: string; purposes: string[]; seq: number }> {
+    const { purposes, seq } = this.log.visitorState(principalId, gpc);
+    const state = await this.signer.sign(principalId, { purposes, seq, at: this.#now() });
+    return { state, purposes, seq };
+  }
+
+  readonly #answers: Readonly<Record<OperationName, (call: Call, body: Body) => unknown>> = {
+    canProcess: (_call, check) => this.log.decide(check),
+    canProcessMany: (_call, { checks }) => ({
+      results: checks.map((check) => ({ id: check.id, ...this.log.decide(check) })),
+    }),
+    grant: (call, body) => this.#write('grant', call, body),
+    deny: (call, body) => this.#write('deny', call, body),
+    withdraw: (call, body) => this.#write('withdraw', call, body),
+    state: (_call, { principalId }) => ({
+      principalId,
+      subject: subjectOf(principalId),
+      purposes: this.log.state(principalId),
+    }),
+    refreshState: async ({ name }, { state, gpc = false }) => {
+      const principalId = this.signer.principalOf(parseState(state)?.subject ?? '');
+      const current = principalId === undefined ? null : await this.sign(principalId, gpc);
+      // gpd does not know a person who has never chosen.
+      if (!current?.seq) throw refuse(name, 'no-data', 404);
+      return current;
+    },
+    stateKeys: () => this.signer.jwks(),
+    history: (_call, { principalId, cursor, limit = 50 }) => this.log.history(principalId, cursor, limit),
+    'sessions.create': (_call, { principalId }) => {
+      const token = `gpd_ps_fake${this.calls.length}`;
+      this.#sessions.set(token, principalId);
+      return { token, principalId, subject: subjectOf(principalId), expiresAt: this.#in15Minutes() };
+    },
+    join: (call, { principalId }) => {
+      const account = this.#personOf(call);
+      this.log.join(principalId, account);
+      return { principalId: account, joined: principalId, joinedAt: this.log.now() };
+    },
+    link: (call, { token }) => {
+      const principalId = this.#personOf(call);
+      if (!this.verdicts.has(token)) throw refuse(call.name, 'unauthenticated', 401);
+      return { principalId, requestId: token, linkedAt: this.log.now() };
+    },
+    erase: (call) => {
+      const principalId = this.#personOf(call);
+      const count = this.log.erase(principalId);
+      return {
+        receiptId: `era_fake${this.calls.length}`,
+        tenant: 'fake',
+        subject: subjectOf(principalId),
+        requestedBy: 'subject',
+        erasedAt: this.log.now(),
+        scopes: [{ scope: 'consent', action: count > 0 ? 'erased' : 'none', count }],
+        incomplete: false,
+      };
+    },
+    receipt: ({ name }) => this.#missing(name, 'not-found'),
+    proof: ({ name }) => this.#missing(name, 'not-found'),
+    decision: (call) => this.#verdictOf(call),
+    reportOutcome: (call, body) => {
+      const { requestId } = this.#verdictOf(call);
+      const stored = this.#outcomes.get(requestId) ?? {
+        requestId,
+        outcome: body.outcome,
+        at: body.at ?? this.log.now(),
+      };
+      if (stored.outcome !== body.outcome || (body.at !== undefined && stored.at !== body.at))
+        throw refuse(call.name, 'idempotency-conflict', 409);
+      this.#outcomes.set(requestId, stored);
+      return stored;
+    },
+    purposes: () => ({ purposes: this.log.purposes() }),
+    savePurposes: (_call, body) => {
+      const { purposes } = body as unknown as { readonly purposes: readonly { readonly id: string }[] };
+      return { purposes: this.log.definePurposes(purposes), entries: [] };
+    },
+    policies: () => ({ policies: this.#policies }),
+    publishPolicy: (_call, { text, material }) => {
+      const sha256 = createHash('sha256').update(text).digest('hex');
+      const version = this.#policies.length + 1;
+      this.#policies.push({ version, sha256, material, publishedAt: this.log.now(), text });
+      return { ...this.#policies[version - 1], ...this.log.publish(version, material) };
+    },
+    checkpoint: ({ name }) => this.#missing(name, 'not-found'),
+    vkey: ({ name }) => this.#missing(name, 'not-found'),
+    exportLog: ({ name }) => this.#missing(name, 'not-found'),
+    ping: () => ({ status: 'ok', version: `fake ${VERSION}` }),
+  };
+
+  #missing(method: string, code: string): never {
+    throw refuse(method, code, 404);
+  }
+
+  #write(method: WriteMethod, call: Call, body: Body): unknown {
+    // A key that the method made itself is used once, so it needs no place in memory.
+    return this.log.write(method, body, call.idempotencyKey);
+  }
+
+  #personOf({ name, token = '' }: Call): string {
+    const principalId = this.#sessions.get(token);
+    if (principalId === undefined) throw refuse(name, 'unauthenticated', 401);
+    return principalId;
+  }
+
+  #verdictOf({ name, path }: Call): Verdict {
+    const verdict = this.verdicts.get(path.split('/')[3] ?? '');
+    return verdict ?? this.#missing(name, 'no-such-decision');
+  }
+
+  #in15Minutes(): string {
+    return new Date(this.#now() + 900_000).toISOString();
+  }
+}
+
+const subjectOf = (principalId: string): string =>
+  createHash('sha256').update(`fake subject ${principalId}`).digest('base64url');
+
+/** A fake of the client for your tests. It works in memory and allows only what was granted. */
+export class FakeConsent extends Methods {
+  readonly #server: FakeServer;
 
   constructor(options: FakeOptions = {}) {
     const { onUnavailable = 'deny', cookieDomain, now = Date.now } = options;
-    const domain = checkCookieDomain(cookieDomain);
-    this.#settings = { onUnavailable, timeoutMs: 2000, cookieDomain: domain, now };
-    this.#visitors = new Visitors(this.#visitorCalls(), this.#settings);
+    const server = new FakeServer(now);
+    super(server, { onUnavailable, timeoutMs: 2000, cookieDomain: checkCookieDomain(cookieDomain), now });
+    this.#server = server;
+  }
+
+  /** All calls, in order. */
+  get calls(): readonly FakeCall[] {
+    return this.#server.calls;
   }
 
   /** A `Cookie` header as the browser of this person would send it now. Later it is as old as your clock says. */
   async cookieFor(principalId: string): Promise<string> {
     args.checkPrincipal('cookieFor', principalId);
-    return `${STATE_COOKIE}=${await this.#signer.sign(principalId, this.#visitorState(principalId, false))}`;
+    return `${STATE_COOKIE}=${(await this.#server.sign(principalId, false)).state}`;
   }
 
   /** Makes all further calls fail as if the server were down, or work again. */
   setUnavailable(unavailable: boolean): void {
-    this.#unavailable = unavailable;
+    this.#server.isUnavailable = unavailable;
+  }
+
+  /** Makes the next call that reaches the server fail once. A kind that has one brings its status. */
+  setNextError(kind: ErrorKind, facts: ErrorFacts = {}): void {
+    const named = Object.entries(KIND_OF_STATUS).find(([, one]) => one === kind)?.[0];
+    const others: Partial<Record<ErrorKind, number>> = { server: 500, 'invalid-request': 400 };
+    const status = named === undefined ? (others[kind] ?? null) : Number(named);
+    this.#server.nextError = { status: kind === 'timeout' ? null : status, ...facts, kind };
+  }
+
+  /** Sets the only purposes that exist: others answer `unknown-purpose`. Without it every purpose is known. */
+  setPurposes(purposes: readonly string[]): void {
+    this.#server.log.setPurposes(purposes);
+  }
+
+  /** Sets the days after which a grant of this purpose expires by the fake's clock; without it never. */
+  setTtlDays(purpose: string, days: number): void {
+    this.#server.log.setTtlDays(purpose, days);
   }
 
   /** Sets the effect of Global Privacy Control on a purpose; `opt-out` if it was not set. */
   setGpcPolicy(purpose: string, policy: GpcPolicy): void {
-    this.#log.setGpcPolicy(purpose, policy);
+    this.#server.log.setGpcPolicy(purpose, policy);
   }
 
   /** Sets the verdict that `decision` returns for this request. */
   setDecision(requestId: string, verdict: Partial<Verdict>): void {
-    this.#verdicts.set(requestId, {
+    this.#server.verdicts.set(requestId, {
       class: 'human',
       reason: 'ok',
       visitorId: null,
@@ -92,192 +260,10 @@ export class FakeConsent implements Consent {
       suspectScore: null,
       rules: [],
       policyVersion: '1',
-      decidedAt: TIME,
+      decidedAt: this.#server.log.now(),
       restricted: false,
       ...verdict,
       requestId,
     });
-  }
-
-  async isAllowed(check: Check): Promise<boolean> {
-    args.checkCheck('isAllowed', check);
-    this.#called('isAllowed', check);
-    return this.#decide('isAllowed', check).allowed;
-  }
-
-  async canProcess(check: Check): Promise<Decision> {
-    args.checkCheck('canProcess', check);
-    this.#called('canProcess', check);
-    return this.#decide('canProcess', check);
-  }
-
-  async canProcessMany(checks: readonly Omit<Check, 'minSeq'>[]): Promise<Decision[]> {
-    args.checkBatch('canProcessMany', checks);
-    this.#called('canProcessMany', checks);
-    return checks.map((check) => this.#decide('canProcessMany', check));
-  }
-
-  async grant(write: ConsentGrant, options?: WriteOptions): Promise<WriteResult> {
-    return this.#write('grant', write, options);
-  }
-
-  async deny(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
-    return this.#write('deny', write, options);
-  }
-
-  async withdraw(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
-    return this.#write('withdraw', write, options);
-  }
-
-  async state(principalId: string): Promise<ConsentState> {
-    args.checkPrincipal('state', principalId);
-    this.#reach('state', principalId);
-    return { principalId, purposes: this.#log.state(principalId) };
-  }
-
-  async history(
-    principalId: string,
-    page: { readonly cursor?: string | undefined; readonly limit?: number | undefined } = {},
-  ): Promise<History> {
-    args.checkPrincipal('history', principalId);
-    this.#reach('history', principalId, page);
-    return this.#log.history(principalId, page.cursor, page.limit ?? 50);
-  }
-
-  readonly sessions = {
-    create: async (principalId: string): Promise<Session> => {
-      args.checkPrincipal('sessions.create', principalId);
-      this.#reach('sessions.create', principalId);
-      return { token: `gpd_ps_fake${this.calls.length}`, principalId, expiresAt: TIME };
-    },
-  };
-
-  async receipt(seq: number): Promise<Receipt> {
-    args.checkSeq('receipt', seq);
-    this.#reach('receipt', seq);
-    throw new ConsentError('receipt', 'not-found', { status: 404 });
-  }
-
-  async proof(seq: number): Promise<string> {
-    args.checkSeq('proof', seq);
-    this.#reach('proof', seq);
-    throw new ConsentError('proof', 'not-found', { status: 404 });
-  }
-
-  async decision(requestId: string): Promise<Verdict> {
-    args.checkRequestId('decision', requestId);
-    this.#reach('decision', requestId);
-    return this.#verdictOf('decision', requestId);
-  }
-
-  async reportOutcome(
-    requestId: string,
-    outcome: ReportedOutcome['outcome'],
-    time: OutcomeTime = {},
-  ): Promise<ReportedOutcome> {
-    const name = 'reportOutcome';
-    args.checkReport(name, requestId, outcome);
-    this.#reach(name, requestId, outcome, time);
-    this.#verdictOf(name, requestId);
-    const stored = this.#outcomes.get(requestId) ?? { requestId, outcome, at: time.at ?? TIME };
-    if (stored.outcome !== outcome || (time.at !== undefined && stored.at !== time.at))
-      throw new ConsentError(name, 'conflict', { code: 'idempotency-conflict', status: 409 });
-    this.#outcomes.set(requestId, stored);
-    return stored;
-  }
-
-  async readState(
-    cookieHeader: string | null | undefined,
-    options: CallOptions = {},
-  ): Promise<VisitorState | null> {
-    this.#called('readState', cookieHeader);
-    return this.#visitors.readState(cookieHeader, options);
-  }
-
-  async currentState(
-    cookieHeader: string | null | undefined,
-    options: CallOptions = {},
-  ): Promise<CurrentState> {
-    this.#called('currentState', cookieHeader);
-    return this.#visitors.currentState(cookieHeader, options);
-  }
-
-  async may(
-    request: RequestLike,
-    purposes: readonly string[],
-    { principalId, ...options }: MayOptions = {},
-  ): Promise<Permissions> {
-    args.checkPurposes('may', purposes, principalId);
-    this.#called('may', request, purposes, { principalId });
-    return this.#visitors.may(request, purposes, principalId, options);
-  }
-
-  async ping(): Promise<Health> {
-    this.#reach('ping');
-    return { status: 'ok', version: `fake ${VERSION}` };
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-  }
-
-  #visitorCalls(): VisitorCalls {
-    const reach = (method: string): void => {
-      if (this.#unavailable) throw new ConsentError(method, 'network');
-    };
-    return {
-      fetchKeys: async (method) => {
-        reach(method);
-        return this.#signer.keys();
-      },
-      refresh: async (method, state, gpc) => {
-        reach(method);
-        const principalId = this.#signer.principalOf(state.subject);
-        const current = principalId === undefined ? null : this.#visitorState(principalId, gpc);
-        // gpd does not know a person who has never chosen.
-        if (principalId === undefined || !current?.seq)
-          throw new ConsentError(method, 'not-found', { code: 'no-data', status: 404 });
-        const signed = parseState(await this.#signer.sign(principalId, current));
-        if (signed === null) throw new ConsentError(method, 'response');
-        return { signed, purposes: current.purposes, seq: current.seq };
-      },
-      check: async (method, principalId, purposes) =>
-        purposes.map((purpose) => this.#decide(method, { principalId, purpose })),
-    };
-  }
-
-  #visitorState(principalId: string, gpc: boolean): FakeState {
-    return { ...this.#log.visitorState(principalId, gpc), at: this.#settings.now() };
-  }
-
-  #verdictOf(method: string, requestId: string): Verdict {
-    const verdict = this.#verdicts.get(requestId);
-    if (verdict) return verdict;
-    throw new ConsentError(method, 'not-found', { code: 'no-such-decision', status: 404 });
-  }
-
-  #called(method: string, ...called: unknown[]): void {
-    if (this.#closed) throw new ConsentError(method, 'config', { code: 'closed' });
-    this.calls.push({ method, args: called });
-  }
-
-  #reach(method: string, ...called: unknown[]): void {
-    this.#called(method, ...called);
-    if (this.#unavailable) throw new ConsentError(method, 'network');
-  }
-
-  #decide(method: string, check: Check): Decision {
-    if (!this.#unavailable) return this.#log.decide(check);
-    const error = new ConsentError(method, 'network');
-    if (this.#settings.onUnavailable === 'error') throw error;
-    return shapes.unavailable(error);
-  }
-
-  #write(method: WriteMethod, write: ConsentGrant, options: WriteOptions = {}): WriteResult {
-    args.checkWrite(method, write);
-    const { idempotencyKey } = options;
-    if (idempotencyKey !== undefined) args.checkIdempotencyKey(method, idempotencyKey);
-    this.#reach(method, write);
-    return this.#log.write(method, write, idempotencyKey);
   }
 }

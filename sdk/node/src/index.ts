@@ -1,6 +1,7 @@
 /** The public names of the package. */
 export { ConsentClient } from './client.ts';
-export { ConsentError, ERROR_KINDS, type ErrorKind } from './errors.ts';
+export { ConsentError, ERROR_KINDS, type ErrorDetail, type ErrorKind } from './errors.ts';
+export type { Consent } from './methods.ts';
 export type { ClientOptions } from './options.ts';
 export {
   type Cosigner,
@@ -11,9 +12,9 @@ export {
 } from './proof.ts';
 export type { HeaderSource, RequestLike } from './request.ts';
 export type {
+  BrowserPrincipal,
   CallOptions,
   Check,
-  Consent,
   ConsentGrant,
   ConsentState,
   ConsentWrite,
@@ -26,8 +27,10 @@ export type {
   KnownReason,
   MayOptions,
   OutcomeTime,
+  Page,
   Permissions,
-  ProofRef,
+  PolicyDefinition,
+  PurposeDefinition,
   PurposeState,
   Receipt,
   ReportedOutcome,
@@ -38,4 +41,22 @@ export type {
   WriteResult,
 } from './types.ts';
 export { VERSION } from './version.ts';
-export { verifyWebhook, type WebhookEvent, type WebhookHeaders, type WebhookOptions } from './webhook.ts';
+export {
+  signWebhook,
+  verifyWebhook,
+  type WebhookEvent,
+  type WebhookHeaders,
+  type WebhookOptions,
+} from './webhook.ts';
+export type {
+  ErasureReceipt,
+  ErasureScope,
+  Join,
+  KnownCode,
+  Link,
+  Policy,
+  ProofRef,
+  PublishedPolicy,
+  Purpose,
+  SavedPurposes,
+} from './wire.ts';

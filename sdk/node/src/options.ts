@@ -1,8 +1,8 @@
 import { ConsentError } from './errors.ts';
 
 export interface ClientOptions {
-  /** gpd's base address, such as https://id.shop.example. */
-  readonly url: string;
+  /** gpd's base address, such as https://id.shop.example; several are tried in their order. */
+  readonly url: string | readonly string[];
   /** An API key of the tenant, `gpd_sk_…`. */
   readonly key: string;
   /** Total time of a reading call with its retries; by default 2000. */
@@ -19,11 +19,13 @@ export interface ClientOptions {
   readonly now?: (() => number) | undefined;
   /** Another fetch, such as one through a proxy; the global one by default. */
   readonly fetch?: typeof fetch | undefined;
+  /** Called with the error of each call that failed, also if it became a denial: for your log. */
+  readonly onError?: ((error: ConsentError) => void) | undefined;
 }
 
 export interface Settings {
-  /** Without a trailing slash. */
-  readonly base: string;
+  /** Without trailing slashes; at least one. */
+  readonly bases: readonly [string, ...string[]];
   readonly key: string;
   readonly timeoutMs: number;
   readonly writeTimeoutMs: number;
@@ -32,6 +34,7 @@ export interface Settings {
   readonly cookieDomain: string | undefined;
   readonly now: () => number;
   readonly fetch: typeof fetch;
+  readonly onError: (error: ConsentError) => void;
 }
 
 const MAX_MS = 600_000;
@@ -41,13 +44,20 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 const refuse = (hint: string): ConsentError => new ConsentError('ConsentClient', 'config', { hint });
 
+/** The constructor URL mends what other languages refuse: white space, back slashes, a missing slash. */
+const ADDRESS = /^https?:\/\/[^\s\\@?#]+$/i;
+
 function baseOf(url: unknown): string {
   const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
-  const plain = parsed !== null && parsed.username === '' && parsed.password === '' && parsed.port !== '0';
-  if (!plain || !['http:', 'https:'].includes(parsed.protocol) || /[?#]/.test(String(url))) {
+  if (parsed === null || parsed.port === '0' || !ADDRESS.test(String(url))) {
     throw refuse('url is an http or https address without user info, query and fragment');
   }
   return parsed.origin + parsed.pathname.replace(/\/+$/, '');
+}
+
+function basesOf(url: unknown): Settings['bases'] {
+  const [first, ...rest] = Array.isArray(url) ? (url as unknown[]) : [url];
+  return [baseOf(first), ...rest.map(baseOf)];
 }
 
 function checkInteger(
@@ -84,7 +94,7 @@ export function readOptions(options: ClientOptions): Settings {
     throw refuse('key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)');
   if (onUnavailable !== 'deny' && onUnavailable !== 'error') throw refuse('onUnavailable is deny or error');
   return {
-    base: baseOf(url),
+    bases: basesOf(url),
     key,
     timeoutMs: checkTimeout('timeoutMs', options.timeoutMs, 2000),
     writeTimeoutMs: checkTimeout('writeTimeoutMs', options.writeTimeoutMs, 10_000),
@@ -92,7 +102,9 @@ export function readOptions(options: ClientOptions): Settings {
     onUnavailable,
     cookieDomain: checkCookieDomain(options.cookieDomain),
     now: options.now ?? Date.now,
-    fetch: options.fetch ?? fetch,
+    // Looked up at each call, because tools for tests replace the global one later.
+    fetch: options.fetch ?? ((...request) => fetch(...request)),
+    onError: options.onError ?? (() => {}),
   };
 }
 
@@ -105,5 +117,6 @@ export function optionsFromEnv(environment: Environment): Pick<ClientOptions, 'u
     if (value === undefined || value === '') throw refuse(`${name} is not set`);
     return value;
   };
-  return { url: read('GPD_CONSENT_URL'), key: read('GPD_CONSENT_KEY') };
+  // No address holds white space, so it can part several.
+  return { url: read('GPD_CONSENT_URL').split(/\s+/), key: read('GPD_CONSENT_KEY') };
 }

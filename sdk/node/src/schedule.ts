@@ -1,10 +1,11 @@
+import { RETRIED } from './wire.ts';
+
 /** Computes when the next attempt starts (SPEC.md section 4). */
 
 const BASE_MS = 100;
 const CAP_MS = 1000;
-const RETRYABLE = new Set([408, 429, 500, 502, 503, 504]);
 
-export const isRetryable = (status: number): boolean => RETRYABLE.has(status);
+export const isRetryable = (status: number): boolean => RETRIED.has(status);
 
 /** Full jitter. @param retry 1 for the first */
 export function jitterMs(retry: number, random: number): number {

@@ -1,14 +1,7 @@
 import type { ConsentError } from './errors.ts';
-import type { RequestLike } from './request.ts';
+import type { ProofRef } from './wire.ts';
 
 /** Arguments and results of the client, with the names of the wire (SPEC.md section 2). */
-
-/** The place of an entry in the tenant's log. */
-export interface ProofRef {
-  readonly seq: number;
-  /** 64 lower-case hex digits: SHA-256(0x00 || entry). */
-  readonly hash: string;
-}
 
 export interface Check {
   /** Your own id of the person. */
@@ -45,6 +38,8 @@ export interface Decision {
   readonly expiresAt: string | null;
   /** Origin of the grant behind the decision: `person`, `agent`, `automation` or `unknown`. */
   readonly given: Given;
+  /** The reference of the person that the events `subject.erased` and `subject.linked` carry. */
+  readonly subject?: string;
   /** The reason why the check could not be decided; set exactly if the SDK itself answered `unavailable`. */
   readonly error: ConsentError | null;
 }
@@ -82,6 +77,8 @@ export interface PurposeState {
 
 export interface ConsentState {
   readonly principalId: string;
+  /** The reference of the person that the events `subject.erased` and `subject.linked` carry. */
+  readonly subject?: string;
   readonly purposes: readonly PurposeState[];
 }
 
@@ -104,6 +101,37 @@ export interface History {
   readonly events: readonly HistoryEvent[];
   /** Requests the next page; null on the last. */
   readonly nextCursor: string | null;
+}
+
+export interface Page {
+  /** The `nextCursor` of the page before. */
+  readonly cursor?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** The principal of a browser, as the banner keeps it. */
+export interface BrowserPrincipal {
+  readonly principalId: string;
+  readonly principalSecret: string;
+}
+
+export interface PurposeDefinition {
+  readonly id: string;
+  readonly title: string;
+  readonly description?: string | undefined;
+  readonly lawfulBasis?: string | undefined;
+  readonly gpc?: 'opt-out' | 'ask' | 'ignore' | undefined;
+  readonly ttlDays?: number | undefined;
+  /** False: the banner never asks for it. */
+  readonly banner?: boolean | undefined;
+  /** False: the change asks nobody again. */
+  readonly material?: boolean | undefined;
+}
+
+export interface PolicyDefinition {
+  readonly text: string;
+  /** True: everybody is asked again. */
+  readonly material: boolean;
 }
 
 export interface Session {
@@ -205,35 +233,4 @@ export interface Permissions {
 export interface MayOptions extends CallOptions {
   /** Your own id of the person who is signed in: gpd is asked about this account. */
   readonly principalId?: string | undefined;
-}
-
-/** The interface of the client and the fake. Let your own code depend on it. */
-export interface Consent {
-  isAllowed(check: Check, options?: CallOptions): Promise<boolean>;
-  canProcess(check: Check, options?: CallOptions): Promise<Decision>;
-  canProcessMany(checks: readonly Omit<Check, 'minSeq'>[], options?: CallOptions): Promise<Decision[]>;
-  grant(write: ConsentGrant, options?: WriteOptions): Promise<WriteResult>;
-  deny(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult>;
-  withdraw(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult>;
-  state(principalId: string, options?: CallOptions): Promise<ConsentState>;
-  history(
-    principalId: string,
-    page?: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
-    options?: CallOptions,
-  ): Promise<History>;
-  readonly sessions: { create(principalId: string, options?: CallOptions): Promise<Session> };
-  receipt(seq: number, options?: CallOptions): Promise<Receipt>;
-  proof(seq: number, options?: CallOptions): Promise<string>;
-  decision(requestId: string, options?: CallOptions): Promise<Verdict>;
-  reportOutcome(
-    requestId: string,
-    outcome: ReportedOutcome['outcome'],
-    time?: OutcomeTime,
-    options?: CallOptions,
-  ): Promise<ReportedOutcome>;
-  readState(cookieHeader: string | null | undefined, options?: CallOptions): Promise<VisitorState | null>;
-  currentState(cookieHeader: string | null | undefined, options?: CallOptions): Promise<CurrentState>;
-  may(request: RequestLike, purposes: readonly string[], options?: MayOptions): Promise<Permissions>;
-  ping(options?: CallOptions): Promise<Health>;
-  close(): Promise<void>;
 }

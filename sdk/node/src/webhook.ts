@@ -107,3 +107,18 @@ export function verifyWebhook(
   if (event === null) throw refusal('malformed-event');
   return event;
 }
+
+/** Signs a delivery as gpd does, for tests of a receiver. @throws {ConsentError} config for a malformed secret */
+export function signWebhook(
+  body: string | Uint8Array,
+  {
+    secret,
+    id = 'evt_1',
+    now = Math.floor(Date.now() / 1000),
+  }: { secret: string; id?: string; now?: number },
+): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
+  const [key = Buffer.alloc(0)] = readSecrets(secret);
+  const signed = Buffer.concat([Buffer.from(`${id}.${now}.`), Buffer.from(body as Uint8Array)]);
+  const mac = createHmac('sha256', key).update(signed).digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': `${now}`, 'webhook-signature': `v1,${mac}` };
+}

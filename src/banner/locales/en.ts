@@ -1,15 +1,18 @@
 export const words = {
-  title: 'Your choice',
+  title: 'May {site} do this?',
+  titleDevice: 'May {site} recognise your device?',
+  site: 'this site',
   body: 'Nothing is read before you choose. You can change your mind at any time.',
   accept: 'Accept',
   reject: 'Reject',
-  settings: 'Settings',
+  settings: 'Read more',
   acceptAll: 'Accept all',
   rejectAll: 'Reject all',
   save: 'Save choices',
   close: 'Close',
   reopen: 'Privacy choices',
   policy: 'Privacy policy',
+  imprint: 'Imprint',
   gpc: 'Global Privacy Control honoured',
   gpcWhy: 'Your browser asks sites not to do this, so it stays off.',
   gpcAsk: 'You can still allow it for this site. You are not asked again for a year.',
@@ -27,5 +30,5 @@ export const words = {
   failed: 'Your choice could not be saved, so nothing is collected. Please try again.',
 };
 
-/** The banner's texts in one language; {date}, {purposes} and {seq} are filled in. */
+/** The banner's texts in one language; {date}, {seq} and {site} are filled in. */
 export type Words = Readonly<Record<keyof typeof words, string>>;

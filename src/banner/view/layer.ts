@@ -1,6 +1,6 @@
-import type { Purpose } from '../config.ts';
+import type { Config, Purpose } from '../config.ts';
 import type { Words } from '../locales/en.ts';
-import { askedPurposes, type Terms, whyAsked } from '../status.ts';
+import { AGENT_PURPOSE, askedPurposes, type Terms, whyAsked } from '../status.ts';
 
 /**
  * Draws the first layer. The browser makes elements of it, and the server markup for the page's own server:
@@ -37,8 +37,24 @@ export const button = <Part>(
 export const buttonRow = <Part>(make: Make<Part>, ...all: readonly Child<Part>[]): Part =>
   make('div', { class: 'buttons' }, ...all);
 
-export const policyLink = <Part>(make: Make<Part>, { words }: Speech, { config }: Terms): Child<Part> =>
-  config.policy.url !== '' && make('a', { href: config.policy.url, rel: 'noopener' }, words.policy);
+/** The links that a tenant has set; false without any. */
+export function foot<Part>(make: Make<Part>, { words }: Speech, { config }: Terms): Child<Part> {
+  const addresses = [
+    [config.policy.url, words.policy],
+    [config.imprintUrl, words.imprint],
+  ] as const;
+  const links = addresses.map(([href, name]) => href !== '' && make('a', { href, rel: 'noopener' }, name));
+  return links.some(Boolean) && make('span', { class: 'foot' }, ...links);
+}
+
+/** Asks under the name of the site. The agent's purpose alone is asked for by what it does. */
+function question<Part>(make: Make<Part>, { words }: Speech, { siteName }: Config, ids: readonly string[]) {
+  const text = ids.join() === AGENT_PURPOSE ? words.titleDevice : words.title;
+  // One text, because the page's server has written it as one.
+  if (siteName === '') return [text.replace('{site}', words.site)];
+  const [before = '', after = ''] = text.split('{site}');
+  return [before, isolate(make, siteName), after];
+}
 
 function whyText<Part>(make: Make<Part>, { words }: Speech, terms: Terms): Child<Part> {
   const reason = whyAsked(terms);
@@ -71,10 +87,13 @@ export function purposeText<Part>(
 export function layerParts<Part>(make: Make<Part>, speech: Speech, terms: Terms): Child<Part>[] {
   const { words } = speech;
   const { title, body } = terms.config;
+  const purposes = askedPurposes(terms);
+  const ids = purposes.map(({ id }) => id);
+  const titleParts = title === '' ? question(make, speech, terms.config, ids) : [isolate(make, title)];
   return [
-    make('h2', { id: 'title' }, title === '' ? words.title : isolate(make, title)),
+    make('h2', { id: 'title' }, ...titleParts),
     whyText(make, speech, terms),
-    purposeText(make, askedPurposes(terms), speech),
+    purposeText(make, purposes, speech),
     make('p', {}, body === '' ? words.body : isolate(make, body)),
     terms.gpc && chip(make, speech),
     buttonRow(
@@ -82,7 +101,7 @@ export function layerParts<Part>(make: Make<Part>, speech: Speech, terms: Terms)
       button(make, words.accept, 'consent-accept'),
       button(make, words.reject, 'consent-reject', { popovertarget: REFUSED, popovertargetaction: 'show' }),
       button(make, words.settings, 'consent-settings'),
-      policyLink(make, speech, terms),
+      foot(make, speech, terms),
     ),
   ];
 }

@@ -3,7 +3,7 @@ import { directionOf } from '../html-tag.ts';
 import type { Words } from '../locales/en.ts';
 import { askedPurposes, type Terms } from '../status.ts';
 import { css } from './banner.css';
-import { type Child, createLayer, layerParts, type Make, REFUSED } from './layer.ts';
+import { type Child, chip, createLayer, layerParts, type Make, REFUSED } from './layer.ts';
 
 /**
  * The banner as markup: gpd's server hands it to the page's server, whose page shows it before any script
@@ -67,4 +67,52 @@ export function renderMarkup({ config, words, language, theme, nonce }: MarkupRe
     isAsking && make('template', { shadowrootmode: 'open' }, ...inside),
     make('script', { type: 'application/json' }, { html: data }),
   ).html;
+}
+
+/** The rules of a shadow root for a picture, which has none: the layer is in the flow. */
+const pictureCss = `${css.replace(/:host(?:\(([^)]*)\))?/g, '.host$1')}
+.host{block-size:auto!important;inline-size:auto!important;position:static!important}
+.host>section{box-shadow:none;margin:0 0 16px;max-block-size:none;max-inline-size:none;position:static}
+.host .buttons{position:static}`;
+
+const PICTURE_WIDTH = 640;
+/** Characters of a line, and pixels of a line and of all that is no text. */
+const [LINE, LINE_HEIGHT, FRAME] = [72, 24, 260];
+
+function heightOf({ title, body, purposes }: Config, words: Words): number {
+  const texts = [
+    title || words.title,
+    body || words.body,
+    ...purposes.map((one) => one.title + one.description),
+  ];
+  const lines = texts.reduce((sum, text) => sum + Math.ceil(text.length / LINE) + 1, 0);
+  return FRAME + lines * LINE_HEIGHT;
+}
+
+/**
+ * Draws the first layer as an SVG, and below it the mark that people see under Global Privacy Control.
+ * XML allows no control characters, and a picture follows no link.
+ */
+export function renderPicture({ config, words, language }: Omit<MarkupRequest, 'theme' | 'nonce'>): string {
+  const speech = { words, language };
+  const terms = { ...firstTerms(config), gpc: false };
+  const [width, height] = [String(PICTURE_WIDTH), String(heightOf(config, words))];
+  const host = { class: 'host', 'data-theme': 'light', lang: language, dir: directionOf(language) };
+  const drawn = make(
+    'svg',
+    { xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}` },
+    make('style', {}, pictureCss),
+    make(
+      'foreignObject',
+      { width, height },
+      make(
+        'div',
+        { xmlns: 'http://www.w3.org/1999/xhtml', ...host },
+        createLayer(make, ...layerParts(make, speech, terms)),
+        createLayer(make, chip(make, speech)),
+      ),
+    ),
+  ).html;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 section 2.2 forbids them
+  return `${drawn.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '').replaceAll(' popovertarget=', ' data-target=')}\n`;
 }

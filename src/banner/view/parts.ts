@@ -9,9 +9,9 @@ import {
   buttonRow,
   type Child as ChildOf,
   chip,
+  foot,
   isolate,
   type Make,
-  policyLink,
   type Speech,
 } from './layer.ts';
 
@@ -162,6 +162,6 @@ export function sheetParts(speech: Speech, terms: Terms, actions: SheetActions, 
       button(make, words.acceptAll, 'consent-accept-all', { click: saveAll(true) }),
       button(make, words.rejectAll, 'consent-reject-all', { click: saveAll(false) }),
     ),
-    policyLink(make, speech, terms),
+    foot(make, speech, terms),
   ];
 }

@@ -31,6 +31,9 @@ function findFocused(): HTMLElement | null {
   return at instanceof HTMLElement && at !== doc.body ? at : null;
 }
 
+/** Set on a link or button of the page. */
+export const CHOICES_LINK = '[data-gpd-choices]';
+
 const isShown = (element: HTMLElement): boolean => element.isConnected && element.getClientRects().length > 0;
 
 /** The elements of the shadow root and the state, which every function below takes. */
@@ -72,6 +75,12 @@ function drawLayer({ layer, errors, speech }: ViewState, terms: Terms): void {
   if (!layer.contains(errors.layer)) layer.querySelector('.buttons')?.before(errors.layer);
 }
 
+/** Hides the button while people can see a link of the page that opens the settings. */
+function updateReopen({ reopen, layer }: ViewState): void {
+  const links = doc.querySelectorAll<HTMLElement>(CHOICES_LINK);
+  reopen.hidden = !layer.hidden || [...links].some(isShown);
+}
+
 function render(view: ViewState): void {
   const { speech, layer, reopen } = view;
   const terms = view.terms();
@@ -80,7 +89,7 @@ function render(view: ViewState): void {
   const hadFocus = layer.contains(view.root.activeElement);
   layer.hidden = view.askedIds.length === 0;
   if (!layer.hidden) drawLayer(view, terms);
-  reopen.hidden = !layer.hidden;
+  updateReopen(view);
   reopen.replaceChildren(...nodes(reopenParts(speech, terms.gpc)));
   view.attachHost();
   if (hadFocus && layer.hidden && !view.dialog.open) reopen.focus({ preventScroll: true });
@@ -179,6 +188,7 @@ export function createView(deps: ViewDeps) {
   listen(view.layer, 'click', (event) => onLayerPressed(view, event));
   return {
     render: () => render(view),
+    updateReopen: () => updateReopen(view),
     /** Renders for the first time. */
     begin(): void {
       render(view);

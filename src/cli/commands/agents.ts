@@ -1,14 +1,24 @@
+import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import {
   type AgentKey,
-  agentOrigin,
+  agentIdentity,
   countMilliseconds,
   directoryUrl,
   readJwks,
 } from '../../agents/directory.ts';
-import { newDirectory, refreshDirectory } from '../../agents/service.ts';
+import { type Change, createReplay } from '../../agents/replay.ts';
+import { loadAgentKeys, newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
+import { tryOr } from '../../lib/errors.ts';
+import {
+  type AgentPolicy,
+  agentPolicySchema,
+  type RecordedRequest,
+  recordedRequestSchema,
+} from '../../schema/agents.ts';
+import { explainIssue } from '../../schema/explain-issue.ts';
 import { addCommand, type CommandContext, readJsonFile, YES } from '../command-service.ts';
 import {
   confirm,
@@ -20,43 +30,98 @@ import {
   print,
   printTable,
   say,
+  type TableColumns,
+  tableLines,
 } from '../io-service.ts';
+import { splitLines } from '../replay/line-files.ts';
 
 export function define(agents: Command): void {
   addCommand(agents, 'add', add, {
-    about: 'add an agent by its origin or the URL of its directory',
+    about: 'add an agent by its origin or the URL of its key set',
     example: 'gpd agents add https://agent.example',
   })
-    .argument('<url>', 'https origin of the agent, or the URL of its directory')
+    .argument('<url>', 'https origin of the agent, or the URL of its key set')
     .option('--jwks <file>', 'pin these keys instead of fetching the directory');
   addCommand(agents, 'remove', remove, {
     about: 'remove an agent',
     example: 'gpd agents remove https://agent.example',
   })
-    .argument('<url>', 'https origin of the agent, or the URL of its directory')
+    .argument('<url>', 'https origin of the agent, or the URL of its key set')
     .option(...YES)
     .option('--dry-run', 'show what would be removed; change nothing');
   addCommand(agents, 'list', list, {
     about: 'list the directories',
     example: 'gpd agents list',
   });
+  addCommand(agents, 'replay', replay, {
+    about: 'answer a recorded day again by another policy; write nothing',
+    example: 'gpd agents replay day.ndjson --policy policy.json',
+  })
+    .argument('<file>', 'NDJSON, a line {at, method, url, headers, answered?}; - for standard input')
+    .requiredOption('--policy <file>', 'a JSON list of rules, as in agents.policy');
   addCommand(agents, 'refresh', refresh, {
     about: 'fetch the directories now',
     example: 'gpd agents refresh https://agent.example',
-  }).argument('[url]', 'https origin of the agent, or the URL of its directory');
+  }).argument('[url]', 'https origin of the agent, or the URL of its key set');
 }
 
+function readPolicy(file: string): AgentPolicy {
+  const { data, error } = agentPolicySchema.safeParse(readJsonFile(file), { error: explainIssue });
+  const [issue] = error?.issues ?? [];
+  if (issue)
+    throw misused(`${file}: ${['agents.policy', ...issue.path].map(String).join('.')}: ${issue.message}`);
+  return data as AgentPolicy;
+}
+
+function readRecorded(text: string, number: number): RecordedRequest {
+  const value = tryOr(() => JSON.parse(text) as unknown, null);
+  const { data, error } = recordedRequestSchema.safeParse(value, { error: explainIssue });
+  const [issue] = error?.issues ?? [];
+  if (issue)
+    throw misused(`line ${number}: ${issue.path.map(String).join('.') || 'the line'}: ${issue.message}`);
+  return data as RecordedRequest;
+}
+
+async function replay({ open, config }: CommandContext, file: string, options: { readonly policy: string }) {
+  const policy = readPolicy(options.policy);
+  const { database } = await open();
+  const judge = { findKey: await loadAgentKeys(database), tags: config.wba_tags };
+  const replayed = createReplay(judge, policy);
+  let number = 0;
+  for await (const { text } of splitLines(
+    file === '-' ? io().stdin : createReadStream(file),
+    MAX_LINE_BYTES,
+  )) {
+    number += 1;
+    if (text.trim() !== '') await replayed.add(readRecorded(text, number));
+  }
+  const result = replayed.result();
+  const columns: TableColumns<Change> = {
+    AGENT: ({ agent, status }) => agent ?? status,
+    PATH: 'path',
+    BEFORE: 'before',
+    AFTER: 'after',
+    REQUESTS: ({ requests }) => requests.toLocaleString('en'),
+  };
+  print(result, () => [
+    ...(result.changes.length === 0 ? [] : [...tableLines(result.changes, columns), '']),
+    `${result.total.toLocaleString('en')} requests, ${result.changed.toLocaleString('en')} would be answered otherwise`,
+  ]);
+}
+
+/** A line has the headers and at most 32 KB of a body in base64. */
+const MAX_LINE_BYTES = 131_072;
 const MILLISECONDS = 'nbf or exp is in milliseconds, and RFC 7519 wants seconds';
 
 function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
   const thumbprints = keys.map(({ thumbprint }) => thumbprint);
-  return { agentId: agentOrigin(url), url, source, keys: thumbprints, fetchedAt: iso(fetchedAt), failure };
+  return { agentId: agentIdentity(url), url, source, keys: thumbprints, fetchedAt: iso(fetchedAt), failure };
 }
 
 function checkUrl(text: string): string {
   const url = directoryUrl(text);
   if (url !== null) return url;
-  throw misused(`${text}: not an agent; use https://HOST or the https URL of its directory`);
+  throw misused(`${text}: not an agent; use https://HOST or the https URL of its key set`);
 }
 
 async function readPinned(file: string): Promise<AgentKey[]> {
@@ -72,7 +137,7 @@ function printDirectory(directory: AgentDirectory): void {
   if (countMilliseconds(directory.keys) > 0)
     say(`gpd: ${directory.url}: ${MILLISECONDS}; gpd reads them as milliseconds`);
   print(describe(directory), () => [
-    `${agentOrigin(directory.url)}  ${directory.source}, ${directory.keys.length} keys`,
+    `${agentIdentity(directory.url)}  ${directory.source}, ${directory.keys.length} keys`,
   ]);
 }
 
@@ -105,7 +170,7 @@ async function list({ open }: CommandContext): Promise<void> {
     directories,
     'no agents; `gpd agents add` adds one',
     {
-      AGENT: ({ url }) => agentOrigin(url),
+      AGENT: ({ url }) => agentIdentity(url),
       SOURCE: 'source',
       KEYS: ({ keys }) => keys.length,
       FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
@@ -120,7 +185,7 @@ async function remove({ byAll, open }: CommandContext, urlText: string, options:
   const { database } = await open();
   const isListed = (await listDirectories(database)).some((directory) => directory.url === url);
   if (!isListed) throw notFound(`no agent ${urlText}; \`gpd agents list\` shows them`);
-  const names = { agentId: agentOrigin(url), url };
+  const names = { agentId: agentIdentity(url), url };
   if (options.dryRun === true)
     return print({ ...names, dryRun: true }, () => [`would be removed: ${names.agentId}`]);
   await confirm(options, `Removing ${names.agentId}: its signatures no longer verify`);
@@ -146,7 +211,7 @@ async function refresh({ open }: CommandContext, urlText: string | undefined): P
     () =>
       results.map(
         ({ directory }) =>
-          `${agentOrigin(directory.url)}  ${directory.failure ?? `${directory.keys.length} keys`}`,
+          `${agentIdentity(directory.url)}  ${directory.failure ?? `${directory.keys.length} keys`}`,
       ),
   );
   if (results.some(({ ok }) => !ok)) io().exitCode = EXIT.incomplete;

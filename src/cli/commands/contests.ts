@@ -4,7 +4,7 @@ import { findDecision } from '../../ingest/decisions-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { pagesBy } from '../../lib/collections.ts';
 import { activeClaim, type Contest, outcomeText } from '../../rights/contests/contest.ts';
-import { contestResponse } from '../../rights/contests/record.ts';
+import { caseRecord, contestResponse } from '../../rights/contests/record.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
 import type { Rights } from '../../rights/create-rights-service.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
@@ -60,6 +60,16 @@ export function define(contests: Command): void {
     .argument('<contest>', 'id of the contest')
     .requiredOption('--reason <text>', 'why, for the person who contested')
     .requiredOption('--days <n>', 'how many more days; rights.profile sets the maximum (61 at most)');
+  addCommand(contests, 'acknowledge', acknowledge, {
+    about: 'tell the person that their complaint has arrived (rights.profile uk)',
+    example: 'gpd contests acknowledge con_01KAY0',
+  }).argument('<contest>', 'id of the complaint');
+  addCommand(contests, 'answer', answerComplaint, {
+    about: 'end a complaint and tell the person its outcome (rights.profile uk)',
+    example: "gpd contests answer con_01KAY0 --outcome 'You were right: we have erased the address.'",
+  })
+    .argument('<contest>', 'id of the complaint')
+    .requiredOption('--outcome <text>', 'what you found and did, for the person; 20 to 4,000 characters');
   addCommand(contests, 'resolve', resolve, {
     about: 'decide a contest',
     example:
@@ -86,7 +96,11 @@ async function list({ services, operator, open }: CommandContext, options: Flags
       listContests(database, contestTexts, kid, { ...filter, after }, PAGE);
     for await (const page of pagesBy(PAGE, readPage)) contests.push(...page);
   }
-  const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
+  const shown = contests.map((contest) => ({
+    tenant: contest.kid,
+    kind: contest.kind,
+    ...caseRecord(contest),
+  }));
   const now = Date.now();
   printTable(
     contests,
@@ -96,7 +110,8 @@ async function list({ services, operator, open }: CommandContext, options: Flags
     {
       CONTEST: 'contestId',
       TENANT: 'kid',
-      STATUS: 'status',
+      KIND: 'kind',
+      STATUS: (contest) => caseRecord(contest).status,
       OUTCOME: 'outcome',
       DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(dueAt, now).text : ''),
       CLASS: 'class',
@@ -139,12 +154,13 @@ async function show(context: CommandContext, contestId: string): Promise<void> {
           contest,
         )
       : null;
-  const answer = { tenant: contest.kid, ...contestResponse(contest), decision };
+  const record = caseRecord(contest);
+  const answer = { tenant: contest.kid, kind: contest.kind, ...record, decision };
   print(answer, () => [
     ...alignColumns([
-      ['contest', contest.contestId],
+      [contest.kind, contest.contestId],
       ['tenant', contest.kid],
-      ['status', contest.outcome ?? contest.status],
+      ['status', contest.outcome ?? record.status],
       ['filed', isoTime(contest.filedAt)],
       ['due', isoTime(contest.dueAt)],
       ...(contest.extendedFrom === null ? [] : [['extended from', isoTime(contest.extendedFrom)]]),
@@ -173,7 +189,7 @@ async function change(
   const { kid } = await requireContest(context, contestId);
   const { contests } = (await context.services()).rights.api;
   const after = await work(contests, await context.operator(kid));
-  print({ tenant: after.kid, ...contestResponse(after) }, () => [messageOf(after)]);
+  print({ tenant: after.kid, ...caseRecord(after) }, () => [messageOf(after)]);
 }
 
 async function extend(
@@ -200,6 +216,29 @@ async function ask(context: CommandContext, contestId: string, options: { readon
     contestId,
     (contests, by) => contests.ask(by, contestId, question),
     () => `${contestId}: the person can now read the question`,
+  );
+}
+
+async function acknowledge(context: CommandContext, contestId: string): Promise<void> {
+  await change(
+    context,
+    contestId,
+    (contests, by) => contests.acknowledge(by, contestId),
+    () => `${contestId} is acknowledged; tell the person the outcome without undue delay`,
+  );
+}
+
+async function answerComplaint(
+  context: CommandContext,
+  contestId: string,
+  options: { readonly outcome: string },
+) {
+  const outcome = checkValue(reasonSchema, options.outcome, '--outcome: ');
+  await change(
+    context,
+    contestId,
+    (contests, by) => contests.answerComplaint(by, contestId, outcome),
+    () => `${contestId} is answered: the person can now read the outcome`,
   );
 }
 

@@ -16,9 +16,9 @@ import {
   requireTenant,
   TENANT,
 } from '../command-service.ts';
-import { failed, misused, notFound, print, say, wantsJson } from '../io-service.ts';
+import { misused, notFound, print, say, wantsJson } from '../io-service.ts';
 import { expectNoFile, writeNewFile } from '../new-files.ts';
-import { createBar, QUIET_MS, runStoppable } from '../progress-service.ts';
+import { createBar, QUIET_MS, runAbortable } from '../progress-service.ts';
 import { type TargetOptions, targetBody } from './erase.ts';
 
 export function define(dsar: Command): void {
@@ -61,17 +61,6 @@ const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArc
     host: new URL(baseUrl(config)).hostname,
     onMake: () => say('Creating the key that signs archives (once).'),
   });
-
-/** An interrupted export leaves no part of a person's data behind. */
-async function runAbortable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const abort = new AbortController();
-  const stop = (): void => abort.abort(failed('interrupted; no file was written'));
-  try {
-    return await runStoppable(stop, () => work(abort.signal));
-  } catch (error) {
-    throw abort.signal.aborted ? abort.signal.reason : error;
-  }
-}
 
 async function exportArchive(context: CommandContext, options: ExportOptions): Promise<void> {
   const target = targetBody(options);

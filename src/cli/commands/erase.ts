@@ -216,7 +216,7 @@ async function list({ resolveKid, operator, services }: CommandContext, kidArgum
   const kid = await resolveKid(kidArgument);
   await operator(kid);
   const { eraser } = (await services()).rights;
-  const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
+  const { receipts, unreadable } = await eraser.list(kid, { limit: MAX_LIST });
   printTable(receipts, 'no receipts; `gpd erase` makes the first', {
     RECEIPT: 'receiptId',
     ERASED: 'erasedAt',

@@ -1,18 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { NEEDS_NAME, relyingPartyOf } from '../../attest/ceremony.ts';
+import { NEEDS_NAME } from '../../attest/ceremony.ts';
 import { STAFF_ROLES } from '../../auth/credentials.ts';
 import { baseUrl, ConfigError } from '../../config.ts';
-import { createInvitation, staffRef } from '../../console/passkey-service.ts';
-import {
-  findByName,
-  inviteStaff,
-  listStaff,
-  removeStaff,
-  type StaffMember,
-} from '../../console/staff-store.ts';
+import { canJoinAt, invite, isStaffName, NAME_RULE } from '../../console/invite-service.ts';
+import { staffRef } from '../../console/passkey-service.ts';
+import { findByName, listStaff, removeStaff, type StaffMember } from '../../console/staff-store.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
-import { createUlid } from '../../lib/crypto.ts';
 import { addCommand, type CommandContext, checkKid, checkOneOf, YES } from '../command-service.ts';
 import {
   confirmOnTerminal,
@@ -27,12 +21,10 @@ import {
 
 /** `gpd staff`: people who sign in to the console with a passkey, where no identity provider is set. */
 
-/** No @: colleagues see the name, and it must not be an e-mail address. */
-const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} '._-]{0,58}[\p{L}\p{N}.])?$/u;
 const ROLES = STAFF_ROLES.join(', ');
 
 export function define(staff: Command): void {
-  addCommand(staff, 'invite', invite, {
+  addCommand(staff, 'invite', inviteByName, {
     about: 'invite somebody; print a link that works once, for 24 hours',
     example: "gpd staff invite 'Rosa M.' --role reviewer --tenant shop",
   })
@@ -54,42 +46,27 @@ export function define(staff: Command): void {
 
 /** A link to an address of digits leads to a page that can make no passkey. @throws {ConfigError} */
 function requireName(origin: string): void {
-  if (relyingPartyOf(origin, '') === null) throw new ConfigError(`GPD_BASE_URL is ${origin}: ${NEEDS_NAME}`);
+  if (!canJoinAt(origin)) throw new ConfigError(`GPD_BASE_URL is ${origin}: ${NEEDS_NAME}`);
 }
 
-async function invite(
+async function inviteByName(
   { stored, config, by }: CommandContext,
   name: string,
   { role: roleText, tenant }: { readonly role: string; readonly tenant?: string },
 ): Promise<void> {
-  if (!NAME.test(name)) throw misused("a name is 1 to 60 letters, digits, blanks and . _ - '");
+  if (!isStaffName(name)) throw misused(`a name is ${NAME_RULE}`);
   if (config.base_url !== null) requireName(config.base_url);
   const role = checkOneOf('--role', roleText, STAFF_ROLES);
   const { database, kid } = await stored(tenant, 'option --tenant');
   const act = await by(kid);
-  const { secret, ...invitation } = createInvitation(randomBytes, act.at);
-  const member: StaffMember = {
-    kid,
-    id: `stf_${createUlid(() => act.at, randomBytes)}`,
-    name,
-    role,
-    ...invitation,
-    credential: null,
-    publicKey: null,
-    counter: 0,
-    createdAt: act.at,
-    joinedAt: null,
-    removedAt: null,
-  };
-  if (!(await inviteStaff(database, member, act)))
-    throw conflict(`${name} is already staff; \`gpd staff list\` shows who is`);
+  const origin = baseUrl(config);
+  const invited = await invite(database, { kid, name, role }, { origin, act, random: randomBytes });
+  if (!invited) throw conflict(`${name} is already staff; \`gpd staff list\` shows who is`);
   if (config.oidc_issuer !== null)
     say('gpd: warning: GPD_OIDC_ISSUER is set, so nobody signs in with a passkey');
-  const origin = baseUrl(config);
-  if (relyingPartyOf(origin, '') === null)
-    say(`gpd: warning: nobody can join at ${origin}: ${NEEDS_NAME}; set GPD_BASE_URL`);
-  const link = `${origin}/console/join#${encodeURIComponent(name)}.${secret}`;
-  print({ name, role, kid, link, until: isoTime(member.inviteUntil) }, () => [link]);
+  if (!canJoinAt(origin)) say(`gpd: warning: nobody can join at ${origin}: ${NEEDS_NAME}; set GPD_BASE_URL`);
+  const { link, until } = invited;
+  print({ name, role, kid, link, until: isoTime(until) }, () => [link]);
 }
 
 const describe = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMember) => ({

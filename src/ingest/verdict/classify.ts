@@ -168,11 +168,6 @@ export const RULES: readonly Rule[] = [...AUTOMATION_RULES, ...TAMPER_RULES, ...
 
 const BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
 
-/** Plain words for a rule id; a rule of an older policy has only its id. */
-export function ruleText(id: string): string {
-  return BY_ID.get(id)?.text ?? `Rule ${id} of an earlier policy.`;
-}
-
 /**
  * Leaves out rules whose fact another rule counted, so that a person reads it once. They are recorded without
  * weight.

@@ -1,4 +1,5 @@
 import type { Facts } from './facts.ts';
+import { type RuleId, ruleText } from './verdict-words.ts';
 
 /** A automation, T tamper, M medium, W weak (signals.md section 2). */
 export type RuleKind = 'A' | 'T' | 'M' | 'W';
@@ -33,57 +34,6 @@ export interface Rule {
   readonly withNoPointer?: true;
 }
 
-/** Plain words for the person concerned, by the id of the rule. */
-const TEXTS = {
-  A1: 'The browser says that a program drives it (the WebDriver flag is set).',
-  A2: 'The browser calls itself headless: it runs without a screen, as automation does.',
-  A3: 'The page contains objects that only automation tools leave behind.',
-  A4: 'The browser brands use a format that real browsers dropped years ago.',
-  A5: 'The page and its background worker disagree about the browser brands, as disguised browsers do.',
-  A7: 'Page and worker disagree about the browser brands, in a window that only a driver sets up like that.',
-  A6: 'A frame was ready before it was attached to the page, which scripted browsers cause.',
-  A8: 'A mouse button was pressed without any force, as programs press it and no mouse does.',
-  A9: 'Permissions are given, and others denied, in a way that only a program can set.',
-  T14: 'Mouse events are timed as on Linux, under the name of Windows.',
-  T15: 'The reported screen orientation does not exist on this kind of device.',
-  M12: 'The page counts as used, although nobody had pressed anything.',
-  M1: 'The window is larger than its screen.',
-  M2: 'A debugger is attached; open developer tools cause this too.',
-  M11: 'A debugger shows the page as on a phone, in another way than developer tools do.',
-  M4: 'Two answers about notifications contradict each other.',
-  M5: 'A desktop browser without any pointing device.',
-  M6: 'A desktop Chromium without the object that it always has.',
-  M7: 'Graphics are drawn in software, as in a virtual machine.',
-  M8: 'The request names no language, which browsers always do.',
-  M9: 'A desktop browser with neither a pointing device nor graphics hardware.',
-  M10: 'A debugger is attached to the page and not to its worker, as developer tools never are.',
-  N2: 'The request lacks headers that this browser always sends.',
-  W1: 'The screen is 800 by 600.',
-  W2: 'Window, page and screen are exactly the same size.',
-  W3: 'The page is larger than its window.',
-  W4: 'A desktop browser without plug-ins.',
-  W5: 'Graphics are drawn in software.',
-  W6: 'The clock is set to UTC.',
-  W9: 'The page runs inside an application and not in a browser.',
-  W8: 'The browser has no 3D graphics.',
-  N4: 'The connection comes from a hosting provider, as servers do and some private networks too.',
-  N3: 'The request asks for another language than the page.',
-  T1: 'The page and its background worker name different operating systems.',
-  T2: 'The browser name and the platform value name different operating systems.',
-  T3: 'The platform in the request differs from the platform in the page.',
-  T4: 'The detailed browser data and the browser name disagree about the operating system.',
-  T5: 'The short and the long list of browser brands name different browsers.',
-  T6: 'The page and its background worker report different graphics chips.',
-  T7: 'The browser does not behave like the engine that its name stands for.',
-  T8: 'Functions that say which browser this is were replaced by the page or an add-on.',
-  T9: 'The browser name in the request differs from the one in the page.',
-  T10: 'The detailed browser data was emptied, which real browsers do not do.',
-  T11: 'The graphics chip does not exist on this operating system.',
-  T12: 'It says it is a phone, and has no touch screen.',
-  T13: 'The page fills a screen that its own window does not fit on.',
-  N1: 'The encrypted connection was opened by other software than the browser named.',
-} as const;
-
 /** Makes a rule fire only if this condition holds too. */
 export const onlyWhere =
   (holds: Rule['fires']) =>
@@ -92,15 +42,15 @@ export const onlyWhere =
     fires(facts) && holds(facts);
 
 export const rule = (
-  id: keyof typeof TEXTS,
+  id: RuleId,
   kind: RuleKind,
   weight: number,
   fires: Rule['fires'],
   options: Omit<Rule, 'id' | 'kind' | 'weight' | 'text' | 'fires'> = {},
-): Rule => ({ id, kind, weight, text: TEXTS[id], fires, ...options });
+): Rule => ({ id, kind, weight, text: ruleText(id), fires, ...options });
 
 /** True when the rule with this id fired. */
-export const hasFired = (fired: readonly Rule[], id: keyof typeof TEXTS): boolean =>
+export const hasFired = (fired: readonly Rule[], id: RuleId): boolean =>
   fired.some((firedRule) => firedRule.id === id);
 
 /*

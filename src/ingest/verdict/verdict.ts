@@ -1,3 +1,4 @@
+import type { AgentOutcome } from '../../agents/reasons.ts';
 import type { Attested, ConsentState, SmartSignals, VisitorClass } from '../../schema/responses.ts';
 import type { Classification, Counterfactual, FiredRule } from './classify.ts';
 import { confidenceOf, type Identity, type KnownDevice } from './identity.ts';
@@ -15,6 +16,10 @@ export interface Verdict {
   readonly smartSignals: SmartSignals;
   readonly needsAttestation: boolean;
   readonly declaredAgentId: string | null;
+  /** The outcome of judging an agent's signature; absent without one. The agent does not get it. */
+  readonly signature?: Pick<AgentOutcome, 'status' | 'reason'>;
+  /** The row of the policy for agents that refused a request at the door; absent for a visit. */
+  readonly door?: { readonly action: string; readonly row: number | null; readonly path: string };
   readonly consentState: ConsentState;
   readonly rules: readonly FiredRule[];
   /** Absent if no strong rule fired. */
@@ -32,6 +37,11 @@ export interface Verdict {
   readonly grantSeq?: number;
 }
 
+/** The class of refusals at the door in the database, which counts no visit by it. */
+export const AT_DOOR = 'agent';
+
+export const storedClass = (verdict: Verdict): string => (verdict.door ? AT_DOOR : verdict.class);
+
 type AsGiven = 'requestId' | 'defenses' | 'needsAttestation' | 'consentState' | 'policyVersion';
 
 export interface DecideInput extends Pick<Verdict, AsGiven | 'monitor' | 'incomplete'> {
@@ -39,8 +49,8 @@ export interface DecideInput extends Pick<Verdict, AsGiven | 'monitor' | 'incomp
   readonly identity: Identity | null;
   readonly known: KnownDevice;
   readonly classification: Classification;
-  /** The verified agent's directory, or null: `declared_agent` if and only if Web Bot Auth verified. */
-  readonly declaredAgentId: string | null;
+  /** `declared_agent` if and only if a signature verified (Web Bot Auth). */
+  readonly agent: AgentOutcome;
   readonly grantSeq?: number | undefined;
 }
 
@@ -51,7 +61,7 @@ export interface DecideInput extends Pick<Verdict, AsGiven | 'monitor' | 'incomp
 const CALM_SCORE = 0.2;
 
 function finalClass(input: DecideInput): VisitorClass {
-  if (input.declaredAgentId !== null) return 'declared_agent';
+  if (input.agent.agent !== null) return 'declared_agent';
   return input.known.neverAutomation ? 'human' : input.classification.class;
 }
 
@@ -74,6 +84,7 @@ export function readGiver({ class: by, rules }: Pick<Verdict, 'class' | 'rules'>
 /** Combines identity, classification and a reviewer's override into the verdict that is stored. */
 export function decide(input: DecideInput): Verdict {
   const { classification, identity, known } = input;
+  const { agent, status, reason } = input.agent;
   const visitorClass = finalClass(input);
   const overridden = known.neverAutomation && visitorClass === 'human' && classification.class !== 'human';
   const giver = readGiver({ class: visitorClass, rules: classification.rules });
@@ -98,7 +109,8 @@ export function decide(input: DecideInput): Verdict {
     suspectScore: finalScore(input, visitorClass),
     smartSignals,
     needsAttestation: identity !== null && input.needsAttestation,
-    declaredAgentId: input.declaredAgentId,
+    declaredAgentId: agent,
+    ...(status !== 'none' && { signature: { status, reason } }),
     consentState: input.consentState,
     rules: classification.rules,
     ...(classification.counterfactual && { counterfactual: classification.counterfactual }),

@@ -15,6 +15,7 @@ export const PAGE: PageWords = {
   until: 'Sie können das bis {until} benutzen, fünf Minuten nach dem Besuch.',
   'text.left': 'Noch {count} Zeichen.',
   'text.full': 'Das ist die Grenze von {limit} Zeichen. Mehr passt nicht hinein.',
+  'class.agent': 'Eine Anfrage, die die Regeln dieser Website für Agenten abgelehnt haben',
   'held.title': 'Was die Geräteprüfung dieser Website über Sie speichert',
   'site.missing': 'Hier hat keine Website diesen Namen.',
   'site.one': 'Eine Website benutzt diese Adresse. Meinen Sie diese?',
@@ -85,10 +86,6 @@ export const PAGE: PageWords = {
   'why.number': 'Nummer dieser Entscheidung: {number}',
   'why.seen': 'Ihr Gerät war schon einmal hier.',
   'why.first': 'Ihr Gerät war zum ersten Mal hier.',
-  'change.rule': 'Ohne „{rule}“ wäre das Ergebnis „{class}“ gewesen.',
-  'change.all': 'Kein Anzeichen allein gab den Ausschlag. Ohne sie alle wäre das Ergebnis „{class}“ gewesen.',
-  'change.none': 'Keine Regel hat das Ergebnis verändert.',
-  'change.signed': 'Die Signatur des Agenten hat entschieden.',
   'kept.title': 'Was wir speichern, und wie lange',
   'kept.shared':
     'Viele Geräte sehen so aus wie dieses, deshalb kann seine Kennung auch zu anderen Menschen gehören. Diese Seite zeigt daher nur diesen Besuch.',

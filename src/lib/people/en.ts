@@ -15,6 +15,7 @@ export const PAGE = {
   'text.left': '{count} characters are left.',
   'text.full': 'This is the limit of {limit} characters. Nothing more fits.',
 
+  'class.agent': 'A request that the site’s policy for agents refused',
   'held.title': 'What this site’s device check holds about you',
   'site.missing': 'No site here has that name.',
   'site.one': 'One site uses this address. Is this the one you mean?',
@@ -85,10 +86,6 @@ export const PAGE = {
   'why.number': 'Number of this decision: {number}',
   'why.seen': 'Your device was seen before.',
   'why.first': 'Your device was seen for the first time.',
-  'change.rule': 'Without “{rule}” the result would have been “{class}”.',
-  'change.all': 'No single sign was decisive. Without any of them the result would have been “{class}”.',
-  'change.none': 'No rule changed the result.',
-  'change.signed': 'The agent’s signature decided.',
 
   'kept.title': 'What we keep, and for how long',
   'kept.shared':

@@ -15,6 +15,7 @@ export const PAGE: PageWords = {
   until: 'Puede usarlo hasta las {until}, cinco minutos después de la visita.',
   'text.left': 'Caracteres restantes: {count}.',
   'text.full': 'Este es el límite de {limit} caracteres. No cabe nada más.',
+  'class.agent': 'Una petición que rechazaron las reglas del sitio para agentes',
   'held.title': 'Lo que el control del dispositivo de este sitio guarda sobre usted',
   'site.missing': 'Ningún sitio de aquí tiene ese nombre.',
   'site.one': 'Un sitio usa esta dirección. ¿Es el que busca?',
@@ -84,11 +85,6 @@ export const PAGE: PageWords = {
   'why.number': 'Número de esta decisión: {number}',
   'why.seen': 'Su dispositivo ya se había visto antes.',
   'why.first': 'Su dispositivo se vio por primera vez.',
-  'change.rule': 'Sin «{rule}» el resultado habría sido «{class}».',
-  'change.all':
-    'Ningún indicio fue decisivo por sí solo. Sin ninguno de ellos el resultado habría sido «{class}».',
-  'change.none': 'Ninguna regla cambió el resultado.',
-  'change.signed': 'Decidió la firma del agente.',
   'kept.title': 'Qué guardamos y durante cuánto tiempo',
   'kept.shared':
     'Muchos dispositivos se parecen a este, así que su identificador puede ser compartido con otras personas. Por eso esta página muestra solo esta visita.',

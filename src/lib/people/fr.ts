@@ -15,6 +15,7 @@ export const PAGE: PageWords = {
   until: 'Vous pouvez l’utiliser jusqu’à {until}, cinq minutes après la visite.',
   'text.left': 'Caractères restants : {count}.',
   'text.full': 'C’est la limite de {limit} caractères. Rien de plus n’entre.',
+  'class.agent': 'Une requête refusée par les règles du site pour les agents',
   'held.title': 'Ce que le contrôle de l’appareil de ce site conserve sur vous',
   'site.missing': 'Aucun site ici ne porte ce nom.',
   'site.one': 'Un site utilise cette adresse. Est-ce celui que vous cherchez ?',
@@ -86,11 +87,6 @@ export const PAGE: PageWords = {
   'why.number': 'Numéro de cette décision : {number}',
   'why.seen': 'Votre appareil avait déjà été vu.',
   'why.first': 'Votre appareil a été vu pour la première fois.',
-  'change.rule': 'Sans « {rule} », le résultat aurait été « {class} ».',
-  'change.all':
-    'Aucun indice n’a été décisif à lui seul. Sans aucun d’eux, le résultat aurait été « {class} ».',
-  'change.none': 'Aucune règle n’a changé le résultat.',
-  'change.signed': 'La signature de l’agent a décidé.',
   'kept.title': 'Ce que nous conservons, et combien de temps',
   'kept.shared':
     'Beaucoup d’appareils ressemblent à celui-ci : son identifiant peut être partagé avec d’autres personnes. Cette page ne montre donc que cette visite.',

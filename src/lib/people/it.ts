@@ -15,6 +15,7 @@ export const PAGE: PageWords = {
   until: 'Può usarlo fino alle {until}, cinque minuti dopo la visita.',
   'text.left': 'Caratteri rimasti: {count}.',
   'text.full': 'Questo è il limite di {limit} caratteri. Non entra altro.',
+  'class.agent': 'Una richiesta respinta dalle regole del sito per gli agenti',
   'held.title': 'Che cosa conserva su di lei il controllo del dispositivo di questo sito',
   'site.missing': 'Nessun sito qui ha questo nome.',
   'site.one': 'Un sito usa questo indirizzo. È quello che cerca?',
@@ -84,11 +85,6 @@ export const PAGE: PageWords = {
   'why.number': 'Numero di questa decisione: {number}',
   'why.seen': 'Il suo dispositivo era già stato visto.',
   'why.first': 'Il suo dispositivo è stato visto per la prima volta.',
-  'change.rule': 'Senza «{rule}» il risultato sarebbe stato «{class}».',
-  'change.all':
-    'Nessun indizio è stato decisivo da solo. Senza nessuno di essi il risultato sarebbe stato «{class}».',
-  'change.none': 'Nessuna regola ha cambiato il risultato.',
-  'change.signed': 'Ha deciso la firma dell’agente.',
   'kept.title': 'Che cosa conserviamo e per quanto tempo',
   'kept.shared':
     'Molti dispositivi somigliano a questo, quindi il suo identificativo può essere condiviso con altre persone. Perciò questa pagina mostra solo questa visita.',

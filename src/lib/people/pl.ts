@@ -15,6 +15,7 @@ export const PAGE: PageWords = {
   until: 'Można z tego korzystać do {until}, pięć minut po wizycie.',
   'text.left': 'Pozostało znaków: {count}.',
   'text.full': 'To limit {limit} znaków. Więcej się nie zmieści.',
+  'class.agent': 'Żądanie odrzucone przez zasady tej witryny dla agentów',
   'held.title': 'Co sprawdzanie urządzeń tej strony przechowuje o użytkowniku',
   'site.missing': 'Żadna strona nie ma tu takiej nazwy.',
   'site.one': 'Tego adresu używa jedna strona. Czy o nią chodzi?',
@@ -83,10 +84,6 @@ export const PAGE: PageWords = {
   'why.number': 'Numer tej decyzji: {number}',
   'why.seen': 'To urządzenie było już widziane.',
   'why.first': 'To urządzenie było widziane po raz pierwszy.',
-  'change.rule': 'Bez „{rule}” wynik brzmiałby „{class}”.',
-  'change.all': 'Żadna oznaka nie przesądziła sama. Bez nich wszystkich wynik brzmiałby „{class}”.',
-  'change.none': 'Żadna reguła nie zmieniła wyniku.',
-  'change.signed': 'Rozstrzygnął podpis agenta.',
   'kept.title': 'Co przechowujemy i jak długo',
   'kept.shared':
     'Wiele urządzeń wygląda jak to, więc jego identyfikator może być wspólny z innymi ludźmi. Dlatego ta strona pokazuje tylko tę wizytę.',

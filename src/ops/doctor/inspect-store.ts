@@ -5,6 +5,7 @@ import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
 import { readHead, type StoredEntry } from '../../log/entries-store.ts';
+import { whereRunning } from '../../rights/contests/store.ts';
 import { UNFINISHED } from '../../rights/erase/receipts-store.ts';
 import { TABLES } from '../../rights/person-map.ts';
 
@@ -91,7 +92,7 @@ export async function readPooling(database: Database) {
 export async function overdueContests(database: Database, now: number): Promise<number> {
   // Filtered by tenant, because the index begins with kid.
   const open = database.read('contests').whereIn('kid', (query) => void query.from('tenants').select('kid'));
-  return countOf(open.where({ status: 'open' }).where('due_at', '<', now));
+  return countOf(whereRunning(open.where({ status: 'open' })).where('due_at', '<', now));
 }
 
 /** Younger ones are left out: they may still be running. */

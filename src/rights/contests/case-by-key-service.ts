@@ -1,22 +1,23 @@
 import { rightsRef } from '../../audit/audit-store.ts';
 import type { Database } from '../../db/engine.ts';
-import { findDecision } from '../../ingest/decisions-store.ts';
-import { ruleText } from '../../ingest/verdict/classify.ts';
+import { decisionKey, findDecision, tenantOfDecision } from '../../ingest/decisions-store.ts';
+import { AT_DOOR } from '../../ingest/verdict/verdict.ts';
+import { ruleText } from '../../ingest/verdict/verdict-words.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
-import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
+import type { CaseFiled, CaseFiling, ComplaintFiled } from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { siteName } from '../dsar/dsar.ts';
 import { type RightsParts, reachOfRequests } from '../subject.ts';
-import type { Contest } from './contest.ts';
-import { dueDates, reasonsOf } from './record.ts';
+import type { CaseKind, Contest } from './contest.ts';
+import { complaintResponse, dueDates, kindOf, reasonsOf } from './record.ts';
 import type { ContestService } from './service.ts';
 import { findContest } from './store.ts';
 
-/** Files, shows and answers a contest for a person who has its case key and no account. */
+/** Files, shows and answers a case for a person who has its case key and no account. */
 
 export interface CaseByKeyService {
   /**
@@ -24,6 +25,22 @@ export interface CaseByKeyService {
    * @throws {Refusal} `unauthenticated`, `no-such-decision`, `too-many-cases`
    */
   file(visit: Visited, filing: CaseFiling): Promise<CaseFiled>;
+  /** Files a complaint about how data are handled, as `file` files a contest. @throws {Refusal} as `file` */
+  complain(visit: Visited, filing: CaseFiling): Promise<ComplaintFiled>;
+  /**
+   * Files a complaint for a person who has the key of another case.
+   * @throws {Refusal} `no-such-case`, `invalid-request` but under rights.profile uk, `too-many-cases`
+   */
+  complainByKey(
+    caseKey: string,
+    from: Omit<Visited, 'kid' | 'requestId'>,
+    filing: CaseFiling,
+  ): Promise<ComplaintFiled>;
+  /**
+   * Files a review of a refusal at the door, for anybody who has its number.
+   * @throws {Refusal} `no-such-decision`, `too-many-cases`
+   */
+  fileForAgent(requestId: string, network: string, filing: CaseFiling): Promise<CaseFiled>;
   /** Shows the case. @throws {Refusal} `no-such-case` */
   view(caseKey: string): Promise<CaseView>;
   /** Answers the reviewer's question. @throws {Refusal} `no-such-case`, `case-closed` */
@@ -38,11 +55,30 @@ interface Parts extends Omit<RightsParts, 'clock'>, Pick<Installation, 'serverSe
 
 type CaseView = Awaited<ReturnType<typeof caseResponse>>;
 
-async function caseResponse(database: Database, { settings }: Tenant, contest: Contest) {
-  const { contestId, status, statement, question, answer, outcome } = contest;
-  const decision = await findDecision(database, contest.kid, contest.requestId);
+async function readDecision(database: Database, { kid, requestId, class: name }: Contest) {
+  const decision = await findDecision(database, kid, requestId);
   const rules = decision?.verdict.rules ?? [];
   return {
+    class: name,
+    // A resolved case may outlive its decision.
+    decidedAt: iso(decision?.verdict.decidedAt ?? null),
+    rules: rules.map(({ id }) => ({ id, text: ruleText(id) })),
+  };
+}
+
+async function caseResponse(database: Database, { settings }: Tenant, contest: Contest) {
+  const { contestId, status, statement, question, answer, outcome } = contest;
+  const pageFacts = {
+    site: siteName(contest.kid, settings),
+    contact: settings['notice.contact'].trim() || null,
+  };
+  const decision = await readDecision(database, contest);
+  if (contest.kind === 'complaint') {
+    const { requestId: _, version: _version, resolvedBy: _by, ...complaint } = complaintResponse(contest);
+    return { ...complaint, askedAt: iso(contest.askedAt), answer, decision, ...pageFacts };
+  }
+  return {
+    ...kindOf(contest),
     contestId,
     status,
     filedAt: isoTime(contest.filedAt),
@@ -54,14 +90,8 @@ async function caseResponse(database: Database, { settings }: Tenant, contest: C
     outcome,
     reasons: reasonsOf(contest),
     resolvedAt: iso(contest.resolvedAt),
-    decision: {
-      class: contest.class,
-      // A resolved contest may outlive its decision.
-      decidedAt: iso(decision?.verdict.decidedAt ?? null),
-      rules: rules.map(({ id }) => ({ id, text: ruleText(id) })),
-    },
-    site: siteName(contest.kid, settings),
-    contact: settings['notice.contact'].trim() || null,
+    decision,
+    ...pageFacts,
   };
 }
 
@@ -80,11 +110,13 @@ interface Visited extends Readonly<Record<'kid' | 'requestId' | 'network', strin
   readonly language: PeopleLanguage;
 }
 
-async function file(
+/** @returns the case, with its key unless it was filed before */
+async function fileOfKind(
   parts: Parts,
+  kind: CaseKind,
   { kid, requestId, network, language }: Visited,
   { statement, email }: CaseFiling,
-): Promise<CaseFiled> {
+) {
   const { tenantOf, contests, serverSecret, random, markNetwork } = parts;
   const tenant = tenantOf(kid);
   if (!tenant) throw new Refusal('unauthenticated');
@@ -93,6 +125,7 @@ async function file(
   const contest = await contests.file(
     reachOfRequests(kid, [requestId]),
     {
+      kind,
       requestId,
       statement,
       email: email ?? null,
@@ -102,10 +135,33 @@ async function file(
     },
     rightsRef(tenant.rightsKey, 'request', requestId),
   );
-  const { contestId, status, filedAt } = contest;
+  return { contest, ...(contest.caseHash === caseHash && { caseKey }) };
+}
+
+async function file(parts: Parts, visit: Visited, filing: CaseFiling): Promise<CaseFiled> {
+  const { contest, ...key } = await fileOfKind(parts, 'contest', visit, filing);
+  const { contestId, requestId, status, filedAt } = contest;
   const { dueAt } = dueDates(contest);
-  const filedCase = { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt };
-  return contest.caseHash === caseHash ? { ...filedCase, caseKey } : filedCase;
+  return { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt, ...key };
+}
+
+async function complain(parts: Parts, visit: Visited, filing: CaseFiling): Promise<ComplaintFiled> {
+  const { contest, ...key } = await fileOfKind(parts, 'complaint', visit, filing);
+  const { contestId, kind, requestId, status, filedAt, acknowledgeBy } = complaintResponse(contest);
+  return { contestId, kind, requestId, status, filedAt, acknowledgeBy, ...key };
+}
+
+async function complainByKey(
+  parts: Parts,
+  caseKey: string,
+  from: Omit<Visited, 'kid' | 'requestId'>,
+  filing: CaseFiling,
+) {
+  const { contest, tenant } = await openCase(parts, caseKey);
+  if (tenant.settings['rights.profile'] !== 'uk')
+    throw new Refusal('invalid-request', { details: ['this site takes complaints at its own address'] });
+  const { kid, requestId } = contest;
+  return complain(parts, { kid, requestId, ...from }, filing);
 }
 
 async function answer(parts: Parts, caseKey: string, text: string) {
@@ -114,8 +170,20 @@ async function answer(parts: Parts, caseKey: string, text: string) {
   return caseResponse(parts.database, tenant, await parts.contests.answer(replier, contest.contestId, text));
 }
 
+async function fileForAgent(parts: Parts, requestId: string, network: string, filing: CaseFiling) {
+  const { database, tenantOf } = parts;
+  const kid = await tenantOfDecision(database, requestId);
+  const decision = kid === null || !tenantOf(kid) ? null : await decisionKey(database.read, kid, requestId);
+  // A visit is contested with its own credentials.
+  if (kid === null || decision?.class !== AT_DOOR) throw new Refusal('no-such-decision');
+  return file(parts, { kid, requestId, network, language: 'en' }, filing);
+}
+
 export const createCaseByKeyService = (parts: Parts): CaseByKeyService => ({
   file: (visit, filing) => file(parts, visit, filing),
+  complain: (visit, filing) => complain(parts, visit, filing),
+  complainByKey: (caseKey, from, filing) => complainByKey(parts, caseKey, from, filing),
+  fileForAgent: (requestId, network, filing) => fileForAgent(parts, requestId, network, filing),
   view: async (caseKey) => {
     const { contest, tenant } = await openCase(parts, caseKey);
     return caseResponse(parts.database, tenant, contest);

@@ -1,11 +1,12 @@
 import { isReconciled } from '../../ingest/verdict/verdict.ts';
+import { quotedClass } from '../../ingest/verdict/verdict-words.ts';
 import { contestContext } from '../../keys/master-key.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { ContestOutcome, Extension, Ruling } from '../../schema/rights.ts';
 import type { RightsProfile } from '../../tenants/settings.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import { quotedClass } from '../dsar/dsar.ts';
+import { acknowledgeBy, dayOf, PERIODS, pausedMs } from './period.ts';
 
 /** Texts in the order in which a row stores them. */
 const ORDER = [
@@ -95,7 +96,11 @@ export interface Proposal {
   readonly at: number;
 }
 
+/** An objection to a decision, or a complaint about how data are handled (complaint.ts). */
+export type CaseKind = 'contest' | 'complaint';
+
 export interface Contest extends Omit<Texts, 'proposedReason'> {
+  readonly kind: CaseKind;
   readonly kid: string;
   readonly contestId: string;
   readonly requestId: string;
@@ -127,6 +132,11 @@ export interface Contest extends Omit<Texts, 'proposedReason'> {
   readonly proposal: Proposal | null;
   readonly askedAt: number | null;
   readonly answeredAt: number | null;
+  /** The last time in which the clock stood still; with `pausedTo` null it still does. */
+  readonly pausedFrom: number | null;
+  readonly pausedTo: number | null;
+  /** Only of a complaint. */
+  readonly acknowledgedAt: number | null;
   /**
    * The network from which it was filed, hashed under a key of that day; null if it was not counted, or the
    * key has expired.
@@ -147,8 +157,8 @@ type FiledFields = Pick<
   Contest,
   'kid' | 'contestId' | 'requestId' | 'durable' | 'class' | 'filedBy' | 'statement'
 >;
-/** Fields that only a contest without an account has. */
-export type CaseParts = Partial<Pick<Contest, 'email' | 'language' | 'caseHash' | 'caseNetwork'>>;
+/** Its kind, and fields that only a contest without an account has. */
+export type CaseParts = Partial<Pick<Contest, 'kind' | 'email' | 'language' | 'caseHash' | 'caseNetwork'>>;
 
 const { proposedReason: _, ...NOTHING_SAID } = NO_TEXTS;
 
@@ -159,10 +169,11 @@ export function fileContest(
 ): Contest {
   return {
     ...NOTHING_SAID,
+    kind: 'contest',
     caseNetwork: null,
     ...filing,
     filedAt: now,
-    dueAt: PERIODS[profile].dueAt(now),
+    dueAt: filing.kind === 'complaint' ? acknowledgeBy(now) : PERIODS[profile].dueAt(now),
     extendedFrom: null,
     dueNotice: 0,
     status: 'open',
@@ -175,6 +186,9 @@ export function fileContest(
     proposal: null,
     askedAt: null,
     answeredAt: null,
+    pausedFrom: null,
+    pausedTo: null,
+    acknowledgedAt: null,
   };
 }
 
@@ -183,7 +197,7 @@ export function activeClaim(contest: Contest, now: number): Claim | null {
   return contest.claim !== null && contest.claim.until > now ? contest.claim : null;
 }
 
-function withChange(contest: Contest, change: Partial<Contest>): Contest {
+export function withChange(contest: Contest, change: Partial<Contest>): Contest {
   return { ...contest, ...change, version: contest.version + 1 };
 }
 
@@ -199,7 +213,7 @@ function refuseSelf(contest: Contest, by: string): void {
 }
 
 /** @throws {Refusal} unless somebody else filed the case, it is open and no other reviewer has claimed it */
-function refuseUnclaimable(contest: Contest, by: string, now: number): void {
+export function refuseUnclaimable(contest: Contest, by: string, now: number): void {
   refuseSelf(contest, by);
   refuseClaimed(contest, by, now);
 }
@@ -219,8 +233,43 @@ export function releaseContest(contest: Contest, by: string, now: number): Conte
   return contest.claim === null ? contest : withChange(contest, { claim: null });
 }
 
-/** Asks the subject a question; the due date stays. @throws {Refusal} */
-export function askSubject(contest: Contest, by: string, question: string, now: number): Contest {
+/** True while the clock of the case stands still, so that it cannot be late. */
+export const isPaused = ({ pausedFrom, pausedTo }: Pick<Contest, 'pausedFrom' | 'pausedTo'>): boolean =>
+  pausedFrom !== null && pausedTo === null;
+
+/**
+ * Stops the clock of a request while the person is asked for more, in the United Kingdom alone. A period that
+ * has ended, and the time to acknowledge a complaint, cannot be stopped.
+ */
+function pause(contest: Contest, { now, profile }: At): Partial<Contest> {
+  const { kind, dueAt, extendedFrom, pausedTo } = contest;
+  if (profile !== 'uk' || kind !== 'contest' || dueAt < now || isPaused(contest)) return {};
+  // A day on which one pause ends and the next begins is left out once.
+  const back = pausedTo !== null && dayOf(pausedTo) === dayOf(now) ? DAY : 0;
+  return {
+    pausedFrom: now,
+    pausedTo: null,
+    dueAt: dueAt - back,
+    extendedFrom: extendedFrom === null ? null : extendedFrom - back,
+  };
+}
+
+/** Starts the clock again: the due dates move by the days that do not count. */
+function resume(contest: Contest, now: number): Partial<Contest> {
+  const { dueAt, extendedFrom, pausedFrom } = contest;
+  if (pausedFrom === null || !isPaused(contest)) return {};
+  const days = pausedMs(pausedFrom, now);
+  return {
+    pausedTo: now,
+    dueAt: dueAt + days,
+    extendedFrom: extendedFrom === null ? null : extendedFrom + days,
+    dueNotice: 0,
+  };
+}
+
+/** Asks the subject a question; the due date stays, or its clock stands still. @throws {Refusal} */
+export function askSubject(contest: Contest, by: string, question: string, context: At): Contest {
+  const { now } = context;
   refuseUnclaimable(contest, by, now);
   const { question: lastQuestion, answer, earlier } = contest;
   const earlierQuestions =
@@ -231,6 +280,7 @@ export function askSubject(contest: Contest, by: string, question: string, now: 
     answer: null,
     answeredAt: null,
     earlier: earlierQuestions,
+    ...pause(contest, context),
   });
 }
 
@@ -243,11 +293,13 @@ export function extendContest(contest: Contest, by: string, extension: Extension
   const { days, reason } = extension;
   const { now, profile } = context;
   refuseUnclaimable(contest, by, now);
+  if (contest.kind !== 'contest')
+    throw new Refusal('invalid-request', { details: ['a complaint has no due date that can be extended'] });
   const { extendDays } = PERIODS[profile];
   const { dueAt, extendedFrom } = contest;
   const staleVersion = (detail: string) => new Refusal('stale-version', { details: [detail] });
   if (extendedFrom !== null) throw staleVersion('the due date was extended before, and may be extended once');
-  if (dueAt < now) throw staleVersion('the due date has passed');
+  if (dueAt < now && !isPaused(contest)) throw staleVersion('the due date has passed');
   if (days > extendDays)
     throw new Refusal('invalid-request', {
       details: [`rights.profile ${profile} allows ${extendDays} days`],
@@ -265,7 +317,7 @@ export function extendContest(contest: Contest, by: string, extension: Extension
 export function answerQuestion(contest: Contest, answer: string, now: number): Contest {
   const isAwaited = contest.status === 'open' && contest.question !== null && contest.answer === null;
   if (!isAwaited) throw new Refusal('case-closed');
-  return withChange(contest, { answer, answeredAt: now });
+  return withChange(contest, { answer, answeredAt: now, ...resume(contest, now) });
 }
 
 /** A ruling with the person who makes it. */
@@ -281,10 +333,12 @@ export interface Resolution extends Omit<Ruling, 'contestId'> {
 /**
  * A repeated outcome changes nothing. With four eyes the first ruling is a proposal: an equal ruling of
  * another person resolves the contest, a different one replaces the proposal.
- * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
+ * @throws {Refusal} `no-such-contest` for a complaint, `self-review-denied`, `already-resolved`,
+ * `claimed-by-another`, `stale-version`
  */
 export function resolveContest(contest: Contest, ruling: Resolution, now: number): Contest {
   const { outcome, reason, role, by, label = null, version } = ruling;
+  if (contest.kind !== 'contest') throw new Refusal('no-such-contest');
   refuseSelf(contest, by);
   if (contest.status === 'resolved' && contest.outcome === outcome) return contest;
   refuseClaimed(contest, by, now);
@@ -296,6 +350,7 @@ export function resolveContest(contest: Contest, ruling: Resolution, now: number
     return withChange(contest, { proposal: { outcome, reason, by, label, at: now }, claim: null });
   }
   return withChange(contest, {
+    ...resume(contest, now),
     status: 'resolved',
     outcome,
     reason,
@@ -307,54 +362,6 @@ export function resolveContest(contest: Contest, ruling: Resolution, now: number
     // The resolver's own proposal became the ruling; a colleague's proposal is kept for its reason.
     proposal: proposal?.by === by ? null : proposal,
   });
-}
-
-/**
- * One calendar month on, in UTC: the same day and time of the next month, or its last day (Regulation
- * 1182/71, article 3(2)(c); GDPR article 12(3)).
- * @param at epoch milliseconds
- */
-function oneMonthAfter(at: number): number {
-  const from = new Date(at);
-  const year = from.getUTCFullYear();
-  const month = from.getUTCMonth() + 1;
-  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
-  const time = at - Date.UTC(year, from.getUTCMonth(), from.getUTCDate());
-  return Date.UTC(year, month, Math.min(from.getUTCDate(), lastDay)) + time;
-}
-
-const afterDays = (days: number) => (at: number) => at + days * DAY;
-
-/**
- * `extendDays`: days by which an answer may be extended, once; 0: never. `dueAt` takes and returns epoch
- * milliseconds.
- */
-type Periods = Readonly<{ dueAt: (at: number) => number; extendDays: number }>;
-
-export const PERIODS: Readonly<Record<RightsProfile, Periods>> = {
-  // Article 12(3): one month, and two further months.
-  gdpr: { dueAt: oneMonthAfter, extendDays: 61 },
-  // California, 11 CCR section 7021(b): 45 calendar days, and 45 more.
-  ccpa: { dueAt: afterDays(45), extendDays: 45 },
-  // India, DPDP Rules 2025, rule 14: 90 days at most, which nothing extends.
-  dpdp: { dueAt: afterDays(90), extendDays: 0 },
-};
-
-/** The longest time from filing to the due date: a month and 61 days. */
-export const LONGEST_MS = 92 * DAY;
-/** A due date is soon from this many days before it. */
-export const SOON_DAYS = 7;
-
-/**
- * @returns the time until a due date, or since it passed, in whole units, rounded down so that nobody is
- * promised too much time. 0 hours is less than one
- */
-export function untilDue(dueAt: number, now: number) {
-  const isLate = dueAt < now;
-  const gap = Math.abs(dueAt - now);
-  return gap >= DAY
-    ? ({ late: isLate, unit: 'days', n: Math.floor(gap / DAY) } as const)
-    : ({ late: isLate, unit: 'hours', n: Math.floor(gap / HOUR) } as const);
 }
 
 /** Says what an outcome means for the decision: an overturned decision of some classes keeps its class. */

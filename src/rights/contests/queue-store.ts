@@ -2,9 +2,10 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
 import { cellOf, countUpTo } from '../../db/sql.ts';
 import { DAY } from '../../lib/clock.ts';
-import { type Contest, type ContestTexts, LONGEST_MS } from './contest.ts';
+import { type Contest, type ContestTexts, isPaused } from './contest.ts';
+import { LONGEST_MS } from './period.ts';
 import { cursorOf, type QueueQuery } from './record.ts';
-import { contestsIn, filterContests } from './store.ts';
+import { contestsIn, filterContests, whereRunning } from './store.ts';
 
 /** Reads the pages and counts of the review queue, and the cases before and after a case. */
 
@@ -42,6 +43,9 @@ async function waitingIds(database: Database, viewer: Viewer): Promise<readonly 
   return [...new Set([...mine, ...proposals])];
 }
 
+export const countWaiting = async (database: Database, viewer: Viewer): Promise<number> =>
+  (await waitingIds(database, viewer)).length;
+
 async function holdersNamed(database: Database, viewer: Viewer, words: string): Promise<readonly string[]> {
   const claims = claimedCases(database, viewer).distinct('claimed_by', 'claimed_label').limit(MAX_CLAIMS);
   const holders = (await claims) as { claimed_by: string; claimed_label: string | null }[];
@@ -67,7 +71,9 @@ async function selectCases(database: Database, viewer: Viewer, selection: Select
     if (list === 'answered') cases.whereNotNull('asked_at').whereNotNull('answered_at');
     if (list === 'proposed') cases.whereNotNull('proposed_by');
     // The order is mostly by due date, so this ends the walk where no older contest can follow.
-    if (filter.filedBefore !== undefined) cases.where('due_at', '<=', filter.filedBefore + LONGEST_MS);
+    const last = (filter.filedBefore ?? 0) + LONGEST_MS;
+    if (filter.filedBefore !== undefined)
+      cases.where((older) => void older.where('due_at', '<=', last).orWhereNotNull('paused_from'));
     return cases;
   };
 }
@@ -132,10 +138,10 @@ export async function queueCounts(database: Database, viewer: Viewer) {
   const open = () => contestsOf('open');
   const [all, overdue, week, waiting, unanswered, resolved] = await Promise.all([
     countUpTo(read, open(), COUNT_CAP),
-    countUpTo(read, open().where('due_at', '<', now), COUNT_CAP),
+    countUpTo(read, whereRunning(open()).where('due_at', '<', now), COUNT_CAP),
     countUpTo(
       read,
-      open()
+      whereRunning(open())
         .where('due_at', '>=', now)
         .where('due_at', '<', now + WEEK),
       COUNT_CAP,
@@ -180,7 +186,7 @@ export function openByDue(
   bounds: readonly (readonly [from: number, to: number])[],
 ): Promise<readonly number[]> {
   const counts = bounds.map(([from, to]) => {
-    const open = read('contests').where({ kid, status: 'open' }).where('due_at', '>=', from);
+    const open = whereRunning(read('contests').where({ kid, status: 'open' })).where('due_at', '>=', from);
     return countUpTo(read, open.where('due_at', '<', to), COUNT_CAP);
   });
   return Promise.all(counts);
@@ -219,13 +225,14 @@ export async function findNextCase(database: Database, viewer: Viewer, place: Pl
  * The cases around an open case by due date, and its place among all that are overdue, or among all that are
  * open. Counts stop at COUNT_CAP.
  */
-export async function readNeighbours(database: Database, viewer: Viewer, { dueAt, contestId }: Place) {
+export async function readNeighbours(database: Database, viewer: Viewer, place: Contest) {
   const { read } = database;
   const { kid, now } = viewer;
+  const { dueAt, contestId } = place;
   const key = [dueAt, contestId];
   const open = () => read('contests').where({ kid, status: 'open' });
-  const isOverdue = dueAt < now;
-  const group = () => (isOverdue ? open().where('due_at', '<', now) : open());
+  const isOverdue = dueAt < now && !isPaused(place);
+  const group = () => (isOverdue ? whereRunning(open()).where('due_at', '<', now) : open());
   const [previous, next, before, total] = await Promise.all([
     cellOf<string>(
       open().whereRaw('(due_at, contest_id) < (?, ?)', key).orderBy(REVERSE_ORDER),

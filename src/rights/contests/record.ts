@@ -1,6 +1,12 @@
+import { AT_DOOR } from '../../ingest/verdict/verdict.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
-import type { ContestResponse } from '../../schema/rights.ts';
-import type { Contest } from './contest.ts';
+import type { ComplaintResponse, ContestResponse } from '../../schema/rights.ts';
+import { complaintStatus } from './complaint.ts';
+import type { CaseKind, Contest } from './contest.ts';
+import { acknowledgeBy } from './period.ts';
+
+/** The kind of a contest, where it is not about a visit. */
+export const kindOf = ({ class: name }: Contest) => name === AT_DOOR && ({ kind: 'agent' } as const);
 
 /** The original due date, and the extended one that replaces it. */
 export const dueDates = ({ dueAt, extendedFrom, extensionReason }: Contest) => ({
@@ -14,6 +20,7 @@ export function contestResponse(contest: Contest): ContestResponse {
   const { contestId, requestId, status, outcome, statement, version, question, reason, resolvedBy } = contest;
   const proposal = status === 'open' ? contest.proposal : null;
   return {
+    ...kindOf(contest),
     contestId,
     requestId,
     status,
@@ -54,6 +61,35 @@ export const heldContest = (contest: Contest) => ({
   reasons: reasonsOf(contest),
 });
 
+/** A complaint as staff and webhooks see it. The outcome is in words, so that there is no second reason. */
+export function complaintResponse(contest: Contest): ComplaintResponse {
+  const { contestId, requestId, statement, question, version, resolvedBy } = contest;
+  return {
+    contestId,
+    kind: 'complaint',
+    requestId,
+    status: complaintStatus(contest),
+    statement,
+    filedAt: isoTime(contest.filedAt),
+    acknowledgeBy: isoTime(acknowledgeBy(contest.filedAt)),
+    acknowledgedAt: iso(contest.acknowledgedAt),
+    question,
+    outcome: contest.reason,
+    resolvedAt: iso(contest.resolvedAt),
+    resolvedBy,
+    version,
+  };
+}
+
+/** The record of either kind. */
+export const caseRecord = (contest: Contest): ContestResponse | ComplaintResponse =>
+  contest.kind === 'complaint' ? complaintResponse(contest) : contestResponse(contest);
+
+export const heldComplaint = (contest: Contest) => {
+  const { answer, earlier, email, language } = contest;
+  return { ...complaintResponse(contest), answer, earlier, email, language };
+};
+
 /** Lists of open cases: those that need this reviewer, and those in a state. */
 export const QUEUE_LISTS = ['waiting', 'asked', 'answered', 'proposed'] as const;
 export type QueueList = (typeof QUEUE_LISTS)[number];
@@ -63,6 +99,7 @@ export const QUEUE_ORDERS = ['due', 'oldest', 'newest'] as const;
 export type QueueOrder = (typeof QUEUE_ORDERS)[number];
 
 export interface QueueFilter {
+  readonly kind?: CaseKind | undefined;
   readonly class?: string | undefined;
   /** Only contests filed before this time. */
   readonly filedBefore?: number | undefined;

@@ -8,14 +8,17 @@ import { createUlid } from '../../lib/crypto.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import { inTurn, withHead } from '../../log/head-queue-store.ts';
 import { notify } from '../../notify/notify-service.ts';
+import type { OutboxEvent } from '../../notify/outbox-store.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
-import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
+import { WEBHOOK_EVENTS } from '../../schema/webhooks.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { countRuling } from '../outcomes-store.ts';
 import { type Reach, type RightsParts, reaches } from '../subject.ts';
+import { acknowledgeComplaint, answerComplaint } from './complaint.ts';
 import {
   answerQuestion,
   askSubject,
+  type CaseKind,
   type CaseParts,
   type Contest,
   claimContest,
@@ -25,7 +28,7 @@ import {
   releaseContest,
   resolveContest,
 } from './contest.ts';
-import { contestResponse } from './record.ts';
+import { caseRecord } from './record.ts';
 import {
   countCases,
   findContest,
@@ -44,7 +47,7 @@ import {
  */
 export interface ContestService {
   /**
-   * Files a contest of a decision that the subject reaches; a second one of the same decision is the first.
+   * Files a case about a decision that the subject reaches; a second one of its kind is the first.
    * @throws {Refusal} `no-such-decision`, `not-your-decision`, `too-many-cases`
    */
   file(reach: Reach, filing: Filing, filedBy: string): Promise<Contest>;
@@ -59,7 +62,7 @@ export interface ContestService {
    */
   release(reviewer: Reviewer, contestId: string): Promise<Contest>;
   /**
-   * Asks the person a question; the due date stays.
+   * Asks the person a question; the due date stays, or its clock stands still (rights.profile uk).
    * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`
    */
   ask(reviewer: Reviewer, contestId: string, question: string): Promise<Contest>;
@@ -80,6 +83,16 @@ export interface ContestService {
    * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
    */
   resolve(reviewer: Reviewer, ruling: Ruling): Promise<Contest>;
+  /**
+   * Tells the person that their complaint has arrived.
+   * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`
+   */
+  acknowledge(reviewer: Reviewer, contestId: string): Promise<Contest>;
+  /**
+   * Ends a complaint with its outcome, in words for the person.
+   * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`
+   */
+  answerComplaint(reviewer: Reviewer, contestId: string, outcome: string): Promise<Contest>;
 }
 
 /** Staff at work on a tenant's contests. */
@@ -99,7 +112,7 @@ export interface Replier {
 }
 
 function extend(deps: RightsParts, reviewer: Reviewer, contestId: string, extension: Extension) {
-  const profile = tenantFor(deps, reviewer.kid).settings['rights.profile'];
+  const profile = profileOf(deps, reviewer.kid);
   return changeContest(deps, reviewer.kid, contestId, {
     change: (contest, now) => extendContest(contest, reviewer.ref, extension, { now, profile }),
     after: recordAs(deps, reviewer, 'contest.extended', { days: extension.days }),
@@ -127,19 +140,26 @@ async function file(deps: RightsParts, reach: Reach, filing: Filing, filedBy: st
   const now = deps.clock();
   // An erasure takes this lock too, so that nobody contests a decision while it is deleted.
   return withHead(deps.database, kid, async (tx) => {
-    const decision = await decisionKey(tx, kid, filing.requestId);
+    const { requestId, kind = 'contest' } = filing;
+    const findOfKind = (one: CaseKind) => findContest(tx, contestTexts, { kid, requestId, kind: one });
+    // A complaint can be about a decision that only its contest still knows.
+    const decision =
+      (await decisionKey(tx, kid, requestId)) ?? (kind === 'complaint' ? await findOfKind('contest') : null);
     if (!decision) throw new Refusal('no-such-decision');
     if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
-    const existing = await findContest(tx, contestTexts, { kid, requestId: filing.requestId });
+    const existing = await findOfKind(kind);
     if (existing) return existing;
     if (filing.caseNetwork) await refuseTooManyCases(tx, kid, filing.caseNetwork, now);
     const contestId = `con_${createUlid(() => now, deps.random)}`;
-    const profile = tenantFor(deps, kid).settings['rights.profile'];
-    const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now, profile);
+    const profile = profileOf(deps, kid);
+    const { durable, class: contested } = decision;
+    const filed = { ...filing, durable, class: contested, kid, contestId, filedBy };
+    const contest = fileContest(filed, now, profile);
     if (!(await insertContest(tx, contestTexts, contest)))
       throw new Error('a second contest while its decision was locked');
     const actor = { role: 'subject', ref: filedBy } as const;
-    await recordAs(deps, actor, 'contest.filed')({ tx, contest, now });
+    const action = kind === 'complaint' ? 'complaint.received' : 'contest.filed';
+    await recordAs(deps, actor, action)({ tx, contest, now });
     return contest;
   });
 }
@@ -180,7 +200,8 @@ export const createContestService = (deps: RightsParts): ContestService => ({
     }),
   ask: (reviewer, contestId, question) =>
     changeContest(deps, reviewer.kid, contestId, {
-      change: (contest, now) => askSubject(contest, reviewer.ref, question, now),
+      change: (contest, now) =>
+        askSubject(contest, reviewer.ref, question, { now, profile: profileOf(deps, reviewer.kid) }),
       after: recordAs(deps, reviewer, 'contest.asked'),
     }),
   answer: ({ kid, ref, refusalIfMissing }, contestId, answer) =>
@@ -194,6 +215,19 @@ export const createContestService = (deps: RightsParts): ContestService => ({
     }),
   extend: (reviewer, contestId, extension) => extend(deps, reviewer, contestId, extension),
   resolve: (reviewer, ruling) => resolve(deps, reviewer, ruling),
+  acknowledge: (reviewer, contestId) =>
+    changeContest(deps, reviewer.kid, contestId, {
+      change: (contest, now) => acknowledgeComplaint(contest, reviewer.ref, now),
+      after: recordAs(deps, reviewer, 'complaint.acknowledged'),
+    }),
+  answerComplaint: (reviewer, contestId, text) =>
+    changeContest(deps, reviewer.kid, contestId, {
+      change: (contest, now) => {
+        const { role, ref: by, label } = reviewer;
+        return answerComplaint(contest, { text, role, by, label }, now);
+      },
+      after: recordAs(deps, reviewer, 'complaint.answered'),
+    }),
 });
 
 export type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
@@ -205,12 +239,18 @@ export function tenantFor({ tenantOf }: Pick<RightsParts, 'tenantOf'>, kid: stri
   return tenant;
 }
 
+const profileOf = (deps: RightsParts, kid: string) => tenantFor(deps, kid).settings['rights.profile'];
+
 /** A change within its transaction. */
 export interface Changed {
   readonly tx: Tx;
   readonly contest: Contest;
   readonly now: number;
 }
+
+const CASE_EVENTS: readonly OutboxEvent[] = [...WEBHOOK_EVENTS, 'complaint.acknowledged'];
+/** The dates of a complaint bind the site: the person gets the acknowledgement and the outcome. */
+const DUE_EVENTS: readonly OutboxEvent[] = ['contest.due-soon', 'contest.overdue'];
 
 /** An audit row, and a notice where an event has the name of the action. */
 const recordAs =
@@ -222,20 +262,20 @@ const recordAs =
     const object = rightsRef(tenantFor(deps, kid).rightsKey, 'contest', contestId);
     const detail = { status, outcome, class: contest.class, ...extraDetail };
     await writeAudit(tx, { kid, at: now, actor, action, object, detail });
-    const event = WEBHOOK_EVENTS.find((name) => name === action);
+    const event = CASE_EVENTS.find((name) => name === action);
     if (event) await notifyOf(deps, changed, event);
   };
 
 export function notifyOf(
   deps: RightsParts,
   { tx, contest, now }: Changed,
-  event: WebhookEvent,
+  event: OutboxEvent,
 ): Promise<void> {
   const tenant = tenantFor(deps, contest.kid);
   const principal = rightsRef(tenant.rightsKey, 'request', contest.requestId);
-  const { contestId: number, email } = contest;
-  const data = contestResponse(contest);
-  return notify(tx, tenant, { event, data, number, hasEmail: email !== null, principal, at: now });
+  const { contestId: number, email, kind } = contest;
+  const hasEmail = email !== null && !(kind === 'complaint' && DUE_EVENTS.includes(event));
+  return notify(tx, tenant, { event, data: caseRecord(contest), number, hasEmail, principal, at: now });
 }
 
 export interface Step {

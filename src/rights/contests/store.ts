@@ -87,11 +87,11 @@ async function readOne(query: Knex.QueryBuilder, contestTexts: ContestTexts): Pr
 }
 
 /**
- * Finds the contest of a decision, or the one with this id or this keyed hash of its case key; both are
+ * Finds the case of a decision and kind, or the one with this id or this keyed hash of its case key; both are
  * unique across tenants.
  */
 type ContestKey =
-  | Pick<Contest, 'kid' | 'requestId'>
+  | Pick<Contest, 'kid' | 'requestId' | 'kind'>
   | Pick<Contest, 'contestId'>
   | { readonly caseHash: string };
 
@@ -134,11 +134,11 @@ export function lockContest(tx: Knex.Transaction, contestTexts: ContestTexts, co
   return readOne(query.forUpdate(), contestTexts);
 }
 
-/** @returns false when the decision has a contest already */
+/** @returns false when the decision has a case of this kind already */
 export async function insertContest(tx: Knex.Transaction, contestTexts: ContestTexts, contest: Contest) {
   const inserted = await tx('contests')
     .insert(contestToRow(contest, contestTexts))
-    .onConflict(['kid', 'request_id'])
+    .onConflict(['kid', 'request_id', 'kind'])
     .ignore()
     .returning('contest_id');
   return inserted.length === 1;
@@ -168,10 +168,15 @@ export interface ContestFilter extends QueueFilter {
   readonly after?: { readonly dueAt: number; readonly contestId: string } | undefined;
 }
 
+/** Leaves out cases whose clock stands still: they are never late. */
+export const whereRunning = (cases: Knex.QueryBuilder): Knex.QueryBuilder =>
+  cases.where((running) => void running.whereNull('paused_from').orWhereNotNull('paused_to'));
+
 export function filterContests(query: Knex.QueryBuilder, filter: QueueFilter): Knex.QueryBuilder {
   if (filter.class !== undefined) query.where('class', filter.class);
   if (filter.dueFrom !== undefined) query.where('due_at', '>=', filter.dueFrom);
-  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
+  if (filter.kind !== undefined) query.where('kind', filter.kind);
+  if (filter.dueBefore !== undefined) whereRunning(query.where('due_at', '<', filter.dueBefore));
   if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
   return query;
 }

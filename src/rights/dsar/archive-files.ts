@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
-import { PassThrough, Readable, type Writable } from 'node:stream';
-import { finished, pipeline } from 'node:stream/promises';
-import { ZipFile } from 'yazl';
+import { PassThrough, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { RulePolicy } from '../../ingest/verdict/classify.ts';
 import { languageOf, type PeopleLanguage } from '../../lib/languages.ts';
-import { type Bytes, meter } from '../../lib/pass-bytes.ts';
+import { meter } from '../../lib/pass-bytes.ts';
+import { createZip } from '../zip-files.ts';
 import { codebookPage, type DecisionSummary, indexPage } from './archive-page-files.ts';
 import { CSV_HEADER, decisionRecord } from './decisions-csv.ts';
 import { createEnveloper, type ExportRecipient } from './envelope.ts';
@@ -73,33 +73,14 @@ function observeDecisions(
   };
 }
 
-/** Files go in one after the other, so that each is hashed before the manifest is written. */
-function createZip(mtime: Date, signal: AbortSignal) {
-  const zip = new ZipFile();
-  const digests: { name: string; size: number; sha256: string }[] = [];
-  return {
-    stream: Readable.from(zip.outputStream, { objectMode: false }),
-    digests,
-    end: () => zip.end(),
-    async add(name: string, content: Bytes): Promise<void> {
-      const { pass, result } = meter();
-      const source = Readable.from(pass(content), { objectMode: false, signal });
-      const finishedReading = finished(source, { signal });
-      zip.addReadStream(source, name, { mtime, mode: 0o100600 });
-      await finishedReading;
-      digests.push({ name, ...result() });
-    },
-  };
-}
-
 interface FillOptions extends Pick<ArchiveOptions, 'onProgress' | 'language'> {
   readonly zip: ReturnType<typeof createZip>;
   readonly signer: ArchiveSigner;
   readonly spool: Spool;
 }
 
-function languageOfContests({ contests }: DsarHead): PeopleLanguage | null {
-  const newestFirst = contests.toSorted((a, b) => b.filedAt.localeCompare(a.filedAt));
+function languageOfContests({ contests, complaints }: DsarHead): PeopleLanguage | null {
+  const newestFirst = [...contests, ...complaints].sort((a, b) => b.filedAt.localeCompare(a.filedAt));
   const language = newestFirst.find((contest) => contest.language !== null)?.language ?? null;
   return language === null ? null : languageOf(language);
 }
@@ -150,7 +131,7 @@ export async function writeArchive(
   const spool = await openSpool(deps.spoolDirectory ?? tmpdir());
   const abort = new AbortController();
   const signal = stop ? AbortSignal.any([stop, abort.signal]) : abort.signal;
-  const zip = createZip(new Date(dsar.head.generatedAt), signal);
+  const zip = createZip({ mtime: new Date(dsar.head.generatedAt) }, signal);
   const { pass, result } = meter();
   const envelope = recipient ? createEnveloper(recipient, randomBytes) : new PassThrough();
   const pipelineEnd = pipeline(zip.stream, envelope, pass, output, { signal });

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { RULES, type RulePolicy } from '../../ingest/verdict/classify.ts';
+import { classText, ruleText } from '../../ingest/verdict/verdict-words.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
 import { visibleText } from '../../lib/text.ts';
 import { formatWords, readWords } from '../../notify/mail-words-files.ts';
 import { CSV_COLUMNS } from './decisions-csv.ts';
-import { classText } from './dsar.ts';
 import type { DsarDecision, DsarHead } from './service.ts';
 
 /**
@@ -58,9 +58,10 @@ async function styleOf(): Promise<{ readonly style: string; readonly styleHash: 
   return { style, styleHash: createHash('sha256').update(style).digest('base64') };
 }
 
-async function render(name: string, data: object): Promise<string> {
+/** @param name of a template in views/, without its end */
+export async function renderPage(name: string, data: object): Promise<string> {
   return ejs.renderFile(
-    `${VIEWS}dsar/${name}.ejs`,
+    `${VIEWS}${name}.ejs`,
     { ...data, ...WORDS, ...(await styleOf()) },
     { escape: escapeText },
   );
@@ -95,19 +96,21 @@ function summaryIn(language: PeopleLanguage | null) {
     language,
     say: (key: string, values?: Readonly<Record<string, string | number>>) => formatWords(words, key, values),
     date: (iso: string): string => format.format(new Date(iso)),
+    classText: (name: string) => classText(name, language),
+    ruleText: (id: string) => ruleText(id, language),
   };
 }
 
 export function indexPage(facts: PageFacts): Promise<string> {
   const history = facts.head.consent?.history.slice(0, SHOWN_EVENTS) ?? [];
   const summary = summaryIn(facts.language);
-  return render('index', { ...facts, title: 'What is held about you', history, summary });
+  return renderPage('dsar/index', { ...facts, title: 'What is held about you', history, summary });
 }
 
 export async function codebookPage({ head, version, policy }: PageFacts): Promise<string> {
   const { classes, kinds, defenses, fields, columns } = await readCodebook();
   const columnText = (name: string): string => columns[name] ?? fields[`decisions[].${name}`] ?? '';
-  return render('codebook', {
+  return renderPage('dsar/codebook', {
     head,
     version,
     policyVersion: policy.version,

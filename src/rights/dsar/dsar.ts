@@ -1,4 +1,3 @@
-import type { Counterfactual } from '../../ingest/verdict/classify.ts';
 import { ENGLISH, type Speaker } from '../../lib/people/say.ts';
 import type { TenantSettings } from '../../tenants/settings.ts';
 
@@ -57,51 +56,11 @@ export function createNotice(
   };
 }
 
-const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'] as const;
-
-export function classText(name: string, { say }: Speaker = ENGLISH): string {
-  const known = CLASSES.find((one) => one === name);
-  return known ? say(`class.${known}`) : name;
-}
-
-/** The text of a class within a sentence. */
-function innerClass(name: string, speaker?: Speaker): string {
-  const text = classText(name, speaker);
-  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
-}
-
-export const quotedClass = (name: string): string => `“${innerClass(name)}”`;
-
-/** Names longer than this are addresses or sentences, which do not fit above a page. */
-const MAX_SITE = 40;
-
-/** The name of a site, above a page: its controller if that is short, otherwise the host of its pages. */
+/** The name of a site, above a page: as its banner says it, otherwise the host of its pages. */
 export function siteName(
   kid: string,
-  settings: Pick<TenantSettings, 'notice.controller' | 'origins'>,
+  { 'banner.siteName': name, origins: [origin] }: Pick<TenantSettings, 'banner.siteName' | 'origins'>,
 ): string {
-  const [controller = ''] = settings['notice.controller'].trim().split('\n', 1);
-  if (controller !== '' && controller.length <= MAX_SITE) return controller;
-  const [origin] = settings.origins;
+  if (!isEmpty(name)) return name;
   return origin === undefined ? kid : new URL(origin).host;
-}
-
-/** Says in a sentence what would have changed the result. */
-export function changeText(
-  { decisive, withoutAll }: Counterfactual,
-  ruleText: (id: string) => string,
-  speaker: Speaker = ENGLISH,
-): string {
-  const { say } = speaker;
-  if (decisive.length > 0) {
-    return decisive
-      .map(({ id, class: name }) => {
-        const rule = ruleText(id).replace(/\.$/, '');
-        return say('change.rule', { rule, class: innerClass(name, speaker) });
-      })
-      .join(' ');
-  }
-  return withoutAll === null
-    ? say('change.none')
-    : say('change.all', { class: innerClass(withoutAll, speaker) });
 }

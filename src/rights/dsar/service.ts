@@ -3,21 +3,23 @@ import { joinedRefs } from '../../consent/join-store.ts';
 import { wordsOf } from '../../consent/purpose-words.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
 import type { Reader } from '../../db/engine.ts';
-import { classByRules, explain, ruleText } from '../../ingest/verdict/classify.ts';
+import { classByRules, explain } from '../../ingest/verdict/classify.ts';
 import { visitorIdOf } from '../../ingest/verdict/identity.ts';
 import type { Verdict } from '../../ingest/verdict/verdict.ts';
+import { changeText, classText, deciderText, ruleText } from '../../ingest/verdict/verdict-words.ts';
 import type { Actor } from '../../lib/act.ts';
 import { DAY, iso, isoTime } from '../../lib/clock.ts';
 import { pagesBy } from '../../lib/collections.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { isLoopback } from '../../lib/ip.ts';
+import type { PeopleLanguage } from '../../lib/languages.ts';
 import { ENGLISH, type Speaker } from '../../lib/people/say.ts';
 import { listWebhooks } from '../../notify/webhooks-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { Contest } from '../contests/contest.ts';
-import { heldContest } from '../contests/record.ts';
+import { heldComplaint, heldContest } from '../contests/record.ts';
 import type { Reach, RightsParts } from '../subject.ts';
-import { changeText, classText, createNotice, quotedClass, siteName } from './dsar.ts';
+import { createNotice, siteName } from './dsar.ts';
 import {
   countDecisions,
   type HeldDecision,
@@ -62,27 +64,30 @@ function describeDevice(device: HeldDevice) {
 }
 
 /** Names the decisive rules, or the result of the rules alone if a review or an agent's signature decided. */
-function whatWouldHaveChanged(verdict: Verdict) {
+export function whatWouldHaveChanged(verdict: Verdict, language: PeopleLanguage) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
-    const decider = overridden
-      ? 'A reviewer decided that this device, or one that looks the same, is a person’s.'
-      : 'The agent’s signature decided.';
-    const text = `${decider} The rules alone would have said ${quotedClass(classByRules(verdict))}.`;
+    const text = deciderText(overridden ? 'reviewed' : 'signed', classByRules(verdict), language);
     return { text, decisive: [], withoutAll: null };
   }
   const counterfactual = explain(verdict);
-  return { text: changeText(counterfactual, ruleText), ...counterfactual };
+  return { text: changeText(counterfactual, language), ...counterfactual };
 }
 
-export function describeDecision(decision: HeldDecision, tenant: Tenant, contest: Contest | undefined) {
+/** @param language of the texts of class, rules and what would have changed */
+export function describeDecision(
+  decision: HeldDecision,
+  tenant: Tenant,
+  contest: Contest | undefined,
+  language: PeopleLanguage = 'en',
+) {
   const { verdict } = decision;
   const { durable, epoch } = verdict;
   return {
     requestId: decision.requestId,
     decidedAt: isoTime(verdict.decidedAt),
     class: verdict.class,
-    classText: classText(verdict.class),
+    classText: classText(verdict.class, language),
     visitorId: durable === null || epoch === null ? null : visitorIdOf(tenant, durable, epoch),
     declaredAgentId: verdict.declaredAgentId,
     confidence: verdict.confidence,
@@ -91,14 +96,14 @@ export function describeDecision(decision: HeldDecision, tenant: Tenant, contest
     needsAttestation: verdict.needsAttestation,
     attested: verdict.attested ?? null,
     consentState: verdict.consentState,
-    rules: verdict.rules.map(({ id, weight, kind }) => ({ id, weight, kind, text: ruleText(id) })),
+    rules: verdict.rules.map(({ id, weight, kind }) => ({ id, weight, kind, text: ruleText(id, language) })),
     defenses: verdict.defenses,
     policyVersion: verdict.policyVersion,
     overridden: verdict.overridden,
     // Nobody should act on the decision.
-    restricted: contest?.status === 'open',
-    contestId: contest?.contestId ?? null,
-    whatWouldHaveChanged: whatWouldHaveChanged(verdict),
+    restricted: contest?.kind === 'contest' && contest.status === 'open',
+    contestId: contest?.kind === 'contest' ? contest.contestId : null,
+    whatWouldHaveChanged: whatWouldHaveChanged(verdict, language),
     howToContest: HOW_TO_CONTEST,
     signals: decision.summary,
     supersededBy: decision.supersededBy ?? null,
@@ -147,13 +152,13 @@ async function readHeld(database: Reader, { contestTexts }: Parts, reach: Reach)
   const heldReach = { durable, linked: [...reach.linked] };
   const device = durable === null ? null : await readDevice(database, kid, durable);
   const total = await countDecisions(database, kid, heldReach);
-  const contests = await readContests(database, contestTexts, kid, heldReach);
+  const cases = await readContests(database, contestTexts, kid, heldReach);
   const override = await readOverride(database, kid, heldReach);
   const links = principal === null ? [] : await readLinks(database, kid, principal);
   const consent = await readConsent(database, reach);
-  const hasNoRows = !device && total === 0 && contests.length === 0 && !override;
+  const hasNoRows = !device && total === 0 && cases.length === 0 && !override;
   if (hasNoRows && links.length === 0 && !consent) return null;
-  return { where: heldReach, device, total, contests, override, links, consent };
+  return { where: heldReach, device, total, cases, override, links, consent };
 }
 
 function referenceOf({ rightsKey }: Tenant, { durable, principal, linked }: Reach): string {
@@ -186,7 +191,9 @@ export async function gatherDsar(deps: Parts, reach: Reach) {
   const database: Reader = { read: deps.database.longRead };
   const heldData = tenant && (await readHeld(database, deps, reach));
   if (!heldData) return null;
-  const { where: heldReach, device, total, contests, override, links, consent } = heldData;
+  const { where: heldReach, device, total, cases, override, links, consent } = heldData;
+  const contests = cases.filter(({ kind }) => kind === 'contest');
+  const complaints = cases.filter(({ kind }) => kind === 'complaint');
   const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
   return {
     total,
@@ -202,12 +209,14 @@ export async function gatherDsar(deps: Parts, reach: Reach) {
       generatedAt: isoTime(deps.clock()),
       override: override && { neverAutomation: true as const, createdAt: isoTime(override.createdAt) },
       contests: contests.map(heldContest),
+      complaints: complaints.map(heldComplaint),
       consent,
       notice: await readNotice(database, tenant),
     },
-    async *decisions(): AsyncGenerator<readonly DsarDecision[]> {
+    /** @param language of a page; exports as data are in English */
+    async *decisions(language: PeopleLanguage = 'en'): AsyncGenerator<readonly DsarDecision[]> {
       for await (const page of readDecisions(database, kid, heldReach))
-        yield page.map((one) => describeDecision(one, tenant, byRequest.get(one.requestId)));
+        yield page.map((one) => describeDecision(one, tenant, byRequest.get(one.requestId), language));
     },
   };
 }

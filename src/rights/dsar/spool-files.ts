@@ -24,13 +24,18 @@ export async function openSpool(directory: string) {
   let pendingTexts: string[] = [];
   let length = 0;
   let size = 0;
-  const flush = async (): Promise<void> => {
-    const bytes = cipher.update(pendingTexts.join(''), 'utf8');
-    [pendingTexts, length] = [[], 0];
-    await file.writeFile(bytes);
+  const writeBytes = async (bytes: Uint8Array): Promise<void> => {
+    await file.writeFile(cipher.update(bytes));
     size += bytes.length;
   };
+  const flush = async (): Promise<void> => {
+    const bytes = Buffer.from(pendingTexts.join(''));
+    [pendingTexts, length] = [[], 0];
+    await writeBytes(bytes);
+  };
   return {
+    /** Bytes as they are; not to be mixed with `write`. */
+    writeBytes,
     async write(text: string) {
       pendingTexts.push(text);
       length += text.length;

@@ -34,6 +34,7 @@ import {
 } from './erasure-service.ts';
 import { type LeftDevice, type RowTarget, readLeftDevices, readTargetSize } from './find-store.ts';
 import {
+  type ErasurePage,
   findErasure,
   incompleteErasures,
   insertErasure,
@@ -68,8 +69,10 @@ export interface EraseService {
   /** The receipts of a tenant, newest first. A damaged row is an id in `unreadable`, and no error. */
   list(
     kid: string,
-    limit: number,
-  ): Promise<{ readonly receipts: readonly ErasureReceipt[]; readonly unreadable: readonly string[] }>;
+    page: ErasurePage,
+  ): Promise<
+    Record<'unreadable' | 'ids', readonly string[]> & { readonly receipts: readonly ErasureReceipt[] }
+  >;
   /**
    * Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to
    * be.
@@ -333,9 +336,10 @@ export function createEraseService(deps: EraseDeps): EraseService {
       const erasure = await findErasure(database.read, receiptId);
       return erasure && receiptOf(erasure);
     },
-    async list(kid, limit) {
-      const { erasures, unreadable } = await listErasures(database, kid, limit);
-      return { receipts: erasures.map(receiptOf), unreadable: unreadable.map(({ receiptId }) => receiptId) };
+    async list(kid, page) {
+      const { erasures, unreadable, ids } = await listErasures(database, kid, page);
+      const damaged = unreadable.map(({ receiptId }) => receiptId);
+      return { receipts: erasures.map(receiptOf), unreadable: damaged, ids };
     },
     resume: () => resume({ before: clock(), rewriteNow: true }),
     resumeStale: () => resume({ before: clock() - UNDER_WAY_MS, rewriteNow: false }),

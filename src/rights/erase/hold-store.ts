@@ -34,20 +34,32 @@ export async function releaseHold(tx: Knex.Transaction, { kid, durable }: HoldKe
   return deletedCount === 1;
 }
 
-/** Reads a page of holds, the oldest first. */
+/**
+ * Reads a page of holds, the oldest first.
+ * @param isBackward true for the page that ends before `after`
+ */
 export async function listHolds(
   { read }: Database,
   kid: string,
   {
     after = null,
+    isBackward = false,
     limit,
-  }: { readonly after?: Pick<LegalHold, 'createdAt' | 'durable'> | null; readonly limit: number },
+  }: {
+    readonly after?: Pick<LegalHold, 'createdAt' | 'durable'> | null;
+    readonly isBackward?: boolean;
+    readonly limit: number;
+  },
 ): Promise<readonly LegalHold[]> {
   const query = read('legal_holds')
     .where({ kid })
     .select('kid', 'durable', 'basis', { createdAt: 'created_at' });
-  if (after !== null) query.whereRaw('(created_at, durable) > (?, ?)', [after.createdAt, after.durable]);
-  return (await query.orderBy(['created_at', 'durable']).limit(limit)) as LegalHold[];
+  const [order, comparison] = isBackward ? ['desc', '<'] : ['asc', '>'];
+  if (after !== null)
+    query.whereRaw(`(created_at, durable) ${comparison} (?, ?)`, [after.createdAt, after.durable]);
+  const sorting = ['created_at', 'durable'].map((column) => ({ column, order }));
+  const holds = (await query.orderBy(sorting).limit(limit)) as LegalHold[];
+  return isBackward ? holds.toReversed() : holds;
 }
 
 const PAGE = 500;

@@ -245,8 +245,21 @@ export async function erasuresOf(
   return erasures;
 }
 
-/** Newest first. */
-export async function listErasures(database: Database, kid: string, limit: number) {
-  const rowsFound = await rows(database.read).where({ kid }).orderBy(NEWEST).limit(limit);
-  return rowsToErasures(rowsFound);
+export interface ErasurePage {
+  readonly limit: number;
+  /** Id of the receipt after which the page begins; null for the first page. */
+  readonly cursor?: string | null;
+  /** The page ends before the cursor. */
+  readonly isBackward?: boolean;
+}
+
+/** Newest first. `ids` has the damaged ones too. */
+export async function listErasures({ read }: Database, kid: string, page: ErasurePage) {
+  const { limit, cursor = null, isBackward = false } = page;
+  const query = rows(read).where({ kid }).limit(limit);
+  const at = read('erasures').where({ kid, receipt_id: cursor }).select('erased_at', 'receipt_id');
+  if (cursor !== null) query.whereRaw(`(erased_at, receipt_id) ${isBackward ? '>' : '<'} ?`, [at]);
+  const found = await query.orderBy(isBackward ? ['erased_at', 'receipt_id'] : NEWEST);
+  const newestFirst = isBackward ? found.toReversed() : found;
+  return { ...rowsToErasures(newestFirst), ids: newestFirst.map(({ receiptId }) => receiptId) };
 }

@@ -1,9 +1,8 @@
-import { ruleText, toldOnce } from '../../ingest/verdict/classify.ts';
+import { toldOnce } from '../../ingest/verdict/classify.ts';
 import { isReconciled } from '../../ingest/verdict/verdict.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
 import { PEOPLE_WORDS, type Speaker } from '../../lib/people/say.ts';
 import type { Forgotten } from '../../schema/rights.ts';
-import { changeText } from '../dsar/dsar.ts';
 import type { DsarDecision, DsarHead } from '../dsar/service.ts';
 
 /** Words and formats of the templates of /my-data, in the language of their reader. */
@@ -32,13 +31,6 @@ function stateOf(decision: DsarDecision, contest: ContestOfPerson | null) {
   };
 }
 
-/** Says how the result could have differed; a review and a signature leave nothing to say about rules. */
-function changeOf(speaker: Speaker, decision: DsarDecision): string {
-  if (decision.overridden) return '';
-  if (decision.declaredAgentId !== null) return speaker.say('change.signed');
-  return changeText(decision.whatWouldHaveChanged, ruleText, speaker);
-}
-
 export function forgottenText({ say }: Speaker, { shared, scopes }: Forgotten): string {
   const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
   if (acts.length === 0) return say('forgotten.none');
@@ -54,8 +46,6 @@ export const pageWords = (speaker: Speaker) => ({
   toldOnce,
   isReconciled,
   stateOf,
-  ruleWords: ({ id }: { readonly id: string }): string => ruleText(id),
-  changeOf: (decision: DsarDecision): string => changeOf(speaker, decision),
   isNamed: (contact: string): boolean => contact !== speaker.say('notice.noContact'),
   scriptWords: JSON.stringify(PEOPLE_WORDS[speaker.lang].SCRIPT),
 });

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { type Request, type Response, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
@@ -9,7 +10,7 @@ import { json, page, reply, type ServedRoute } from '../../http/routes.ts';
 import { requestFacts, send } from '../../http/server.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { preferredLanguage } from '../../lib/languages.ts';
+import { type PeopleLanguage, preferredLanguage } from '../../lib/languages.ts';
 import type { Speaker } from '../../lib/people/say.ts';
 import { type CaseFiling, caseFilingSchema } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
@@ -20,21 +21,29 @@ import { forgottenText, pageWords } from './page-words.ts';
 import type { MeService } from './service.ts';
 import { TOKEN_TTL_MS } from './transparency.ts';
 
+export const languageOfPerson = (headers: IncomingHttpHeaders): PeopleLanguage =>
+  preferredLanguage(headers['accept-language'] ?? null);
+
 /** POST /me and POST /v1/principals/link, which need a transparency token (contract 3.5 and 6.1). */
 
 export const meRoutes = (service: MeService, sendExport: SendExport): readonly ServedRoute[] => [
   reply(ROUTES.useTransparencyToken, async ({ headers, limitKey, networkKey, readBody }) => {
     const { token, action, ...rest } = await readBody();
     const presented = present(headers, token);
-    const { kid } = service.check(presented);
+    const { kid, takesComplaints } = service.check(presented);
     if (action === 'view') return jsonReply(200, await service.view(presented));
     if (action === 'forget') return jsonReply(200, await service.forget(presented));
     if (action === 'export') return sendExport({ kid, client: limitKey }, () => service.export(presented));
-    if (action !== 'contest')
-      throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
+    const isComplaint = takesComplaints && action === 'complain';
+    if (action !== 'contest' && !isComplaint) {
+      const actions = takesComplaints ? 'contest or complain' : 'or contest';
+      throw new Refusal('invalid-request', {
+        details: [`action: view, forget, export${takesComplaints ? ',' : ''} ${actions}`],
+      });
+    }
     const filing = parseShape(rest, caseFilingSchema);
-    const from = { network: networkKey, language: preferredLanguage(headers['accept-language'] ?? null) };
-    return jsonReply(202, await service.contest(presented, from, filing));
+    const from = { network: networkKey, language: languageOfPerson(headers) };
+    return jsonReply(202, await service[isComplaint ? 'complain' : 'contest'](presented, from, filing));
   }),
   json(ROUTES.linkPrincipal, async ({ caller, headers, readBody }) => {
     const { token } = await readBody();
@@ -103,7 +112,7 @@ async function readHeldData(me: MeService, presented: Presented, people: PeopleL
   const dsar = await (saved ? me.export(presented) : me.look(presented));
   const { head, total } = dsar;
   const shown = [];
-  for await (const one of dsar.decisions()) {
+  for await (const one of dsar.decisions(people.lang)) {
     shown.push(...one.slice(0, SHOWN_DECISIONS - shown.length));
     if (shown.length >= SHOWN_DECISIONS) break;
   }

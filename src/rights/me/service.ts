@@ -10,10 +10,16 @@ import { Refusal } from '../../lib/errors.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
 import { ENGLISH, type Speaker } from '../../lib/people/say.ts';
 import { withHead } from '../../log/head-queue-store.ts';
-import type { CaseFiled, CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
+import type {
+  CaseFiled,
+  CaseFiling,
+  ComplaintFiled,
+  Forgotten,
+  TransparencyView,
+} from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
 import type { CaseByKeyService } from '../contests/case-by-key-service.ts';
-import { PERIODS } from '../contests/contest.ts';
+import { PERIODS } from '../contests/period.ts';
 import { type Dsar, exportDsar, readNotice, readPageNotice, requireDsar } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase-service.ts';
 import { NOTHING } from '../erase/erasure-service.ts';
@@ -29,7 +35,12 @@ import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts'
  */
 export interface MeService {
   /** The token alone, for what decides about the rest of the body after it. */
-  check(presented: Presented): { readonly kid: string; readonly requestId: string };
+  check(presented: Presented): {
+    readonly kid: string;
+    readonly requestId: string;
+    /** True if the law of the tenant gives people a complaint form (rights.profile uk). */
+    readonly takesComplaints: boolean;
+  };
   /** Names the controller, its purposes and the site, and when an objection filed now would be due. */
   notice(presented: Presented, speaker: Speaker): Promise<PersonNotice>;
   /**
@@ -52,6 +63,8 @@ export interface MeService {
    * @throws {Refusal} `no-such-decision`, `too-many-cases`
    */
   contest(presented: Presented, from: Filer, filing: CaseFiling, speaker?: Speaker): Promise<CaseFiled>;
+  /** Files a complaint about how data are handled. @throws {Refusal} as `contest` */
+  complain(presented: Presented, from: Filer, filing: CaseFiling): Promise<ComplaintFiled>;
   /** Links the visit with the session's principal. @throws {Refusal} `claimed-by-another` */
   link(session: PrincipalSession, presented: Presented): Promise<LinkAnswer>;
 }
@@ -192,12 +205,30 @@ async function readPersonNotice({ database, clock }: Parts, { tenant }: Opened, 
   return { ...(await readPageNotice(database, tenant, speaker)), dueBy };
 }
 
+/** Files for the visit; where the limit stops the person, the refusal says how to write to the site. */
+async function orByMail<Filed>(
+  { database }: Parts,
+  { tenant, requestId }: Opened,
+  speaker: Speaker,
+  file: (visit: { readonly kid: string; readonly requestId: string }) => Promise<Filed>,
+): Promise<Filed> {
+  try {
+    return await file({ kid: tenant.kid, requestId });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'too-many-cases') throw error;
+    const { contact } = await readNotice(database, tenant, speaker);
+    const details = [wayByMail(speaker, contact, requestId)];
+    throw new Refusal(error.code, { headers: error.headers, details });
+  }
+}
+
 export function createMeService(deps: Parts): MeService {
   const open = (presented: Presented): Opened => openPresentedToken(deps, presented);
   return {
     check(presented) {
       const { tenant, requestId } = open(presented);
-      return { kid: tenant.kid, requestId };
+      const takesComplaints = tenant.settings['rights.profile'] === 'uk';
+      return { kid: tenant.kid, requestId, takesComplaints };
     },
     notice: async (presented, speaker) => readPersonNotice(deps, open(presented), speaker),
     isHeld: async (presented) => isHeld(deps, open(presented)),
@@ -205,19 +236,10 @@ export function createMeService(deps: Parts): MeService {
     export: async (presented) => exportAll(deps, open(presented)),
     look: async (presented) => requireDsar(deps, await findReach(deps, open(presented))),
     view: async (presented) => viewSignals(deps, open(presented)),
-    async contest(presented, from, filing, speaker = ENGLISH) {
-      const { tenant, requestId } = open(presented);
-      return deps.cases
-        .file({ kid: tenant.kid, requestId, ...from }, filing)
-        .catch(async (error: unknown): Promise<never> => {
-          if (!(error instanceof Refusal) || error.code !== 'too-many-cases') throw error;
-          const { contact } = await readNotice(deps.database, tenant, speaker);
-          throw new Refusal(error.code, {
-            headers: error.headers,
-            details: [wayByMail(speaker, contact, requestId)],
-          });
-        });
-    },
+    contest: async (presented, from, filing, speaker = ENGLISH) =>
+      orByMail(deps, open(presented), speaker, (visit) => deps.cases.file({ ...visit, ...from }, filing)),
+    complain: async (presented, from, filing) =>
+      orByMail(deps, open(presented), ENGLISH, (visit) => deps.cases.complain({ ...visit, ...from }, filing)),
     link: async (session, presented) => linkToPrincipal(deps, open(presented), session),
   };
 }

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { directoryUrl, importAgentKey } from '../../../src/agents/directory.ts';
-import type { BotAuthDeps, BotAuthRequest } from '../../../src/agents/verify.ts';
+import { type BotAuthDeps, type BotAuthRequest, judgeSignatures } from '../../../src/agents/verify.ts';
 import { NOW } from '../../support/make.ts';
 
 /**
@@ -157,12 +157,23 @@ export function createRequest(
 export function createDeps(agents: readonly Agent[], over: Partial<BotAuthDeps> = {}): BotAuthDeps {
   const nonces = new Set<string>();
   return {
-    policy: { authorities: () => [HOST], maxValiditySeconds: 86_400 },
+    policy: { authorities: () => [HOST], tags: ['web-bot-auth'], maxValiditySeconds: 86_400 },
     findKey: (directory, thumbprint) => {
-      const agent = agents.find((one) => one.directory === directory && one.thumbprint === thumbprint);
-      return agent ? importAgentKey({ thumbprint, x: agent.jwk.x }) : null;
+      const ofDirectory = agents.filter((one) => one.directory === directory);
+      const agent = ofDirectory.find((one) => one.thumbprint === thumbprint);
+      if (agent) return importAgentKey({ thumbprint, x: agent.jwk.x });
+      return ofDirectory.length === 0 ? 'key-set-unknown' : 'key-unknown';
     },
     claimNonce: ({ nonce }) => Promise.resolve(!nonces.has(nonce) && nonces.add(nonce) === nonces),
     ...over,
   };
+}
+
+/** The agent of a request whose signature verifies, or null. */
+export async function verifiedAgent(
+  deps: BotAuthDeps,
+  request: BotAuthRequest,
+  now: number,
+): Promise<string | null> {
+  return (await judgeSignatures(deps, request, now)).agent;
 }

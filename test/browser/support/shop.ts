@@ -150,10 +150,16 @@ export interface ShopOptions {
   readonly analytics?: boolean;
   /** The agent's purpose lets a person overrule Global Privacy Control. */
   readonly ask?: boolean;
+  /** Further settings of the tenant. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** A tenant that wants consent proven by its ledger, so that the server judges what the page says. */
-export async function startShop({ analytics = true, ask = false }: ShopOptions = {}): Promise<Shop> {
+export async function startShop({
+  analytics = true,
+  ask = false,
+  settings = {},
+}: ShopOptions = {}): Promise<Shop> {
   const pages = new Map<string, ShopPage>();
   const requestedPaths: string[] = [];
   let gpdUrl = '';
@@ -197,7 +203,7 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
   const { dataDir } = await initGpd([{ kid: KID, origins: ['https://placeholder.example'] }]);
   await executeSealed(
     dataDir,
-    `UPDATE tenants SET settings = json_set(settings, '$.origins', json('${JSON.stringify(origins)}'), '$."consent.basis"', 'ledger')
+    `UPDATE tenants SET settings = json_patch(settings, '${JSON.stringify({ ...settings, origins, 'consent.basis': 'ledger' })}')
       WHERE kid = '${KID}'`,
     ...(analytics ? [analyticsSql] : []),
     ...(ask ? [`UPDATE purposes SET gpc = 'ask' WHERE kid = '${KID}'`] : []),

@@ -195,3 +195,39 @@ it('adds the base URL to a configuration file whose last line has no end', async
   await gpd.exited;
   expect(readFileSync(file, 'utf8')).toBe(`log_level = "warn"\nbase_url = "${FORM.baseUrl}"\n`);
 });
+
+it('the browser of the setup invites the first member of the staff, nobody else does, and no second one', async () => {
+  const data = join(tempDir('data'), 'new');
+  const { gpd, url, token } = await startSetup(data);
+  const { cookie, csrf } = await openForm(url, token);
+  const early = await postTo(url, '/setup/invite', { csrf, name: 'Rosa', role: 'dpo' }, { cookie });
+  expect(early.status).toBe(404);
+  expect((await postTo(url, '/setup', { ...FORM, baseUrl: url, csrf }, { cookie })).status).toBe(200);
+  await vi.waitFor(async () => expect((await ask(url, '/healthz')).status).toBe(200), {
+    timeout: 60_000,
+    interval: 50,
+  });
+  const invite = (form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>>) =>
+    postTo(url, '/setup/invite', { csrf, name: 'Mallory', role: 'dpo', ...form }, headers);
+  expect((await invite({}, {})).status).toBe(404);
+  expect((await invite({}, { cookie: 'gpd_setup=guess' })).status).toBe(404);
+  expect((await invite({}, { cookie, origin: 'https://evil.example' })).status).toBe(403);
+  expect((await invite({}, { cookie, host: 'evil.example' })).status).toBe(403);
+  expect((await invite({ csrf: 'guess' }, { cookie })).status).toBe(401);
+  expect((await invite({ role: 'owner' }, { cookie })).status).toBe(422);
+  const invited = await invite({ name: 'Rosa' }, { cookie });
+  expect(invited).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+  const [, secret = ''] = /join#Rosa\.([\w-]{43})/.exec(invited.text) ?? [];
+  expect(secret).not.toBe('');
+  const second = await invite({}, { cookie });
+  expect(second.status).toBe(409);
+  expect(second.text).not.toContain('join#');
+  const env = { GPD_DATA_DIR: data };
+  const listed = await runProgram(['staff', 'list', '--json'], { env });
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'Rosa', role: 'dpo', joinedAt: null }]);
+  const audit = await runProgram(['audit', 'shop', '--action', 'staff.invited', '--json'], { env });
+  expect(audit.stdout).toContain('"setup"');
+  expect(gpd.output.stdout + gpd.output.stderr).not.toContain(secret);
+  gpd.child.kill('SIGTERM');
+  await gpd.exited;
+});

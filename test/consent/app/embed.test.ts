@@ -119,7 +119,7 @@ describe('what the banner is told', () => {
     const definition = { seq: 1, outdatedUntil: 0, optOutUntil: 0, askUntil: null };
     const purposes = [{ id: PURPOSE, ...texts, gpc: 'opt-out', ttlDays: 180, definition }];
     const policy = { version: 0, material: 0, url: '' };
-    const words = { title: '', body: '', purposes };
+    const words = { siteName: '', imprintUrl: '', title: '', body: '', purposes };
     expect(reply.json()).toEqual({ kid: KID, policy, ...words, gpc: false, refusalDays: 183 });
   });
 
@@ -152,22 +152,26 @@ describe('what the banner is told', () => {
 
   it('speaks the language that is asked for where the tenant does', async () => {
     const purposes = { [PURPOSE]: { title: 'Geräteerkennung', description: 'Warum.' } };
-    const texts = { de: { title: 'Ihre Wahl', purposes } };
+    const texts = { de: { title: 'Ihre Wahl', imprintUrl: 'https://shop.example/impressum', purposes } };
     const settings = [
       'banner.title=Your call',
+      'banner.siteName=Lanterne',
       'banner.policyUrl=https://shop.example/privacy',
+      'banner.imprintUrl=https://shop.example/imprint',
       `banner.texts=${JSON.stringify(texts)}`,
     ];
     await api.gpd.json(['tenants', 'set', KID, ...settings]);
     await vi.waitFor(async () => {
       expect((await banner('?lang=de')).json()).toMatchObject({
+        siteName: 'Lanterne',
+        imprintUrl: 'https://shop.example/impressum',
         title: 'Ihre Wahl',
         policy: { url: 'https://shop.example/privacy' },
         purposes: [{ title: 'Geräteerkennung', description: 'Warum.', ttlDays: 180 }],
       });
     }, SEEN_WITHIN);
     const english = (await banner()).json() as { title: string; purposes: { title: string }[] };
-    expect(english).toMatchObject({ title: 'Your call' });
+    expect(english).toMatchObject({ title: 'Your call', imprintUrl: 'https://shop.example/imprint' });
     expect(english.purposes[0]?.title).not.toBe('Geräteerkennung');
     expect((await banner('?lang=xx')).json()).toEqual(english);
     expect((await banner('?lang=constructor')).status).toBe(400);

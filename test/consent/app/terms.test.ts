@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
+import { attestationPurpose } from '../../../src/tenants/purposes.ts';
 import { KID } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
@@ -88,6 +90,25 @@ describe('purposes', () => {
     expect(await askedIds()).toContain(id);
     expect(await api.check('ann', id)).toMatchObject({ allowed: true });
     expect(await api.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
+  });
+
+  it('with gpd’s words is asked in each language of the banner: device identification and the passkey', async () => {
+    const languages = readdirSync(new URL('../../../src/banner/locales', import.meta.url)).map(
+      (name) => name.split('.', 1)[0] ?? '',
+    );
+    expect(languages).toHaveLength(25);
+    const { id, title, description } = attestationPurpose;
+    await put({ purposes: [{ id, title, description }] });
+    const textsById = new Map<string, string[]>([
+      [PURPOSE, []],
+      [id, []],
+    ]);
+    for (const language of languages) {
+      const reply = await api.get(`/v1/consent/banner?lang=${language}`, api.keys.publishable);
+      const { purposes } = reply.json() as { purposes: { id: string; title: string; description: string }[] };
+      for (const one of purposes) textsById.get(one.id)?.push(one.title, one.description);
+    }
+    for (const texts of textsById.values()) expect(new Set(texts).size).toBe(2 * languages.length);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeInChromium, launchShell } from '../../browser/support/chromium.ts';
 import { type Demo, startDemo } from '../../browser/support/demo.ts';
 
@@ -40,5 +40,23 @@ describeInChromium('the console of the demo', () => {
     await page.getByRole('link', { name: 'Sign in again' }).click();
     await page.getByRole('button', { name: 'Remy Reviewer' }).click();
     await page.getByRole('link', { name: 'Remy Reviewer' }).waitFor();
+  });
+
+  it('the overview shows a real shop: what is overdue, visits of each range, consent and rulings', async () => {
+    const page = await enter('Rosa Reviewer');
+    for (const range of ['24h', '90d']) {
+      await page.goto(`${base()}/console/overview?range=${range}`);
+      await page.getByRole('heading', { level: 1, name: /^\d objections are overdue$/ }).waitFor();
+      const shown = await page.locator('b[data-n]').allTextContents();
+      expect(shown.every((text) => Number(text.replaceAll(',', '')) >= 50)).toBe(true);
+      expect(await page.locator('.chart rect').count()).toBeGreaterThan(50);
+      await page.getByText(/\d % (?:more|fewer) visits than in /).waitFor();
+    }
+    await page
+      .getByText(/^[1-9] of [1-9]$/)
+      .first()
+      .waitFor();
+    await page.getByRole('link', { name: 'Decisions', exact: true }).click();
+    expect(await page.locator('[data-row]').count()).toBe(25);
   });
 });

@@ -24,7 +24,18 @@ const LOOKS: readonly (readonly [string, BrowserContextOptions])[] = [
 ];
 const PAGES = [
   ...['queue', 'queue?state=resolved', 'queue?class=unknown', 'overview', 'subjects', 'receipts', 'holds'],
-  ...['audit', 'audit?to=2001-01-01', 'ledger?seq=0', 'keys', 'terms', 'terms?lang=ar', 'banner', 'sessions'],
+  ...[
+    'audit',
+    'audit?to=2001-01-01',
+    'decisions',
+    'decisions?rule=A1',
+    'ledger?seq=0',
+    'keys',
+    'terms',
+    'terms?lang=ar',
+    'banner',
+    'sessions',
+  ],
   ...['help', 'nothing'],
 ];
 const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'];
@@ -37,7 +48,7 @@ const OFF_COLOUR = `(() => {
   const probe = document.createElement('span');
   document.body.append(probe);
   const off = [];
-  for (const one of document.querySelectorAll('.mark[data-class], .chip[data-class], .chart-row[data-class] rect')) {
+  for (const one of document.querySelectorAll('.mark[data-class], .chip[data-class], .chart rect[data-class]')) {
     const name = one.closest('[data-class]').dataset.class;
     probe.style.setProperty('color', 'var(--class-' + name.replaceAll('_', '-') + ')');
     const wanted = getComputedStyle(probe).color;

@@ -46,6 +46,7 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   '/subjects/export': ['kind', 'id', 'unnamed'],
   '/subjects/hold': ['kind', 'id', 'basis', 'scope-decisions'],
   '/holds/release': ['device', 'scope'],
+  '/evidence': ['from', 'to', 'kind', 'id'],
   '/audit/export': ['action', 'role', 'actor', 'object', 'from', 'to', 'before'],
   '/ledger/verify': ['anything'],
 };

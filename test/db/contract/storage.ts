@@ -7,6 +7,7 @@ import { tamperedLogContract } from '../../consent/contract/tampered-log.ts';
 import { termsContract } from '../../consent/contract/terms.ts';
 import { verifyBesideContract } from '../../consent/contract/verify-beside.ts';
 import { consoleContract } from '../../console/contract/console.ts';
+import { decisionsContract } from '../../console/contract/decisions.ts';
 import { staffContract } from '../../console/contract/staff.ts';
 import { decisionContract } from '../../ingest/contract/decisions.ts';
 import { deviceContract } from '../../ingest/contract/devices.ts';
@@ -64,6 +65,7 @@ export function storageContract(make: MakeDatabase): void {
   daySaltContract(make);
   rateCounterContract(make);
   consoleContract(make);
+  decisionsContract(make);
   staffContract(make);
   housekeepingContract(make);
   clockContract(make);

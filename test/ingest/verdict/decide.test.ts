@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { UNSIGNED } from '../../../src/agents/reasons.ts';
 import type { Classification } from '../../../src/ingest/verdict/classify.ts';
 import type { KnownDevice } from '../../../src/ingest/verdict/identity.ts';
 import { type DecideInput, decide, readGiver } from '../../../src/ingest/verdict/verdict.ts';
@@ -47,7 +48,8 @@ const TWO_MEDIUM: Classification = {
     { id: 'M2', weight: 0.2, kind: 'M' },
   ],
 };
-const AGENT = 'https://agent.example';
+const ORIGIN = 'https://agent.example';
+const AGENT = { ...UNSIGNED, status: 'verified', agent: ORIGIN, named: ORIGIN } as const;
 
 function verdict(over: Partial<DecideInput>): ReturnType<typeof decide> {
   return decide({
@@ -57,7 +59,7 @@ function verdict(over: Partial<DecideInput>): ReturnType<typeof decide> {
     known: KNOWN_DEVICE,
     classification: HUMAN,
     defenses: [],
-    declaredAgentId: null,
+    agent: UNSIGNED,
     needsAttestation: false,
     consentState: createConsentState(),
     policyVersion: 'p',
@@ -79,9 +81,10 @@ describe('declared_agent', () => {
     'if and only if Web Bot Auth verified, and a bot if and only if an A rule fired: $class',
     (classification, bot) => {
       expect(verdict({ classification }).class).toBe(classification.class);
-      expect(verdict({ classification, declaredAgentId: AGENT })).toMatchObject({
+      expect(verdict({ classification, agent: AGENT })).toMatchObject({
         class: 'declared_agent',
-        declaredAgentId: AGENT,
+        declaredAgentId: AGENT.agent,
+        signature: { status: 'verified', reason: null },
         suspectScore: classification.score,
         smartSignals: { bot },
       });
@@ -89,7 +92,7 @@ describe('declared_agent', () => {
   );
 
   it("stays what it is beside a reviewer's override of the device", () => {
-    expect(verdict({ ...overridden, classification: AUTOMATION, declaredAgentId: AGENT })).toMatchObject({
+    expect(verdict({ ...overridden, classification: AUTOMATION, agent: AGENT })).toMatchObject({
       class: 'declared_agent',
       overridden: false,
       suspectScore: 0.9,
@@ -166,13 +169,8 @@ describe('the grant that the visit rode on', () => {
   const CONTRADICTED = { ...TAMPERED, class: 'undeclared_automation' } as const;
   it.each<readonly [string, string, Partial<DecideInput>, boolean]>([
     ['a rule of kind A', 'undeclared_automation', { classification: AUTOMATION }, true],
-    ['a signature', 'declared_agent', { declaredAgentId: AGENT }, true],
-    [
-      'a signature beside oddities',
-      'declared_agent',
-      { classification: TWO_MEDIUM, declaredAgentId: AGENT },
-      true,
-    ],
+    ['a signature', 'declared_agent', { agent: AGENT }, true],
+    ['a signature beside oddities', 'declared_agent', { classification: TWO_MEDIUM, agent: AGENT }, true],
     ['oddities that people have too', 'unknown', { classification: TWO_MEDIUM }, false],
     ['a contradiction and an oddity', 'unknown', { classification: CONTRADICTED }, false],
     ['a contradiction alone', 'unknown', { classification: TAMPERED }, false],

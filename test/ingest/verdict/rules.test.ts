@@ -6,9 +6,9 @@ import {
   DEFAULT_POLICY,
   POLICY_VERSION,
   RULES,
-  ruleText,
   unknownRules,
 } from '../../../src/ingest/verdict/classify.ts';
+import { ruleText } from '../../../src/ingest/verdict/verdict-words.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import { createFacts } from '../../support/make-signals.ts';
 import {

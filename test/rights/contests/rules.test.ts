@@ -9,16 +9,16 @@ import {
   claimContest,
   extendContest,
   fileContest,
-  LONGEST_MS,
-  PERIODS,
   releaseContest,
   resolveContest,
 } from '../../../src/rights/contests/contest.ts';
+import { LONGEST_MS, PERIODS } from '../../../src/rights/contests/period.ts';
 import { fc } from '../../support/property.ts';
 
 /** The rules of a contest as pure functions: its steps, its periods and its key. */
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
+const AT = { now: NOW, profile: 'gdpr' } as const;
 
 const open = (): Contest => {
   const ids = { kid: 'acme', contestId: 'con_1', requestId: 'req_1', durable: 'd' };
@@ -39,13 +39,13 @@ describe('the steps of a contest', () => {
     ['a claim of a claimed one', 'claimed-by-another', () => claimedBy('ruth', claimed, NOW + HOUR - 1)],
     ['a release of a claimed one', 'claimed-by-another', () => releaseContest(claimed, 'ruth', NOW)],
     ['a ruling on a claimed one', 'claimed-by-another', () => resolve(claimed, 'ruth')],
-    ['a question in a claimed one', 'claimed-by-another', () => askSubject(claimed, 'ruth', 'why?', NOW)],
+    ['a question in a claimed one', 'claimed-by-another', () => askSubject(claimed, 'ruth', 'why?', AT)],
     ['an extension of a claimed one', 'claimed-by-another', () => extend(claimed, 'ruth')],
     ['a claim of what is over', 'already-resolved', () => claimedBy('rita', resolved)],
     ['a release of what is over', 'already-resolved', () => releaseContest(resolved, 'rita', NOW)],
     ['an extension of what is over', 'already-resolved', () => extend(resolved)],
     ['a claim of one’s own', 'self-review-denied', () => claimedBy('anna')],
-    ['a question in one’s own', 'self-review-denied', () => askSubject(open(), 'anna', 'q', NOW)],
+    ['a question in one’s own', 'self-review-denied', () => askSubject(open(), 'anna', 'q', AT)],
     ['an extension of one’s own', 'self-review-denied', () => extend(open(), 'anna')],
     ['a second extension', 'stale-version', () => extend(extend(open()))],
     ['an extension that is late', 'stale-version', () => extend(open(), 'rita', { now: open().dueAt + 1 })],
@@ -67,7 +67,7 @@ describe('the steps of a contest', () => {
     expect(claimedBy('ruth', claimed, NOW + HOUR).claim?.by).toBe('ruth');
     expect(releaseContest(claimed, 'rita', NOW).claim).toBeNull();
     expect(releaseContest(open(), 'rita', NOW)).toEqual(open());
-    expect(askSubject(claimed, 'rita', 'why?', NOW)).toMatchObject({ question: 'why?', askedAt: NOW });
+    expect(askSubject(claimed, 'rita', 'why?', AT)).toMatchObject({ question: 'why?', askedAt: NOW });
     expect(resolve(claimed, 'rita')).toMatchObject({ status: 'resolved', claim: null });
   });
 
@@ -97,7 +97,7 @@ describe('the steps of a contest', () => {
     ) => {
       if (act === 'claim') return claimedBy(by, contest, now);
       if (act === 'release') return releaseContest(contest, by, now);
-      if (act === 'ask') return askSubject(contest, by, 'q', now);
+      if (act === 'ask') return askSubject(contest, by, 'q', { ...AT, now });
       return act === 'wait' ? contest : resolveContest(contest, { ...rule, outcome, by, fourEyes }, now);
     };
     fc.assert(

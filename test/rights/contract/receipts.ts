@@ -123,7 +123,7 @@ export function receiptContract(make: MakeDatabase): void {
       const errors = [...failures, await status.catch((error: unknown) => error)];
       expect(inspect(errors, { depth: 9, showHidden: true })).not.toContain(HELD_BACK);
       // A tenant's list has the others, and names it.
-      const listed = await eraser().list('ccc', 3);
+      const listed = await eraser().list('ccc', { limit: 3 });
       expect(listed.receipts.map(({ receiptId }) => receiptId)).toEqual(['era_c4']);
       expect(listed.unreadable).toEqual(['era_c3', 'era_c2']);
     });

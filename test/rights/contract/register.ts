@@ -1,14 +1,31 @@
 import { expect, it } from 'vitest';
+import type { Database } from '../../../src/db/engine.ts';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
 import { KEEP_NOTHING } from '../../../src/rights/erase/erase-service.ts';
 import type { ScopeResult } from '../../../src/rights/erase/erasure-service.ts';
 import { insertErasure } from '../../../src/rights/erase/receipts-store.ts';
-import { readRegister, wholeRegister } from '../../../src/rights/register-service.ts';
-import type { RegisterCursor } from '../../../src/rights/register-store.ts';
+import { type RegisteredRequest, readRegister, wholeRegister } from '../../../src/rights/register-service.ts';
+import type { RegisterCursor, RegisterRow } from '../../../src/rights/register-store.ts';
 import { addTenant, type MakeDatabase } from '../../db/contract/database.ts';
 import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
 import { started } from '../../support/started.ts';
+
+const positionOf = ({ receivedAt, number }: RegisteredRequest): RegisterCursor => ({
+  at: Date.parse(receivedAt),
+  number,
+});
+
+/** All requests, read by pages of two. */
+async function* twoByTwo(database: Database, tenant: Parameters<typeof readRegister>[1]) {
+  for (let cursor: RegisterCursor | null = null; ; ) {
+    const page = await readRegister(database, tenant, { cursor, limit: 2 });
+    yield* page;
+    const last = page[1];
+    if (!last) return;
+    cursor = positionOf(last);
+  }
+}
 
 /** The register of requests, by both databases. */
 export function registerContract(make: MakeDatabase): void {
@@ -40,13 +57,8 @@ export function registerContract(make: MakeDatabase): void {
         });
     });
     const pages = [];
-    for (let after: RegisterCursor | null = null, first = true; first || after !== null; first = false) {
-      const { requests, next } = await readRegister(database, tenant, after, 2);
-      pages.push(
-        ...requests.map(({ receivedAt, askedBy, times }) => [Date.parse(receivedAt) - day, askedBy, times]),
-      );
-      after = next;
-    }
+    for await (const { receivedAt, askedBy, times } of twoByTwo(database, tenant))
+      pages.push([Date.parse(receivedAt) - day, askedBy, times]);
     expect(pages).toEqual([
       [DAY, 'subject', 1],
       [6, 'subject', 1],
@@ -106,12 +118,18 @@ export function registerContract(make: MakeDatabase): void {
     expect(all[4]).toEqual({ ...open, ...dates, askedBy: 'case-key' });
     expect(all[2]).toMatchObject({ dueAt: isoTime(NOW + 45 * DAY), doneAt: null });
     const paged = [];
-    for (let after: RegisterCursor | null = null, first = true; first || after !== null; first = false) {
-      const { requests, next } = await readRegister(database, tenant, after, 2);
-      paged.push(...requests);
-      after = next;
-    }
+    for await (const one of twoByTwo(database, tenant)) paged.push(one);
     expect(paged).toEqual(all.map((one) => ({ ...one, times: 1 })));
+    const back = { cursor: positionOf(paged[4]!), isBackward: true, limit: 3 };
+    expect(await readRegister(database, tenant, back)).toEqual(paged.slice(1, 4));
+    const numbers = async (kind?: RegisterRow['kind'], isOpen?: boolean) => {
+      const found = await readRegister(database, tenant, { cursor: null, limit: 9, kind, isOpen });
+      return found.map(({ number }) => number.replace(/\d+$/, 'n'));
+    };
+    expect(await numbers(undefined, true)).toEqual(['era_register_open', 'con_register']);
+    expect(await numbers(undefined, false)).toEqual(['audit n', 'audit n', 'era_register_done']);
+    expect(await numbers('contest')).toEqual(['con_register']);
+    expect(await numbers('export', true)).toEqual([]);
     // An entry stays open until a later receipt of the same device retains nothing.
     const add = (receiptId: string, erasedAt: number, scopes: readonly ScopeResult[], ref = 'D') => {
       const refs = [{ kind: 'durable', ref }] as const;
@@ -126,7 +144,7 @@ export function registerContract(make: MakeDatabase): void {
       const ends = [database.read, database.longRead].map((reads) =>
         noteStatements(reads, ({ sql }) => statements.push(sql)),
       );
-      const { requests } = await readRegister(database, tenant, null, 50);
+      const requests = await readRegister(database, tenant, { cursor: null, limit: 50 });
       for (const end of ends) end();
       expect(statements).toHaveLength(1);
       const { state, doneAt } = requests.find(({ number }) => number === id) ?? {};
@@ -137,7 +155,11 @@ export function registerContract(make: MakeDatabase): void {
     await add('era_still', NOW + 2, heldScopes);
     await add('era_other', NOW + 3, [], 'E');
     expect(await stateOf('era_held')).toEqual({ state: 'partly', doneAt: null });
+    const waiting = ['era_still', 'era_held', 'era_register_open'];
+    expect(await numbers('erasure', true)).toEqual(waiting);
+    expect(await numbers('erasure', false)).toEqual(['era_other', 'era_register_done']);
     await add('era_rest', NOW + 4, []);
+    expect(await numbers('erasure', true)).toEqual(['era_register_open']);
     for (const id of ['era_held', 'era_still'])
       expect(await stateOf(id)).toEqual({ state: 'done', doneAt: isoTime(NOW + 4) });
   });

@@ -68,7 +68,7 @@ export function rightsContract(make: MakeDatabase): void {
         other.transaction((tx) => insertContest(tx, WORDS, { ...contest, contestId: 'con_second' })),
       ]);
       expect(won.filter(Boolean)).toHaveLength(1);
-      const first = await findContest(other.read, WORDS, { kid, requestId: 'req_a' });
+      const first = await findContest(other.read, WORDS, { kid, requestId: 'req_a', kind: 'contest' });
       expect({ ...first, contestId: '' }).toEqual({ ...contest, contestId: '' });
       const ruling = { ...RULING, outcome: 'overturned', label: 'Rita' } as const;
       const resolved = resolveContest(first as Contest, ruling, NOW + 1);

@@ -32,6 +32,7 @@ function watch(pages: number, failAt = -1): Watched {
     generatedAt: '2026-11-20T12:00:00.000Z',
     override: null,
     contests: [],
+    complaints: [],
     consent: null,
   };
   return {

@@ -7,6 +7,7 @@ import { listState } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { RULES } from '../../../src/ingest/verdict/classify.ts';
 import type { Verdict } from '../../../src/ingest/verdict/verdict.ts';
+import { answerComplaint } from '../../../src/rights/contests/complaint.ts';
 import { type ContestTexts, contestTextsOf, fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
@@ -128,9 +129,18 @@ async function insertContests(database: Database, words: ContestTexts): Promise<
     earlier,
     proposal,
   };
+  const received = fileContest({ ...filing(3, HOSTILE), kind: 'complaint', email: 'anna@example.org' }, NOW);
+  const outcome = { text: HOSTILE, role: 'dpo', by: 'dpo-reference' } as const;
+  const complaint = {
+    ...answerComplaint(received, outcome, NOW + 3000),
+    question: 'When?',
+    answer: 'On Monday.',
+    earlier: [{ question: 'Where?', answer: 'Here.' }],
+  };
   await database.transaction(async (tx) => {
     await insertContest(tx, words, resolved);
     await insertContest(tx, words, open);
+    await insertContest(tx, words, complaint);
   });
 }
 

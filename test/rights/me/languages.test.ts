@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { VERDICT_WORDS } from '../../../src/ingest/verdict/verdict-words.ts';
 import { PEOPLE_LANGUAGES } from '../../../src/lib/languages.ts';
 import { PEOPLE_WORDS } from '../../../src/lib/people/say.ts';
-import { KID } from '../../support/constants.ts';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { ask } from '../../support/http.ts';
 import { started } from '../../support/started.ts';
 import { startRights } from '../support/rights.ts';
@@ -39,3 +40,32 @@ describe.each([
     expect(links.at(-1)?.[1]).toBe(lastLink);
   });
 });
+
+it.each(PEOPLE_LANGUAGES)(
+  'the reasons of a decision are in %s on the page, and in English in the API',
+  async (language) => {
+    const visit = await rights.visit({ bot: true });
+    const headers = { 'accept-language': language };
+    const reply = await ask(rights.gpd.url, '/my-data', {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'text/html',
+        origin: ORIGIN,
+        cookie: `gp_session=${visit.session}`,
+        ...headers,
+      },
+      body: new URLSearchParams({ token: visit.token }).toString(),
+    });
+    const { rules } = VERDICT_WORDS[language];
+    expect(reply.text).toContain(rules.A1.replaceAll("'", '&#39;'));
+    const exported = (await rights.me(visit, 'export', { headers })).json() as {
+      decisions: { rules: { id: string; text: string }[]; whatWouldHaveChanged: { text: string } }[];
+    };
+    const [decision] = exported.decisions;
+    expect(decision?.rules).toContainEqual(
+      expect.objectContaining({ id: 'A1', text: VERDICT_WORDS.en.rules.A1 }),
+    );
+    expect(decision?.whatWouldHaveChanged.text).toMatch(/^(?:Without|No) /);
+  },
+);

@@ -1,0 +1,24 @@
+import type { ErrorDetail } from './errors.ts';
+
+/** Finds out why a fetch failed, from the codes of Node, its HTTP client, OpenSSL, Bun and Deno. */
+
+const DETAILS: readonly (readonly [ErrorDetail, RegExp])[] = [
+  ['dns', /^(ENOTFOUND|EAI_\w+)$/],
+  [
+    'refused',
+    /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused)$/,
+  ],
+  ['reset', /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|ConnectionClosed)$/],
+  ['tls', /^(EPROTO|ERR_(TLS|SSL|OSSL)_\w+|\w*CERT\w*|UNABLE_TO_\w+|HOSTNAME_MISMATCH)$/],
+  ['protocol', /^(HPE_\w+|UND_ERR_HEADERS_OVERFLOW|UND_ERR_\w*RES\w*)$/],
+];
+
+export function reasonOf(error: unknown): { readonly detail: ErrorDetail | null; readonly cause?: string } {
+  if (!(error instanceof Error)) return { detail: null };
+  const inner = error.cause instanceof Error ? error.cause : error;
+  // Undici answers a 407 with this message and without a code.
+  if (inner.message === 'proxy authentication required') return { detail: 'proxy' };
+  const { code } = inner as { readonly code?: unknown };
+  if (typeof code !== 'string' || !/^\w{1,64}$/.test(code)) return { detail: null };
+  return { detail: DETAILS.find(([, codes]) => codes.test(code))?.[0] ?? null, cause: code };
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import type { Reader } from '../../db/engine.ts';
+import { cellOf } from '../../db/sql.ts';
+import { createMasterKey, principalKeyContext } from '../../keys/master-key.ts';
+import { committedFields, type DoubtDetail, type EntryDetail } from '../../ledger/entries.ts';
+import type { Json } from '../../lib/json.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
+
+/** Reads what opens the entries of persons, and what is left of one who was erased. */
+
+/** One person with the browsers that are joined with them. */
+export interface PersonScope {
+  /** Keyed references, the one that was named first. */
+  readonly refs: readonly string[];
+  /** The id of the first reference; null: it is not stored. */
+  readonly principalId: string | null;
+}
+
+export interface OpenedEntry {
+  readonly seq: number;
+  /** The leaf hash. */
+  readonly hash: string;
+  readonly principal: string;
+  readonly purpose: string;
+  readonly choice: string;
+  readonly at: number;
+  readonly key: Buffer;
+  readonly salt: string;
+  /** The fields that the entry commits to. */
+  readonly detail: { readonly [name: string]: Json };
+}
+
+interface Row {
+  readonly seq: number;
+  readonly hash: string;
+  readonly principal: string;
+  readonly purpose: string;
+  readonly choice: string;
+  readonly at: number;
+  readonly salt: string;
+  readonly detail: string;
+  readonly wrapped_key: string;
+}
+
+const PAGE = 1000;
+
+/** Openings of the entries `first` to `last` in pages, of these persons alone if `refs` names them. */
+export async function* openedEntries(
+  { read }: Reader,
+  { kid, principalWrap }: Pick<Tenant, 'kid' | 'principalWrap'>,
+  { first, last }: { readonly first: number; readonly last: number },
+  refs: readonly string[] | null,
+): AsyncGenerator<readonly OpenedEntry[]> {
+  const wrapper = createMasterKey(principalWrap, randomBytes);
+  for (let next = first; next <= last; ) {
+    const query = read('consent_openings as o')
+      .join('consent_principals as p', (on) => on.on('p.kid', 'o.kid').on('p.principal', 'o.principal'))
+      .join('ledger_entries as e', (on) => on.on('e.kid', 'o.kid').on('e.seq', 'o.seq'))
+      .where('o.kid', kid)
+      .whereBetween('o.seq', [next, last])
+      .whereNotNull('p.wrapped_key');
+    if (refs) query.whereIn('o.principal', refs);
+    const rows = (await query
+      .orderBy('o.seq')
+      .limit(PAGE)
+      .select(
+        'o.seq',
+        'o.principal',
+        'o.purpose',
+        'o.choice',
+        'o.at',
+        'o.salt',
+        'o.detail',
+        'p.wrapped_key',
+      )) as readonly Row[];
+    yield rows.map(({ wrapped_key: wrapped, detail, ...row }) => ({
+      ...row,
+      seq: Number(row.seq),
+      at: Number(row.at),
+      key: wrapper.unwrap(wrapped, principalKeyContext(kid, row.principal)),
+      detail: committedFields(JSON.parse(detail) as EntryDetail | DoubtDetail) as OpenedEntry['detail'],
+    }));
+    if (rows.length < PAGE) return;
+    next = Number(rows.at(-1)?.seq) + 1;
+  }
+}
+
+/** @returns null for a principal that is not known; `erasedAt`: null unless its record was erased */
+export async function findPerson({ read }: Reader, kid: string, principal: string) {
+  const row = (await read('consent_principals')
+    .where({ kid, principal })
+    .first('wrapped_key', 'erased_at')) as
+    | { readonly wrapped_key: string | null; readonly erased_at: number | null }
+    | undefined;
+  if (!row) return null;
+  return { erasedAt: row.wrapped_key === null && row.erased_at !== null ? Number(row.erased_at) : null };
+}
+
+/** The texts that a banner showed, as the entry `seq` of the log hashes them. */
+export async function readBannerTexts({ read }: Reader, kid: string, seq: number): Promise<string | null> {
+  return (await cellOf<string>(read('banners').where({ kid, seq }), 'texts')) ?? null;
+}

@@ -1,0 +1,20 @@
+/**
+ * What a client of gpd does with an answer, whatever its language (sdk/SPEC.md sections 4 and 5). The OpenAPI
+ * document carries it as `x-gpd-client`, from which the SDKs are generated.
+ */
+export const CLIENT_RULES = {
+  /** Kinds of error by status. Other 4xx are `invalid-request`, 5xx `server`, all others `response`. */
+  kinds: {
+    401: 'unauthenticated',
+    403: 'permission-denied',
+    404: 'not-found',
+    408: 'timeout',
+    409: 'conflict',
+    429: 'rate-limited',
+  },
+  /** A check raises these, because the caller has to fix something. */
+  raised: [400, 401, 403, 422],
+  retried: [408, 429, 500, 502, 503, 504],
+  /** Why there is no answer, or none of gpd. */
+  details: ['dns', 'refused', 'reset', 'tls', 'protocol', 'proxy', 'body'],
+} as const;
