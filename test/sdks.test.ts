@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { conformanceProblems, SDKS } from '../bin/sdks.mjs';
+import { conformanceProblems, conformanceTable, SDKS } from '../bin/sdks.mjs';
 
 const line = (name: string, passed: number, total: number): string =>
   `gpd-conformance ${name} ${passed}/${total}\n`;
@@ -27,5 +27,21 @@ describe('the SDKs that npm test runs', () => {
     ],
   ])('%s: what is wrong', (_why, report, ran, problems) => {
     expect(conformanceProblems(report, ran)).toEqual(problems);
+  });
+
+  it('tells each case in each language', () => {
+    const report = [
+      'gpd-case node passed one',
+      'gpd-case node failed another-case',
+      'gpd-case go passed one',
+      'gpd-case go passed another-case',
+      'gpd-conformance go 2/2',
+    ].join('\n');
+    expect(conformanceTable(report).split('\n')).toEqual([
+      'case          go  node',
+      'one           ✓   ✓',
+      'another-case  ✓   ✗',
+      '',
+    ]);
   });
 });

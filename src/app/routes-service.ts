@@ -34,6 +34,7 @@ import { createMeService } from '../rights/me/service.ts';
 import { issueToken as createToken, openPresented } from '../rights/me/transparency.ts';
 import { createAuthenticator } from '../rights/oidc-service.ts';
 import { createOutcomeReporter } from '../rights/outcomes-store.ts';
+import { receiptReply } from '../rights/receipts/receipt-files.ts';
 import { caseRoutes, outcomeRoutes, privacyRoutes } from '../rights/routes.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { Services } from '../services.ts';
@@ -55,12 +56,13 @@ const assetFiles = serveStatic(fileURLToPath(new URL('../../views/assets', impor
 });
 const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
 const script =
-  (name: string): PageRoute['page'] =>
+  (name: string, type = 'text/javascript'): PageRoute['page'] =>
   async (_request, response) =>
-    sendBuilt(response, await agentFiles(name), { type: 'text/javascript', cache: FIVE_MINUTES });
+    sendBuilt(response, await agentFiles(name), { type, cache: FIVE_MINUTES });
 
 const scriptRoutes: readonly ServedRoute[] = [
   page(ROUTES.getAgentScript, script('agent.js')),
+  page(ROUTES.getAgentTypes, script('agent.d.ts', 'text/plain')),
   page(ROUTES.getClassicAgentScript, script('agent.classic.js')),
   page(ROUTES.getAgentWorkerScript, script('agent-worker.js')),
   page(ROUTES.getPasskeyScript, script('agent-passkey.js')),
@@ -102,6 +104,7 @@ function createConsentPart(server: OpenServer, botAuth: BotAuth): ConsentApi {
     findApiKey: server.findApiKey,
     limits: server.limiters.consent,
     eraseOwn: eraseOwn(services.rights.eraser),
+    receiptReply,
     refresh: server.polling.refresh,
     botAuth,
     counted: (check) => metrics?.countChecks(check) ?? check,

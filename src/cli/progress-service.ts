@@ -125,6 +125,15 @@ export function createBar(unit: string, drawFrom = 0) {
   };
 }
 
+/** Shows how much of a long deletion or export is done. */
+export function createCount(unit: string) {
+  const bar = createBar(unit, QUIET_MS);
+  return {
+    onProgress: (done: number, total: number): void => bar.update({ done, bytes: done, totalBytes: total }),
+    end: bar.end,
+  };
+}
+
 /** Sent by Ctrl-C, by a service manager, and when the terminal is closed. */
 const END_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 

@@ -1,8 +1,11 @@
 import { isReconciled } from '../ingest/verdict/verdict.ts';
 import { Refusal } from '../lib/errors.ts';
+import { complaintStatus } from '../rights/contests/complaint.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES } from '../schema/rights.ts';
 import {
+  acknowledgeCase,
+  answerCase,
   askSubject,
   type CaseView,
   extendCase,
@@ -94,7 +97,8 @@ function renderCase(
     hasDrafts: false,
     ...extraValues,
   };
-  context.render(response, 'case', values, status);
+  if (contest.kind === 'contest') context.render(response, 'case', values, status);
+  else context.render(response, 'complaint', { ...values, status: complaintStatus(contest) }, status);
 }
 
 const readTyped = ({ form, request }: FormVisit): TypedByKind => readTypedTexts(form, request.path);
@@ -225,6 +229,18 @@ const ruleOnCase: CaseAct = async ({ context, form, staff }, view) => {
   return next === null ? { done } : { done, to: `/console/contests/${next}`, decided: contestId };
 };
 
+const acknowledge: CaseAct = async ({ context, staff }, { contest }, typed) => {
+  await acknowledgeCase(context, staff, contest.contestId);
+  return { done: 'acknowledged', keep: Object.values(typed) };
+};
+
+const answerComplaint: CaseAct = async ({ context, staff, form }, { contest }) => {
+  const outcome = (form.get('text') ?? '').trim();
+  if (!isReason(outcome)) return { problem: 'reason' };
+  await answerCase(context, staff, contest.contestId, outcome);
+  return { done: 'complaintAnswered' };
+};
+
 export const casePages: PageTable = {
   pages: { '/contests/:id': ['reviewer', showCase] },
   forms: {
@@ -234,5 +250,7 @@ export const casePages: PageTable = {
     '/contests/:id/ask': ['reviewer', handleAct(askQuestion)],
     '/contests/:id/extend': ['reviewer', handleAct(extendDueDate)],
     '/contests/:id/resolve': ['reviewer', handleAct(ruleOnCase)],
+    '/contests/:id/acknowledge': ['reviewer', handleAct(acknowledge)],
+    '/contests/:id/answer': ['reviewer', handleAct(answerComplaint)],
   },
 };

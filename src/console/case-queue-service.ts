@@ -107,6 +107,14 @@ export const extendCase = (context: Context, staff: Staff, contestId: string, ex
 export const resolveCase = (context: Context, staff: Staff, ruling: Ruling) =>
   applyChange(context, staff, ['resolve', 'ask', 'extend'], (contests) => contests.resolve(staff, ruling));
 
+export const acknowledgeCase = (context: Context, staff: Staff, contestId: string) =>
+  applyChange(context, staff, [], (contests) => contests.acknowledge(staff, contestId));
+
+export const answerCase = (context: Context, staff: Staff, contestId: string, outcome: string) =>
+  applyChange(context, staff, ['resolve', 'ask'], (contests) =>
+    contests.answerComplaint(staff, contestId, outcome),
+  );
+
 /**
  * Drafts are texts that staff typed and did not send. They are
  * encrypted like the texts of their contest, and kept for a day.

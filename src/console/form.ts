@@ -81,7 +81,8 @@ export function buildAddress(path: string, parameters: Readonly<Record<string, s
  */
 export type TypedByKind = Readonly<Record<Draft['kind'], Draft | null>>;
 
-const CASE_FORM_PATH = /^\/contests\/(con_\w+)\/(?:claim|release|ask|extend|resolve|template)$/;
+const CASE_FORM_PATH =
+  /^\/contests\/(con_\w+)\/(?:claim|release|ask|extend|resolve|template|acknowledge|answer)$/;
 
 /** @returns the contest id in the path of a form on the case page; null for any other path */
 export function contestOfPath(path: string): string | null {

@@ -4,7 +4,7 @@ import type { ActorRole } from '../lib/act.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import { SOON_DAYS, untilDue } from '../rights/contests/period.ts';
 import type { VisitorClass } from '../schema/responses.ts';
-import type { ContestOutcome, ERASURE_SCOPES } from '../schema/rights.ts';
+import type { ComplaintStatus, ContestOutcome, ERASURE_SCOPES } from '../schema/rights.ts';
 
 /** Texts that several pages of the console share. Texts of a single page are in its template. */
 
@@ -55,14 +55,20 @@ export const WORDS = {
   caseDone: {
     claimed: 'The case is yours.',
     released: 'Others can claim the case now.',
-    asked: 'Your question was recorded. The due date does not change.',
+    asked: 'Your question was recorded. The person can read it.',
     extended: 'The due date is extended. The person can read why.',
     resolved: 'The case is resolved; the person can read the outcome.',
     proposed: 'Your ruling is proposed. Another reviewer has to confirm it.',
     changed: 'Your proposal is changed. Another reviewer has to confirm it.',
     unchanged: 'Your proposal did not change. Another reviewer has to confirm it.',
     started: 'The template is in the form. Your own text was kept.',
+    acknowledged: 'The complaint is acknowledged. Tell the person the outcome without undue delay.',
+    complaintAnswered: 'The complaint is answered; the person can read the outcome.',
   } satisfies Record<string, string>,
+  complaint: { received: 'Received', acknowledged: 'Acknowledged', answered: 'Answered' } satisfies Record<
+    ComplaintStatus,
+    string
+  >,
   audit: {
     'contest.filed': 'Objection filed',
     'contest.claimed': 'Case claimed',

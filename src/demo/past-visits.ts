@@ -73,10 +73,10 @@ export function pastHours(now: number): readonly PastHour[] {
 export const isStored = (hour: number, now: number): boolean => hour >= now - STORED_HOURS * HOUR;
 
 const FIRED: Readonly<Record<VisitorClass, readonly (readonly string[])[]>> = {
-  human: [[], [], [], ['W1']],
+  human: [[], [], [], ['W6']],
   declared_agent: [[]],
-  undeclared_automation: [['A1', 'A2', 'W1'], ['A1'], ['A2']],
-  unknown: [['M2'], ['W1', 'W2']],
+  undeclared_automation: [['A1', 'A2', 'W4'], ['A1'], ['A2']],
+  unknown: [['M2'], ['M2', 'W6']],
 };
 const CONSENT = {
   purposes: ['device-identification'],

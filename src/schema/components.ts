@@ -4,6 +4,7 @@ import * as banner from './banner.ts';
 import * as bundle from './bundle.ts';
 import * as consent from './consent.ts';
 import * as gpc from './gpc.ts';
+import { webhookDeliverySchema } from './openapi-webhooks.ts';
 import * as responses from './responses.ts';
 import * as rights from './rights.ts';
 
@@ -108,4 +109,5 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   ContestStatus: rights.contestStatusSchema,
   Resolver: rights.resolverSchema,
   ContestProposal: rights.proposalSchema,
+  WebhookDelivery: webhookDeliverySchema,
 };

@@ -211,6 +211,8 @@ export const caseResponseSchema = contestResponseSchema
     /** The name of the site, for the page; gpd's own addition (ADR 0103). */
     site: z.string(),
     contact: z.string().nullable(),
+    /** Only under rights.profile uk: the page then has a form for complaints. */
+    takesComplaints: z.literal(true).optional(),
   });
 
 /** A complaint as its case key shows it. */

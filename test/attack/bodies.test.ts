@@ -57,6 +57,7 @@ const ROUTES: readonly JsonRoute[] = [
   { path: '/v1/consent/deny', as: 'secret', good: { ...who, purposes: ['no-such-purpose'] } },
   { path: '/v1/consent/withdraw', as: 'secret', good: { ...who, purposes: ['no-such-purpose'] } },
   { path: '/v1/consent/state', as: 'secret', good: who },
+  { path: '/v1/consent/receipts', as: 'secret', good: who },
   { path: '/v1/consent/state/refresh', as: 'secret', good: { state: 'a.b.c' } },
   { path: '/v1/consent/history', as: 'secret', good: who },
   { path: '/v1/consent/purposes', method: 'PUT', as: 'operator', good: { purposes: [] } },

@@ -241,7 +241,7 @@ describe('erasing', () => {
     };
     const open = await registered();
     expect(open.row).toMatch(/due in \d+ days.*data-label="State">Waiting: a legal hold/);
-    expect(open.csv).toMatch(/,partly,,dpo$/);
+    expect(open.csv).toMatch(/,partly,,dpo,,,$/);
     const listed = await site.gpd.cli(['erase', 'list', KID]);
     expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* held`));
     expect((await site.gpd.cli(['rights', 'register', KID])).stdout).toMatch(
@@ -266,7 +266,7 @@ describe('erasing', () => {
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
     const after = await registered();
     expect(after.row).toContain('data-label="State">Done');
-    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo$/);
+    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo,,,$/);
     expect((await dora.act('/console/holds/release', release)).status).toBe(404);
     const actions = (await rows(site, 'audit_log')).map((row) => row['action']);
     expect(actions).toEqual(expect.arrayContaining(['hold.placed', 'hold.released', 'subject.erased']));

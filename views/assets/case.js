@@ -32,17 +32,25 @@ function element(name, text) {
 /* A review can only change these classes. */
 const CHANGEABLE = ['undeclared_automation', 'unknown'];
 
-function stateOf({ status, outcome, dueAt, extendedTo, decision }) {
+function stateOf({ kind, status, outcome, dueAt, extendedTo, decision, acknowledgeBy }) {
   const { dataset } = state;
+  if (kind === 'complaint')
+    return status === 'received'
+      ? `${dataset.received} ${DAY.format(new Date(acknowledgeBy))}`
+      : dataset[status];
   const stays = outcome === 'overturned' && !CHANGEABLE.includes(decision.class);
   if (status !== 'open') return dataset[stays ? 'stays' : outcome];
   const due = new Date(extendedTo ?? dueAt);
   return (due < new Date() ? dataset.late : dataset.open).replace('{due}', DAY.format(due));
 }
 
+/** A complaint is answered, an objection resolved. */
+const isOpen = ({ status }) => status !== 'resolved' && status !== 'answered';
+
 /** What happens next; nothing after a ruling for the person. */
-function nextOf({ status, outcome, question, answer: given }) {
-  if (status !== 'open') return outcome === 'upheld' ? 'upheld' : null;
+function nextOf({ kind, status, outcome, question, answer: given }) {
+  if (kind === 'complaint' && question === null) return null;
+  if (!isOpen({ status })) return outcome === 'upheld' ? 'upheld' : null;
   if (question === null) return 'reading';
   return given === null ? 'question' : 'answered';
 }
@@ -61,22 +69,21 @@ function reasonsOf(found) {
 
 /** Filed, asked, answered, decided: each with its time, or what is known instead. */
 function showSteps(found) {
-  const { status, question, answer: given, resolvedAt, dueAt, extendedTo } = found;
-  const isOpen = status === 'open';
+  const { question, answer: given, resolvedAt, dueAt, extendedTo, acknowledgeBy } = found;
   for (const step of byId('steps').children) {
     const { dataset } = step;
-    const at = dataset.step === 'answer' ? null : found[dataset.step];
+    const at = dataset.step === 'answer' ? null : (found[dataset.step] ?? null);
     const time = step.querySelector('time');
     if (time !== null) {
       time.dateTime = at ?? '';
-      const due = DAY.format(new Date(extendedTo ?? dueAt));
-      const otherwise = isOpen ? dataset.none : dataset.never;
+      const due = DAY.format(new Date(extendedTo ?? dueAt ?? acknowledgeBy));
+      const otherwise = isOpen(found) ? dataset.none : dataset.never;
       time.textContent = at === null ? (otherwise ?? '').replace('{due}', due) : when(at);
     }
     step.removeAttribute('aria-current');
   }
-  byId('steps').children[2].hidden = given === null;
-  const current = resolvedAt !== null ? 3 : given !== null ? 2 : question !== null ? 1 : 0;
+  byId('steps').children[2].hidden = (given ?? null) === null;
+  const current = resolvedAt ? 3 : given ? 2 : question ? 1 : 0;
   byId('steps').children[current].setAttribute('aria-current', 'step');
 }
 
@@ -91,12 +98,12 @@ function showDecision({ decision }) {
 }
 
 /** The browser remembers an open case; a decided one was read. */
-function showRemembered({ status, extendedTo, dueAt }) {
+function showRemembered(found) {
   const box = view.querySelector('[data-remember]');
   box.hidden = true;
-  if (status === 'open') {
+  if (isOpen(found)) {
     box.dataset.remember = caseKey;
-    box.dataset.due = extendedTo ?? dueAt;
+    box.dataset.due = found.extendedTo ?? found.dueAt ?? found.acknowledgeBy;
     fillBox(box);
     return null;
   }
@@ -106,23 +113,27 @@ function showRemembered({ status, extendedTo, dueAt }) {
 }
 
 function show(found) {
-  const { question, status, reasons, site } = found;
+  const { question, status, site } = found;
+  // The outcome of a complaint is its reason.
+  const reasons = found.kind === 'complaint' ? [found.outcome].filter(Boolean) : found.reasons;
   document.querySelector('.site-head b').textContent = site;
   for (const field of view.querySelectorAll('[data-text]'))
     field.textContent = found[field.dataset.text] ?? field.dataset.unnamed ?? '';
   for (const field of view.querySelectorAll('[data-time]')) {
     const iso = found[field.dataset.time];
-    field.textContent = iso === null ? '' : when(iso);
+    field.textContent = iso ? when(iso) : '';
   }
-  for (const part of view.querySelectorAll('[data-if]')) part.hidden = found[part.dataset.if] === null;
+  for (const part of view.querySelectorAll('[data-if]'))
+    part.hidden = (found[part.dataset.if] ?? null) === null;
   state.textContent = stateOf(found);
   const next = byId('next');
   next.hidden = nextOf(found) === null;
   next.textContent = next.dataset[nextOf(found)] ?? '';
   showSteps(found);
-  reply.hidden = status !== 'open' || question === null || found.answer !== null;
+  reply.hidden = !isOpen(found) || question === null || found.answer !== null;
+  byId('complain').hidden = found.takesComplaints !== true;
   byId('ruling').hidden = reasons.length === 0;
-  byId('reasons').replaceChildren(...reasonsOf(found));
+  byId('reasons').replaceChildren(...reasonsOf({ reasons }));
   showDecision(found);
   setShown(true);
 }
@@ -185,6 +196,29 @@ async function send() {
   show(found);
   tell('answered');
 }
+
+async function complain() {
+  const form = byId('complain-form');
+  const [statement, email] = ['complaint', 'complaint-email'].map((id) => byId(id).value);
+  const button = form.querySelector('button');
+  button.disabled = true;
+  const filed = await ask(
+    '/case/complain',
+    email === '' ? { caseKey, statement } : { caseKey, statement, email },
+  );
+  button.disabled = false;
+  if (filed === null) return;
+  form.hidden = true;
+  const { dataset } = byId('complained');
+  byId('complained').textContent =
+    filed.caseKey === undefined ? dataset.before : `${dataset.sent} ${filed.caseKey}`;
+  byId('complained').focus();
+}
+
+byId('complain-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void complain();
+});
 
 open.addEventListener('submit', (event) => {
   event.preventDefault();

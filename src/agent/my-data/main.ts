@@ -19,6 +19,7 @@ import {
   showReply,
   showStatus,
 } from './page.ts';
+import { receiptButtons } from './receipts.ts';
 import { loadWords, type Words } from './words.ts';
 
 /**
@@ -194,7 +195,10 @@ async function buildPage(host: HTMLElement): Promise<void> {
   host.replaceChildren(intro, act, status, result, consents);
   const consent = pageConsent();
   const showText = (text: string): void => showStatus(page, text);
-  void Promise.resolve(consent?.ready).then(() => fillConsents(kid, words, consent, consents, showText));
+  void Promise.resolve(consent?.ready).then(() => {
+    fillConsents(kid, words, consent, consents, showText);
+    consents.append(...receiptButtons(page, showText));
+  });
   if (token !== null) void showVisit(page, token);
 }
 

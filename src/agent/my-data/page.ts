@@ -207,7 +207,7 @@ async function sendForm(page: Page, form: HTMLFormElement, pressed: HTMLButtonEl
     fields.set(pressed.name, pressed.value);
     const reply = await postForm(page, fields);
     if (reply.ok) {
-      if (pressed.value === 'contest') page.typed = null;
+      if (['contest', 'complain'].includes(pressed.value)) page.typed = null;
       else keepTyped(page);
       showStatus(page, await showReply(page, reply));
       fillTyped(page);

@@ -352,6 +352,8 @@ export const SCRIPT: ScriptWords = {
   denied: 'Sie haben am {at} abgelehnt. Nach dem {until} dürfen wir wieder fragen.',
   withdrawn: 'Sie haben Ihre Einwilligung am {at} widerrufen.',
   withdraw: 'Widerrufen',
+  receiptPage: 'Quittung zum Drucken speichern',
+  receiptFile: 'Für ein Programm speichern',
   withdrawnNow:
     'Widerrufen. Kein weiterer Besuch wird geprüft. Daten früherer Besuche bleiben, bis ihre Frist endet. Was diese Seite zeigt, kann hier gelöscht werden.',
   notWithdrawn: 'Der Widerruf konnte nicht aufgezeichnet werden. Drücken Sie noch einmal „Widerrufen“.',

@@ -348,6 +348,8 @@ export const SCRIPT = {
   denied: 'You declined on {at}. We may ask again after {until}.',
   withdrawn: 'You withdrew your consent on {at}.',
   withdraw: 'Withdraw',
+  receiptPage: 'Save a receipt to print',
+  receiptFile: 'Save it for a program',
   withdrawnNow:
     'Withdrawn. No further visit is checked. Data of earlier visits is kept until its retention ends. What this page shows can be erased here.',
   notWithdrawn: 'The withdrawal could not be recorded. Press Withdraw again.',

@@ -342,6 +342,8 @@ export const SCRIPT: ScriptWords = {
   denied: 'Rechazó el {at}. Podremos preguntar de nuevo después del {until}.',
   withdrawn: 'Retiró su consentimiento el {at}.',
   withdraw: 'Retirar',
+  receiptPage: 'Guardar un justificante para imprimir',
+  receiptFile: 'Guardarlo para un programa',
   withdrawnNow:
     'Retirado. No se controlará ninguna otra visita. Los datos de visitas anteriores se guardan hasta que termine su plazo. Lo que muestra esta página se puede borrar aquí.',
   notWithdrawn: 'No se pudo registrar la retirada. Pulse «Retirar» de nuevo.',

@@ -350,6 +350,8 @@ export const SCRIPT: ScriptWords = {
   denied: 'Vous avez refusé le {at}. Nous pourrons redemander après le {until}.',
   withdrawn: 'Vous avez retiré votre consentement le {at}.',
   withdraw: 'Retirer',
+  receiptPage: 'Enregistrer un reçu à imprimer',
+  receiptFile: 'L’enregistrer pour un programme',
   withdrawnNow:
     'Consentement retiré. Aucune autre visite ne sera contrôlée. Les données des visites passées sont gardées jusqu’à la fin de leur durée. Ce que montre cette page peut être effacé ici.',
   notWithdrawn: 'Le retrait n’a pas pu être enregistré. Appuyez de nouveau sur « Retirer ».',

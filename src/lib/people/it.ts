@@ -349,6 +349,8 @@ export const SCRIPT: ScriptWords = {
   denied: 'Ha rifiutato il {at}. Potremo chiedere di nuovo dopo il {until}.',
   withdrawn: 'Ha revocato il suo consenso il {at}.',
   withdraw: 'Revoca',
+  receiptPage: 'Salva una ricevuta da stampare',
+  receiptFile: 'Salvala per un programma',
   withdrawnNow:
     'Revocato. Nessun’altra visita è controllata. I dati delle visite precedenti restano fino alla fine del loro termine. Ciò che questa pagina mostra si può cancellare qui.',
   notWithdrawn: 'Non è stato possibile registrare la revoca. Prema di nuovo «Revoca».',

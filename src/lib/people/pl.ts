@@ -338,6 +338,8 @@ export const SCRIPT: ScriptWords = {
   denied: 'Odmowa {at}. Możemy zapytać ponownie po {until}.',
   withdrawn: 'Zgoda wycofana {at}.',
   withdraw: 'Wycofaj',
+  receiptPage: 'Zapisz potwierdzenie do druku',
+  receiptFile: 'Zapisz je dla programu',
   withdrawnNow:
     'Wycofano. Żadna kolejna wizyta nie będzie sprawdzana. Dane wcześniejszych wizyt pozostają do końca okresu przechowywania. To, co pokazuje ta strona, można tu usunąć.',
   notWithdrawn: 'Nie można było zapisać wycofania. Proszę ponownie nacisnąć „Wycofaj”.',

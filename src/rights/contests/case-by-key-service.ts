@@ -92,6 +92,7 @@ async function caseResponse(database: Database, { settings }: Tenant, contest: C
     resolvedAt: iso(contest.resolvedAt),
     decision,
     ...pageFacts,
+    ...(settings['rights.profile'] === 'uk' && { takesComplaints: true as const }),
   };
 }
 

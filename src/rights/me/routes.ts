@@ -126,8 +126,9 @@ async function readHeldData(me: MeService, presented: Presented, people: PeopleL
   const onHold = await me.isHeld(presented);
   const notice = await me.notice(presented, people);
   const { token } = presented;
-  const { requestId } = me.check(presented);
-  return { ...head, notice, total, view, onHold, until, told: '', token, requestId, decisions: shown };
+  const { requestId, takesComplaints } = me.check(presented);
+  const facts = { total, view, onHold, until, token, requestId, takesComplaints, decisions: shown };
+  return { ...head, notice, told: '', ...facts };
 }
 
 export interface FormDeps {
@@ -158,7 +159,7 @@ async function answerForm(
   { presented, fields, client, network }: SentForm,
   response: Response,
 ) {
-  const { kid } = me.check(presented);
+  const { kid, takesComplaints } = me.check(presented);
   const people = speakOf(response, { kid });
   const { action } = fields;
   if (action === 'export') {
@@ -179,6 +180,16 @@ async function answerForm(
     // A second objection is answered with the first one, which may be resolved already.
     const summary = people.say(filed.caseKey === undefined ? 'filed.toldAgain' : 'filed.told');
     return showPage(response, people, { kid, notice, held: { filed, notice, told: summary } });
+  }
+  if (action === 'complain' && takesComplaints) {
+    const filing = readFiling(fields, people);
+    const notice = await me.notice(presented, people);
+    const complained = await me.complain(presented, { network, language: people.lang }, filing);
+    const summary =
+      complained.caseKey === undefined
+        ? 'Nothing new was sent: you complained before.'
+        : 'Your complaint was sent.';
+    return showPage(response, people, { kid, notice, held: { complained, notice, told: summary } });
   }
   const saved = action === 'page';
   const leave = takePlace({ kid, client });

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
-import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
+import { type Key, type OnStep, type Removal, remove, removeWalking } from '../../db/purge.ts';
 import { countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
 import { deleteVisitorIds, unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
@@ -203,11 +203,11 @@ async function forgetStaffNames(database: Database, kid: string, before: number)
   });
 }
 
-/** Deletes the expired rows of one tenant. @param shouldContinue false stops between two steps */
+/** Deletes the expired rows of one tenant. */
 export async function deleteExpired(
   database: Database,
   rules: RetentionRules,
-  shouldContinue: () => boolean = () => true,
+  { shouldContinue = () => true, onStep }: Pick<RetentionOptions, 'shouldContinue' | 'onStep'> = {},
 ): Promise<RetentionCounts> {
   const { kid } = rules;
   const cutoffs = cutoffsOf(rules);
@@ -221,6 +221,7 @@ export async function deleteExpired(
     const { key, ages } = rowOf(table);
     const removal: Removal = {
       shouldContinue,
+      onStep,
       table,
       key: key.at(-1) ?? '',
       within: { kid },
@@ -244,6 +245,7 @@ export interface RetentionOptions {
   readonly dryRun?: boolean | undefined;
   /** Asked between two steps; false stops the job. */
   readonly shouldContinue?: (() => boolean) | undefined;
+  readonly onStep?: OnStep | undefined;
   readonly macs?: EntryMacs | undefined;
 }
 
@@ -255,12 +257,12 @@ export async function retainTenant(
   database: Database,
   kid: string,
   now: number,
-  { dryRun = false, shouldContinue, macs }: RetentionOptions = {},
+  { dryRun = false, macs, ...steps }: RetentionOptions = {},
 ) {
   const tenant = await createTenantStore(database).get(kid);
   if (!tenant) return null;
   const rules = { kid, days: tenant.settings['retention.days'], now, macs };
-  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, shouldContinue);
+  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, steps);
 }
 
 export const RETENTION_JOB = 'retention';

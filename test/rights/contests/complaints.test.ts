@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { DAY } from '../../../src/lib/clock.ts';
 import { caseComplaintResponseSchema, complaintFiledSchema } from '../../../src/schema/rights.ts';
-import { KID, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
+import { KID, ORIGIN, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
+import { ask } from '../../support/http.ts';
 import { started } from '../../support/started.ts';
 import { apiKey, startRights, type Visit } from '../support/rights.ts';
 
@@ -145,6 +146,42 @@ describe('a complaint', () => {
       kind: 'complaint',
       status: 'acknowledged',
     });
+  });
+
+  it('is sent by the form of /my-data, which shows it then', async () => {
+    const visit = await rights.visit();
+    const submit = async (fields: Record<string, string>) => {
+      const reply = await ask(rights.gpd.url, '/my-data', {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          cookie: `gp_session=${visit.session}`,
+          origin: ORIGIN,
+          ...headers(),
+        },
+        body: new URLSearchParams({ token: visit.token, ...fields }).toString(),
+      });
+      expect(reply.status).toBe(200);
+      return reply.text;
+    };
+    expect(await submit({ action: 'look' })).toContain('data-testid="send-complaint"');
+    expect(await submit({ action: 'complain', statement: STATEMENT, email: '' })).toContain(
+      'data-testid="case-key"',
+    );
+    const shown = await submit({ action: 'look' });
+    expect(shown).toContain('data-testid="complaint-state"');
+    expect(shown).not.toContain('data-testid="send-complaint"');
+  });
+
+  it('its case says whether the page has a form for another', async () => {
+    const { caseKey } = await fileComplaint();
+    expect(await view(caseKey)).not.toHaveProperty('takesComplaints');
+    const contested = await rights.me(await rights.visit({ bot: true }), 'contest', {
+      body: { statement: 'no' },
+      headers: headers(),
+    });
+    const key = (contested.json() as { caseKey: string }).caseKey;
+    expect(await view(key)).toMatchObject({ status: 'open', takesComplaints: true });
   });
 
   it('is an unknown action under another law', async () => {
