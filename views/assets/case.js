@@ -113,7 +113,7 @@ function showRemembered(found) {
 }
 
 function show(found) {
-  const { question, status, site } = found;
+  const { question, site } = found;
   // The outcome of a complaint is its reason.
   const reasons = found.kind === 'complaint' ? [found.outcome].filter(Boolean) : found.reasons;
   document.querySelector('.site-head b').textContent = site;
