@@ -24,7 +24,7 @@ import { readPolicy } from '../log/cosign-service.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { createCaseByKeyService } from '../rights/contests/case-by-key-service.ts';
-import { readNotice } from '../rights/dsar/service.ts';
+import { readPageNotice } from '../rights/dsar/service.ts';
 import { eraseOwn } from '../rights/erase/erase-service.ts';
 import { evidenceRoutes } from '../rights/evidence/evidence-routes.ts';
 import { createEvidenceService } from '../rights/evidence/evidence-service.ts';
@@ -80,9 +80,9 @@ function loadOpenApi(): Promise<OpenApi> {
 }
 
 const sitesOf = ({ database, tenants }: Services): Sites => ({
-  notice(kid) {
+  notice(kid, speaker) {
     const tenant = tenants.find(kid);
-    return tenant ? readNotice(database, tenant) : Promise.resolve(null);
+    return tenant ? readPageNotice(database, tenant, speaker) : Promise.resolve(null);
   },
   at(host) {
     const allTenants = tenants.all();

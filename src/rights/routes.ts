@@ -3,7 +3,8 @@ import type { Claimant } from '../auth/tokens.ts';
 import { type PeopleLocals, speakTo } from '../http/people.ts';
 import { builtOnce, jsonReply, renderText, sendBuilt } from '../http/reply.ts';
 import { json, page, reply, type ServedRoute } from '../http/routes.ts';
-import { classText } from '../ingest/verdict/verdict-words.ts';
+import { RULES } from '../ingest/verdict/classify.ts';
+import { ruleText } from '../ingest/verdict/verdict-words.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
@@ -79,7 +80,7 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
 
 const renderCasePage = builtOnce((_language, response: Response, people: PeopleLocals) =>
   renderText(response, 'case', {
-    classText: (name: string) => classText(name, people.lang),
+    ruleTexts: RULES.map(({ id }) => ({ id, text: ruleText(id, people.lang) })),
     ...people,
   }),
 );

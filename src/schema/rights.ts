@@ -208,6 +208,9 @@ export const caseResponseSchema = contestResponseSchema
     reasons: z.array(z.string()),
     resolvedAt: z.string().nullable(),
     decision: caseDecisionSchema,
+    /** The name of the site, for the page; gpd's own addition (ADR 0103). */
+    site: z.string(),
+    contact: z.string().nullable(),
     /** Only under rights.profile uk: the page then has a form for complaints. */
     takesComplaints: z.literal(true).optional(),
   });
@@ -219,6 +222,8 @@ export const caseComplaintResponseSchema = complaintResponseSchema
     askedAt: z.string().nullable(),
     answer: z.string().nullable(),
     decision: caseDecisionSchema,
+    site: z.string(),
+    contact: z.string().nullable(),
   });
 
 export const anyCaseSchema = z.union([caseResponseSchema, caseComplaintResponseSchema]);

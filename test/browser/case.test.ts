@@ -128,6 +128,9 @@ describeInChromium('browser/case', () => {
     await shown('We will answer by');
     expect(await violations()).toEqual([]);
     expect(page.url()).toBe(`${rights.gpd.url}/case`);
+    // The form folds while a case is shown.
+    expect(await page.getByLabel('Case key').isVisible()).toBe(false);
+    await page.getByText('Open another case').click();
     await page.getByLabel('Case key').fill('7ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-Z');
     await page.keyboard.press('Enter');
     await page.getByText('No case has this key.').waitFor();

@@ -1,5 +1,4 @@
-import { WORDS } from './locales/en.ts';
-import { el } from './page.ts';
+import { el, type Page } from './page.ts';
 
 /** Fetches the receipts of this browser's choices: as a page to print, and as a file for programs. */
 
@@ -42,18 +41,18 @@ const FILES = [
 
 /** Empty where this page has no key of the banner, or the browser no record. */
 export function receiptButtons(
-  { kid, endpoint }: { readonly kid: string; readonly endpoint: string },
+  { kid, endpoint, words }: Pick<Page, 'kid' | 'endpoint' | 'words'>,
   showText: (text: string) => void,
 ): readonly HTMLElement[] {
   const key = document.querySelector<HTMLElement>('script[data-key]')?.dataset['key'];
   const person = readPrincipal(kid);
   if (key === undefined || !person) return [];
   const buttons = FILES.map(([type, name, word]) => {
-    const button = el('button', { type: 'button', 'data-testid': name }, WORDS[word]);
+    const button = el('button', { type: 'button', 'data-testid': name }, words.texts[word]);
     button.onclick = () => {
       fetchReceipts(endpoint, key, person, type).then(
         (blob) => saveAs(blob, name),
-        () => showText(WORDS.away),
+        () => showText(words.texts.away),
       );
     };
     return button;

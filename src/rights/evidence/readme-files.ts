@@ -1,7 +1,7 @@
 import type { EvidenceKey } from '../../keys/evidence-key.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { ENGLISH } from '../../lib/people/say.ts';
 import { renderPage } from '../dsar/archive-page-files.ts';
-import { UNNAMED } from '../dsar/dsar.ts';
 import type { ChoiceTally } from './definitions.ts';
 import { type InForce, textIn } from './log-scan.ts';
 import type { EvidenceSource } from './parts-service.ts';
@@ -47,8 +47,8 @@ export function readmePage(facts: ReadmeFacts): Promise<string> {
     ...facts,
     ...{ title: 'Evidence of consent', person, thumbprint: key.thumbprint },
     ...{ kid: tenant.kid, log: tenant.signer.name, vkey: tenant.signer.vkey },
-    controller: textOr(tenant.settings['notice.controller'], UNNAMED.controller),
-    contact: textOr(tenant.settings['notice.contact'], UNNAMED.contact),
+    controller: textOr(tenant.settings['notice.controller'], ENGLISH.say('notice.noController')),
+    contact: textOr(tenant.settings['notice.contact'], ENGLISH.say('notice.noContact')),
     from: isoTime(request.from),
     to: isoTime(request.to),
     choiceText: (choice: string): string => CHOICES[choice] ?? choice,

@@ -3,9 +3,9 @@ import { RECEIPT_CONTEXT } from '../../consent/receipt-jsonld.ts';
 import type { PersonReceipts } from '../../consent/receipts-service.ts';
 import type { Reply } from '../../http/reply.ts';
 import { type PeopleLanguage, preferredLanguage } from '../../lib/languages.ts';
+import { ENGLISH } from '../../lib/people/say.ts';
 import { formatWords, readWords } from '../../notify/mail-words-files.ts';
 import { renderPage } from '../dsar/archive-page-files.ts';
-import { UNNAMED } from '../dsar/dsar.ts';
 
 /** Receipts for the person: one document for programs, and the same as a page that prints. */
 
@@ -21,8 +21,8 @@ function pageOf({ kid, controller, choices }: PersonReceipts, language: PeopleLa
     kid,
     choices,
     title: formatWords(words, 'title'),
-    controller: controller['notice.controller'].trim() || UNNAMED.controller,
-    contact: controller['notice.contact'].trim() || UNNAMED.contact,
+    controller: controller['notice.controller'].trim() || ENGLISH.say('notice.noController'),
+    contact: controller['notice.contact'].trim() || ENGLISH.say('notice.noContact'),
     say: (key: string, values?: Readonly<Record<string, string | number>>) => formatWords(words, key, values),
     date: (at: number | string): string => `${format.format(new Date(at))} UTC`,
   });
