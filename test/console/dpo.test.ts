@@ -71,7 +71,7 @@ describe('finding a subject', () => {
     ] as const) {
       const reply = await find(kind, id);
       expect(reply.status).toBe(200);
-      expect(reply.text).toContain('Undeclared automation');
+      expect(reply.text).toContain('Automated visit');
       expect(handleOf(reply.text)).not.toBe('');
       expect([...reply.text.matchAll(/(?:href|action)="([^"]+)"/g)].join()).not.toContain(id);
     }
