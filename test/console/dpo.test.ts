@@ -81,6 +81,13 @@ describe('finding a subject', () => {
     expect(JSON.stringify(log)).not.toContain(one.requestId);
   });
 
+  it('by a request id that was entered as a visitor id', async () => {
+    const { requestId } = await site.decide();
+    const reply = await find('visitor', requestId);
+    expect(reply.status).toBe(200);
+    expect(handleOf(reply.text)).not.toBe('');
+  });
+
   it.each([
     ['visitor', 'AAAAAAAAAAAAAAAAAAAAAA', 404],
     ['request', 'req_01KAG0000000000000000000AA', 404],
