@@ -125,7 +125,7 @@ export function describeClient(value: unknown): ClientDescription {
   function shapeOf(schema: Schema, field = ''): Shape {
     const name = nameOf(schema);
     const { type, anyOf, properties, items, required = [], pattern } = resolve(schema);
-    if (anyOf) return `${String(shapeOf(anyOf[0] ?? {}))}|null`;
+    if (anyOf) return `${shapeOf(anyOf[0] ?? {}) as string}|null`;
     if (Array.isArray(type)) return `${type[0]}|null`;
     if (type === 'array') return [shapeOf(items ?? {})];
     if (type === 'object' && properties) {

@@ -238,7 +238,7 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
     tenants,
     record: ingest.recordRefusal,
     count: services.keyUse.noteAgent,
-    limiterOf: limiters.rowOf,
+    limiterOf: (bucket, rate) => limiters.rowOf(bucket, rate),
   });
   const served: readonly ServedRoute[] = [
     ...healthRoutes({ ...health, version: VERSION }),

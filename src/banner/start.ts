@@ -210,6 +210,22 @@ function openView(
   return createView({ ...controller, speech, direction: directionOf(language.code), theme, onToggle, host });
 }
 
+/** A fault of the banner must not break the page: nothing is granted then. */
+function explainState(loading: Promise<void>, becomeReady: () => ConsentSnapshot): Promise<ConsentSnapshot> {
+  const firstState = loading.catch(reportError).then(becomeReady);
+  void firstState.then(({ problem }) => problem !== null && explainProblem(problem));
+  return firstState;
+}
+
+/** Without terms a link leads where the page has pointed it. */
+function openByLinks(open: () => void, hasTerms: () => boolean): void {
+  doc.addEventListener('click', (event) => {
+    if (!(event.target as Element).closest?.(CHOICES_LINK)) return;
+    if (hasTerms()) event.preventDefault();
+    open();
+  });
+}
+
 export function start(...options: Parameters<typeof readOptions>): GpdConsent {
   const tag = readOptions(...options);
   const { on, emit } = createEvents(() => (isReady ? controller.snapshot() : null));
@@ -224,13 +240,6 @@ export function start(...options: Parameters<typeof readOptions>): GpdConsent {
     if (!isReady) return;
     ready = Promise.resolve(state);
     emit('change', { ...state, recorded: controller.isRecorded() });
-  }
-
-  function becomeReady(): ConsentSnapshot {
-    isReady = true;
-    const state = controller.snapshot();
-    emit('ready', state);
-    return state;
   }
 
   const controller = createController({
@@ -258,21 +267,17 @@ export function start(...options: Parameters<typeof readOptions>): GpdConsent {
     if (inPage?.config) void controller.load();
   }
 
-  // A fault of the banner must not break the page: it is reported, and nothing is granted.
-  const firstState = load().catch(reportError).then(becomeReady);
-  void firstState.then(({ problem }) => problem !== null && explainProblem(problem));
+  const firstState = explainState(load(), () => {
+    isReady = true;
+    emit('ready', controller.snapshot());
+    return controller.snapshot();
+  });
   let ready = firstState;
   const open = (): void => void firstState.then(() => (view ? undefined : load())).then(() => view?.open());
-  doc.addEventListener('click', (event) => {
-    if (!(event.target as Element).closest?.(CHOICES_LINK)) return;
-    // Without terms the link leads where the page has pointed it.
-    if (view) event.preventDefault();
-    open();
-  });
+  openByLinks(open, () => view !== null);
   return Object.freeze({
     ...createApi(firstState, controller, tag),
-    // After a change a new promise; the same one until the next change, because renderers compare promises by
-    // identity.
+    // A new promise comes only after a change: renderers compare promises by identity.
     get ready() {
       return ready;
     },

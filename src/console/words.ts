@@ -17,10 +17,10 @@ export const WORDS = {
     system: 'gpd itself',
   } satisfies Record<ActorRole, string>,
   class: {
-    human: 'Human',
+    human: 'Person',
     declared_agent: 'Declared agent',
-    undeclared_automation: 'Undeclared automation',
-    unknown: 'Unknown',
+    undeclared_automation: 'Automated visit',
+    unknown: 'Not decided',
     agent: 'Agent refused',
   } satisfies Record<VisitorClass | typeof AT_DOOR, string>,
   classMeans: {

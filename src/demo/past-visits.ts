@@ -6,7 +6,7 @@ import type { VisitorClass } from '../schema/responses.ts';
 /** The shop's traffic before the demo begins, so that its numbers look like those of a real shop. */
 
 /** Half a year: the longest range of the overview and the period before it. */
-export const HISTORY_DAYS = 181;
+const HISTORY_DAYS = 181;
 /** Decisions are stored for the newest hours alone; for older ones there are only their counts. */
 const STORED_HOURS = 26;
 

@@ -35,7 +35,7 @@ export function speakTo(
     (field): field is [string, string] => typeof field[1] === 'string' && field[0] !== 'lang',
   );
   const languages = PEOPLE_LANGUAGES.map((one) => ({
-    href: `?${new URLSearchParams([...given, ['lang', one]])}`,
+    href: `?${new URLSearchParams([...given, ['lang', one]]).toString()}`,
     text: LANGUAGE_NAMES[one],
     lang: one,
     isCurrent: one === lang,

@@ -29,6 +29,7 @@ export const BODY_EXAMPLES: Readonly<Partial<Record<RouteName, unknown>>> = {
   withdrawConsent: WRITE,
   getConsentState: { principalId: 'u-1' },
   refreshState: { state: 'HEADER.CLAIMS.SIGNATURE' },
+  listConsentReceipts: { principalId: 'u-1' },
   listConsentHistory: { principalId: 'u-1', limit: 50 },
   savePurposes: { purposes: [{ id: 'newsletter', title: 'Newsletter' }] },
   publishPolicy: { text: 'We send a newsletter once a month.', material: true },

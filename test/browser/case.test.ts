@@ -143,6 +143,36 @@ describeInChromium('browser/case', () => {
     expect(faults).toEqual([]);
   });
 
+  it('remembers an open case until the person says otherwise, or it is gone', async () => {
+    const { caseKey, visit } = await file();
+    await open(`/case#${caseKey}`);
+    const note = page.locator('[data-remember] [data-note]');
+    await note.getByText(/remembers the key until \d+ \w+ \d{4}/).waitFor();
+    // The person comes back without the key.
+    await page.goto(`${rights.gpd.url}/case`);
+    await shown('We will answer by');
+    expect(await violations()).toEqual([]);
+    await page.getByRole('button', { name: 'Forget it here' }).click();
+    await note.getByText('Forgotten in this browser').waitFor();
+    await page.reload();
+    await page.getByLabel('Case key').waitFor();
+    expect(await page.locator('#case').isVisible()).toBe(false);
+
+    // The key of an erased case is of no more use, so that the browser forgets it too.
+    await page.getByLabel('Case key').fill(caseKey);
+    await page.keyboard.press('Enter');
+    await note.getByText('remembers the key until').waitFor();
+    const dpo = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
+    await rights.call('/privacy/erase', { requestId: visit.requestId }, dpo);
+    await page.goto(`${rights.gpd.url}/case`);
+    await page.getByText('No case has this key').waitFor();
+    expect(await page.evaluate(() => localStorage.length)).toBe(0);
+    await page.reload();
+    await page.getByLabel('Case key').waitFor();
+    expect(await page.locator('#told').textContent()).toBe('');
+    expect(faults).toEqual([]);
+  });
+
   it('says so without JavaScript', async () => {
     await open('/case', { javaScriptEnabled: false });
     expect(await page.textContent('noscript, main')).toContain('needs JavaScript');

@@ -71,7 +71,7 @@ describe('finding a subject', () => {
     ] as const) {
       const reply = await find(kind, id);
       expect(reply.status).toBe(200);
-      expect(reply.text).toContain('Undeclared automation');
+      expect(reply.text).toContain('Automated visit');
       expect(handleOf(reply.text)).not.toBe('');
       expect([...reply.text.matchAll(/(?:href|action)="([^"]+)"/g)].join()).not.toContain(id);
     }
@@ -79,6 +79,13 @@ describe('finding a subject', () => {
     expect(log.map((row) => row['action'])).toEqual(['subject.searched', 'subject.searched']);
     expect(JSON.stringify(log)).not.toContain(one.visitorId);
     expect(JSON.stringify(log)).not.toContain(one.requestId);
+  });
+
+  it('by a request id that was entered as a visitor id', async () => {
+    const { requestId } = await site.decide();
+    const reply = await find('visitor', requestId);
+    expect(reply.status).toBe(200);
+    expect(handleOf(reply.text)).not.toBe('');
   });
 
   it.each([

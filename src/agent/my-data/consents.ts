@@ -27,17 +27,24 @@ interface Choice {
   readonly until: number;
 }
 
-/** Reads the banner's record. @returns an empty list if it cannot be read */
-function readChoices(kid: string): (readonly [purpose: string, choice: Choice])[] {
+/** The banner's record at this origin. */
+interface BannerRecord {
+  readonly principalId?: string;
+  readonly secret?: string;
+  readonly choices?: Readonly<Record<string, Choice>>;
+}
+
+/** @returns an empty record if it cannot be read */
+export function readRecord(kid: string): BannerRecord {
   try {
-    const record = JSON.parse(localStorage.getItem(`gpd-consent:${kid}`) ?? '{}') as {
-      readonly choices?: Readonly<Record<string, Choice>>;
-    };
-    return Object.entries(record.choices ?? {}).filter(([, { choice }]) => CHOICES.includes(choice));
+    return JSON.parse(localStorage.getItem(`gpd-consent:${kid}`) ?? '{}') as BannerRecord;
   } catch {
-    return [];
+    return {};
   }
 }
+
+const readChoices = (kid: string) =>
+  Object.entries(readRecord(kid).choices ?? {}).filter(([, { choice }]) => CHOICES.includes(choice));
 
 /** Fills the fold with the choices; it is open where one can be withdrawn. */
 export function fillConsents(

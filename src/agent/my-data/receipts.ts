@@ -1,28 +1,15 @@
+import { readRecord } from './consents.ts';
 import { el, type Page } from './page.ts';
 
 /** Fetches the receipts of this browser's choices: as a page to print, and as a file for programs. */
 
-interface StoredPrincipal {
-  readonly principalId: string;
-  readonly secret: string;
-}
+type Credentials = Readonly<Record<'principalId' | 'principalSecret', string>>;
 
-/** The banner's record at this origin; null without a choice. */
-function readPrincipal(kid: string): StoredPrincipal | null {
-  try {
-    const record = JSON.parse(localStorage.getItem(`gpd-consent:${kid}`) ?? '{}') as Partial<StoredPrincipal>;
-    const { principalId, secret } = record;
-    return principalId && secret ? { principalId, secret } : null;
-  } catch {
-    return null;
-  }
-}
-
-async function fetchReceipts(endpoint: string, key: string, person: StoredPrincipal, type: string) {
+async function fetchReceipts(endpoint: string, key: string, person: Credentials, type: string) {
   const response = await fetch(`${endpoint}/v1/consent/receipts`, {
     method: 'POST',
     headers: { accept: type, authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ principalId: person.principalId, principalSecret: person.secret }),
+    body: JSON.stringify(person),
   });
   if (!response.ok) throw new Error(`status ${response.status}`);
   return response.blob();
@@ -45,8 +32,9 @@ export function receiptButtons(
   showText: (text: string) => void,
 ): readonly HTMLElement[] {
   const key = document.querySelector<HTMLElement>('script[data-key]')?.dataset['key'];
-  const person = readPrincipal(kid);
-  if (key === undefined || !person) return [];
+  const { principalId, secret: principalSecret } = readRecord(kid);
+  if (!key || !principalId || !principalSecret) return [];
+  const person = { principalId, principalSecret };
   const buttons = FILES.map(([type, name, word]) => {
     const button = el('button', { type: 'button', 'data-testid': name }, words.texts[word]);
     button.onclick = () => {

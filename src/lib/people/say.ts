@@ -28,9 +28,9 @@ export const LANGUAGE_NAMES: Readonly<Record<PeopleLanguage, string>> = {
 
 export interface Speaker {
   readonly lang: PeopleLanguage;
-  say(key: PageKey, values?: Readonly<Record<string, string | number>>): string;
+  readonly say: (key: PageKey, values?: Readonly<Record<string, string | number>>) => string;
   /** The text in pieces, where a value is an element. */
-  pieces(key: PageKey): readonly Piece[];
+  readonly pieces: (key: PageKey) => readonly Piece[];
 }
 
 /** Speaks one language. Templates are not typed, so an unknown key throws. */
