@@ -5,7 +5,7 @@ import { ZipFile } from 'yazl';
 import { copySdk, createNpmPackage, newFolder } from './artefacts.ts';
 import { fixedEnvironment, type Place, run } from './run.ts';
 
-/** Creates the packages of the four SDKs in the formats of their registries. */
+/** Creates the packages of the four SDKs, the browser and React in the formats of their registries. */
 
 export const GO_MODULE = 'gpd.dev/consent-go';
 
@@ -51,7 +51,7 @@ function createJava(place: Place): void {
 }
 
 export async function createSdks(place: Place): Promise<void> {
-  createNpmPackage(place, 'sdk/node');
+  for (const folder of ['sdk/node', 'sdk/browser', 'sdk/react']) createNpmPackage(place, folder);
   createPython(place);
   await createGo(place);
   createJava(place);

@@ -53,6 +53,11 @@ export function checkReport(method: string, requestId: unknown, outcome: unknown
   require(method, isText(outcome), 'outcome is a string that is not empty');
 }
 
+export function checkDeadline(method: string, deadlineMs: unknown): void {
+  const holds = Number.isInteger(deadlineMs) && Number(deadlineMs) >= 1 && Number(deadlineMs) <= 60_000;
+  require(method, holds, 'deadlineMs is an integer from 1 to 60000');
+}
+
 export function checkIdempotencyKey(method: string, key: unknown): void {
   const holds = isText(key) && IDEMPOTENCY_KEY.test(key);
   require(method, holds, 'idempotencyKey is 1 to 255 visible ASCII characters');

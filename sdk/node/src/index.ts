@@ -1,4 +1,5 @@
 /** The public names of the package. */
+export type { CheckoutAdvice, CheckoutOptions } from './checkout.ts';
 export { ConsentClient } from './client.ts';
 export { ConsentError, type ErrorDetail, type ErrorKind } from './errors.ts';
 export type { Consent } from './methods.ts';

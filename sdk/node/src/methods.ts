@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { MALFORMED, parseJson } from './body.ts';
 import * as args from './check-args.ts';
-import { type ConsentError, isUndecided } from './errors.ts';
+import { adviceOf, type CheckoutAdvice, type CheckoutOptions } from './checkout.ts';
+import { ConsentError, isUndecided } from './errors.ts';
 import type { RequestLike } from './request.ts';
 import * as shapes from './shapes.ts';
 import type {
@@ -229,6 +230,23 @@ export class Methods {
     args.checkRequestId('decision', requestId);
     this.#sender.begin('decision', [requestId]);
     return this.#ask('decision', 'decision', { params: { requestId } }, options, { requestId });
+  }
+
+  /**
+   * Advises a checkout by the verdict of this visit, and never refuses. `no-verdict` if gpd has none of the last
+   * 30 minutes or does not answer in time: the sale goes on without gpd.
+   * @param requestId what the page sent; any value
+   * @throws {ConsentError} invalid-request for a `deadlineMs` out of range, and nothing else
+   */
+  async checkout(requestId: unknown, { deadlineMs = 500 }: CheckoutOptions = {}): Promise<CheckoutAdvice> {
+    args.checkDeadline('checkout', deadlineMs);
+    try {
+      const verdict = await this.decision(requestId as string, { timeoutMs: deadlineMs });
+      return adviceOf(verdict, this.#settings.now());
+    } catch (error) {
+      if (error instanceof ConsentError) return 'no-verdict';
+      throw error;
+    }
   }
 
   /** Reports the outcome of a decision once. Repeating it changes nothing; a different outcome is a conflict. */
