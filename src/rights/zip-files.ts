@@ -26,7 +26,13 @@ export function createZip({ mtime, forceDosTimestamp = false }: ZipOptions, sign
       const { pass, result } = meter();
       const source = Readable.from(pass(content), { objectMode: false, signal });
       const finishedReading = finished(source, { signal });
-      zip.addReadStream(source, name, { mtime, forceDosTimestamp, mode: 0o100600, compress });
+      // yazl keeps what opens a stream until the file ends, and with the stream the text of the part.
+      let waiting: Readable | null = source;
+      const options = { mtime, forceDosTimestamp, mode: 0o100600, compress };
+      zip.addReadStreamLazy(name, options, (open) => {
+        if (waiting) open(null, waiting);
+        waiting = null;
+      });
       await finishedReading;
       digests.push({ name, ...result() });
     },
