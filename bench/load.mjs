@@ -61,6 +61,8 @@ let bodyBytes = 0;
 function completeBody(answer) {
   const end = answer.indexOf('\r\n\r\n');
   if (end === -1) return null;
+  // RFC 9110 section 8.6: a 204 has no Content-Length.
+  if (answer.toString('latin1', 9, 12) === '204') return 0;
   const length = Number(/\r\ncontent-length: (\d+)/i.exec(answer.toString('latin1', 0, end))?.[1]);
   if (Number.isNaN(length)) throw new Error('an answer without Content-Length');
   return answer.length >= end + 4 + length ? length : null;

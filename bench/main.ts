@@ -2,6 +2,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchCheck } from './check.ts';
 import { benchCluster } from './cluster.ts';
+import { benchDoor } from './door.ts';
 import { benchGrant } from './grant.ts';
 import { benchIngest } from './ingest.ts';
 import { formatJson, formatTable, isMissed, note, type Row } from './lib/report.ts';
@@ -19,7 +20,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|check|grant|size|cluster|start|memory …] [--quick|--smoke] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|check|door|grant|size|cluster|start|memory …] [--quick|--smoke] [--json] [--assert] [--seed N]';
 
 type Size = 'smoke' | 'quick' | 'whole';
 
@@ -28,6 +29,7 @@ const PLANS = {
   smoke: {
     ingest: { pairs: 1, warmUp: 500, count: 1500, open: 1000 },
     check: { rounds: 1, warmUp: 1000, count: 2000, open: 1000, populations: [500, 2000] },
+    door: { rounds: 1, warmUp: 1000, count: 2000, open: 1000 },
     grant: { rounds: 1, count: 500 },
     size: { rows: 50_000, pairs: 1, warmUp: 1000, count: 2000 },
     cluster: { nodes: 2, pairs: 1, warmUp: 1000, count: 1000 },
@@ -37,6 +39,7 @@ const PLANS = {
   quick: {
     ingest: { pairs: 2, warmUp: 2000, count: 5000, open: 3000 },
     check: { rounds: 2, warmUp: 4000, count: 8000, open: 4000, populations: [1000, 20_000] },
+    door: { rounds: 2, warmUp: 4000, count: 20_000, open: 5000 },
     grant: { rounds: 2, count: 2000 },
     size: { rows: 500_000, pairs: 1, warmUp: 3000, count: 8000 },
     cluster: { nodes: 4, pairs: 1, warmUp: 2500, count: 2000 },
@@ -46,6 +49,7 @@ const PLANS = {
   whole: {
     ingest: { pairs: 5, warmUp: 20_000, count: 25_000, open: 20_000 },
     check: { rounds: 5, warmUp: 20_000, count: 40_000, open: 40_000, populations: [1000, 100_000] },
+    door: { rounds: 5, warmUp: 20_000, count: 50_000, open: 50_000 },
     grant: { rounds: 5, count: 10_000 },
     size: { rows: 10_000_000, pairs: 3, warmUp: 5000, count: 20_000 },
     cluster: { nodes: 4, pairs: 5, warmUp: 8000, count: 8000 },
@@ -66,6 +70,7 @@ function createBenches(size: Size, seed: number): ReadonlyMap<string, Bench> {
       },
     ],
     ['check', { bundles: 0, run: (rig) => benchCheck(rig, { ...plan.check, seed }) }],
+    ['door', { bundles: 0, run: (rig) => benchDoor(rig, plan.door) }],
     ['grant', { bundles: 0, run: (rig) => benchGrant(rig, plan.grant) }],
     [
       'size',

@@ -51,11 +51,29 @@ export declare function makePlaintext(consent: ConsentReceipt, signals: Collecte
 export declare function sealBundle(recipient: Recipient, plaintext: Uint8Array<ArrayBuffer>): Promise<SealedBundle>;
 `;
 
-/** @param {string} outDir */
-async function writeTypes(outDir) {
-  const types = await readFile(join(source, 'types.ts'), 'utf8');
-  await writeFile(join(outDir, 'agent.d.ts'), types + SURFACE);
+/** Only a page that loads a script of gpd has the name `gpd`. */
+const PAGE = `
+declare global {
+  /** What the scripts of gpd put on the page: the banner \`consent\`, the classic agent \`agent\`. */
+  interface GpdPage {
+    readonly agent?: {
+      readonly identify: typeof identify;
+      readonly update: typeof update;
+      readonly collect: typeof collect;
+      readonly observeInput: typeof observeInput;
+      readonly makePlaintext: typeof makePlaintext;
+      readonly sealBundle: typeof sealBundle;
+    };
+  }
+  interface Window {
+    gpd?: GpdPage;
+  }
+  var gpd: GpdPage | undefined;
 }
+`;
+
+/** @returns {Promise<string>} the declarations of what a page may call */
+export const agentTypes = async () => (await readFile(join(source, 'types.ts'), 'utf8')) + SURFACE + PAGE;
 
 /**
  * @param {{ outDir: string }} options where agent.js, agent.classic.js, agent-worker.js and agent.d.ts are written
@@ -76,7 +94,7 @@ export async function buildAgent({ outDir }) {
       tsconfigRaw: '{}',
     });
   }
-  await writeTypes(outDir);
+  await writeFile(join(outDir, 'agent.d.ts'), await agentTypes());
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

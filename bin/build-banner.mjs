@@ -11,13 +11,13 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const source = join(root, 'src', 'banner');
 
 /** The oldest browsers that have adopted style sheets, dialogs, :has and dvh. */
-const TARGET = ['chrome111', 'firefox121', 'safari16.4'];
+export const TARGET = ['chrome111', 'firefox121', 'safari16.4'];
 
 /** Stands for the version in the script while its hash, which becomes the version, is computed. */
-const PLACEHOLDER = '0000000000000000';
+export const PLACEHOLDER = '0000000000000000';
 
 /** @type {import('esbuild').Plugin} */
-const styleSheets = {
+export const styleSheets = {
   name: 'style sheets as text',
   setup(build) {
     build.onLoad({ filter: /\.css$/ }, async ({ path }) => {
@@ -60,10 +60,14 @@ async function wordsIn(name) {
 
 const SURFACE = `
 declare global {
-  interface Window {
-    /** The banner puts \`consent\` there, the classic agent \`agent\`; each leaves the other. */
-    gpd?: { readonly consent?: GpdConsent };
+  /** What the scripts of gpd put on the page: the banner \`consent\`, the classic agent \`agent\`. */
+  interface GpdPage {
+    readonly consent?: GpdConsent;
   }
+  interface Window {
+    gpd?: GpdPage;
+  }
+  var gpd: GpdPage | undefined;
   interface DocumentEventMap {
     'gpd-consent-ready': CustomEvent<ConsentSnapshot>;
     'gpd-consent-change': CustomEvent<ChangedSnapshot>;
@@ -74,13 +78,23 @@ declare global {
 }
 `;
 
+/** @returns {Promise<string>} the declarations of what a page may call */
+export const bannerTypes = async () => (await readFile(join(source, 'types.ts'), 'utf8')) + SURFACE;
+
+const wordFiles = async () => (await readdir(join(source, 'locales'))).sort();
+/** @param {readonly string[]} files */
+const languagesOf = (files) => files.map((name) => name.replace(/\.(?:json|ts)$/, ''));
+
+/** @returns {Promise<string[]>} the languages that the banner speaks */
+export const bannerLanguages = async () => languagesOf(await wordFiles());
+
 /**
  * @param {{ outDir: string }} options where embed.js, markup.js, embed.d.ts, manifest.json and the languages are written
  */
 export async function buildBanner({ outDir }) {
   await mkdir(outDir, { recursive: true });
-  const files = (await readdir(join(source, 'locales'))).sort();
-  const languages = files.map((name) => name.replace(/\.(?:json|ts)$/, ''));
+  const files = await wordFiles();
+  const languages = languagesOf(files);
   const words = await Promise.all(files.map(wordsIn));
   const define = { LANGUAGES: JSON.stringify(languages), VERSION: JSON.stringify(PLACEHOLDER) };
   const script = await bundle(join(source, 'embed.ts'), define);
@@ -99,7 +113,7 @@ export async function buildBanner({ outDir }) {
   };
   await writeFile(join(outDir, 'embed.js'), embed);
   await writeFile(join(outDir, 'markup.js'), markup);
-  await writeFile(join(outDir, 'embed.d.ts'), (await readFile(join(source, 'types.ts'), 'utf8')) + SURFACE);
+  await writeFile(join(outDir, 'embed.d.ts'), await bannerTypes());
   await writeFile(join(outDir, 'manifest.json'), JSON.stringify(manifest));
   await Promise.all(languages.map((code, i) => writeFile(join(outDir, `${code}.json`), words[i] ?? '')));
 }

@@ -89,6 +89,37 @@ export function conformanceProblems(report, ran) {
 }
 
 /**
+ * The table cases × languages: a mark for each case that failed, and a line for all that passed everywhere.
+ * @param {string} report with lines `gpd-case LANG passed|failed NAME`
+ * @returns {string}
+ */
+export function conformanceTable(report) {
+  const results = [...report.matchAll(/^gpd-case (\w+) (passed|failed) (\S+)$/gm)];
+  const languages = [...new Set(results.map(([, language]) => `${language}`))].sort();
+  const names = [...new Set(results.map(([, , , name]) => `${name}`))];
+  const passed = new Set(
+    results
+      .filter(([, , outcome]) => outcome === 'passed')
+      .map(([, language, , name]) => `${language} ${name}`),
+  );
+  const width = Math.max(4, ...names.map((name) => name.length));
+  const row = (/** @type {string} */ name, /** @type {readonly string[]} */ cells) =>
+    [name.padEnd(width), ...cells.map((cell, i) => cell.padEnd(languages[i]?.length ?? 0))]
+      .join('  ')
+      .trimEnd();
+  return [
+    row('case', languages),
+    ...names.map((name) =>
+      row(
+        name,
+        languages.map((language) => (passed.has(`${language} ${name}`) ? '✓' : '✗')),
+      ),
+    ),
+    '',
+  ].join('\n');
+}
+
+/**
  * Runs a command and adds its output to `output`.
  * @param {readonly string[]} command @param {string} cwd @param {NodeJS.ProcessEnv} env @param {Buffer[]} output
  * @returns {Promise<boolean>}
@@ -184,7 +215,8 @@ export async function testSdks(names = []) {
   const hasPassed = await runAll(runnable, report);
   const reportText = existsSync(report) ? readFileSync(report, 'utf8') : '';
   rmSync(scratch, { recursive: true });
-  process.stderr.write(reportText);
+  process.stderr.write(reportText.replace(/^gpd-case .*\n/gm, ''));
+  if (reportText.includes('gpd-case ')) process.stdout.write(conformanceTable(reportText));
   const problems = conformanceProblems(
     reportText,
     runnable.map(({ name }) => name),

@@ -412,9 +412,7 @@ async function createDecisions(knex) {
   await knex.raw('CREATE INDEX decisions_device ON decisions (kid, durable, request_id)');
   await knex.raw('CREATE INDEX decisions_decided_at ON decisions (kid, decided_at)');
   // The console lists a class by time. People are most visits: their list is read from the index above, and their rows cost no entry here.
-  await knex.raw(
-    "CREATE INDEX decisions_class ON decisions (kid, class, decided_at) WHERE class <> 'human'",
-  );
+  await knex.raw("CREATE INDEX decisions_class ON decisions (kid, class, decided_at) WHERE class <> 'human'");
   // A later decision of the same browser session supersedes an earlier one (ADR 0054).
   await knex.schema.createTable('decision_updates', (t) => {
     texts(t, 'kid', 'earlier', 'request_id');

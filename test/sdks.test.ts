@@ -1,14 +1,17 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { conformanceProblems, SDKS } from '../bin/sdks.mjs';
+import { conformanceProblems, conformanceTable, SDKS } from '../bin/sdks.mjs';
 
 const line = (name: string, passed: number, total: number): string =>
   `gpd-conformance ${name} ${passed}/${total}\n`;
 
+/** Packages for pages have no client: test/browser-package.test.ts has theirs. */
+const NO_CLIENTS = ['conformance', 'browser', 'react'];
+
 describe('the SDKs that npm test runs', () => {
   it('are all that are there', () => {
     const entries = readdirSync(new URL('../sdk/', import.meta.url), { withFileTypes: true });
-    const folders = entries.filter((entry) => entry.isDirectory() && entry.name !== 'conformance');
+    const folders = entries.filter((entry) => entry.isDirectory() && !NO_CLIENTS.includes(entry.name));
     const names = SDKS.map(({ name }) => name);
     // Both ways: a folder that is gone would be passed over in silence.
     expect(folders.map(({ name }) => name).sort()).toEqual([...names].sort());
@@ -27,5 +30,21 @@ describe('the SDKs that npm test runs', () => {
     ],
   ])('%s: what is wrong', (_why, report, ran, problems) => {
     expect(conformanceProblems(report, ran)).toEqual(problems);
+  });
+
+  it('tells each case in each language', () => {
+    const report = [
+      'gpd-case node passed one',
+      'gpd-case node failed another-case',
+      'gpd-case go passed one',
+      'gpd-case go passed another-case',
+      'gpd-conformance go 2/2',
+    ].join('\n');
+    expect(conformanceTable(report).split('\n')).toEqual([
+      'case          go  node',
+      'one           ✓   ✓',
+      'another-case  ✓   ✗',
+      '',
+    ]);
   });
 });

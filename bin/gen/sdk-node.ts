@@ -17,7 +17,9 @@ export function nodeFile({ operations, types, rules }: ClientDescription): strin
     ({ method, verb, path, statuses, accept, isWrite, isIdempotent, shape }) =>
       `  '${method}': { verb: '${verb}', path: '${path}', statuses: ${listed(statuses)}, accept: '${accept}', isWrite: ${isWrite}, isIdempotent: ${isIdempotent}, shape: ${shape === null ? 'null' : `'${JSON.stringify(shape)}'`} },`,
   );
-  const interfaces = types.flatMap(({ name, fields }) => [
+  // Methods return the lists inside these two.
+  const shown = types.filter(({ name }) => name !== 'Purposes' && name !== 'Policies');
+  const interfaces = shown.flatMap(({ name, fields }) => [
     `export interface ${name} {`,
     ...fields.map(fieldLine),
     '}',
@@ -44,6 +46,7 @@ export function nodeFile({ operations, types, rules }: ClientDescription): strin
     `export const KIND_OF_STATUS = ${JSON.stringify(kinds).replaceAll('"', "'")} as const;`,
     `export const ALWAYS_RAISED: ReadonlySet<number> = new Set(${listed(raised)});`,
     `export const RETRIED: ReadonlySet<number> = new Set(${listed(retried)});`,
+    `export const ERROR_KINDS = ${listed(rules.errorKinds)} as const;`,
     `export const DETAILS = ${listed(details)} as const;`,
     '/** Codes of errors that this version of gpd sends. */',
     `export type KnownCode = ${Object.keys(errors)

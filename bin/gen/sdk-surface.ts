@@ -33,7 +33,7 @@ export type Method = keyof typeof METHODS;
 /** Results that have no type written by hand, by their names in the document. */
 const TYPES = [
   ...['Join', 'Link', 'ErasureReceipt', 'ErasureScope'],
-  ...['Purpose', 'SavedPurposes', 'Policy', 'PublishedPolicy'],
+  ...['Purpose', 'Purposes', 'SavedPurposes', 'Policy', 'Policies', 'PublishedPolicy'],
 ];
 
 /**
@@ -45,7 +45,7 @@ const MAY_LACK: Readonly<Record<string, readonly string[]>> = {
   Session: ['subject'],
   Verdict: ['visitorId', 'confidence', 'suspectScore', 'rules', 'policyVersion', 'ref'],
 };
-/** Of a verdict only these fields are checked; the rest reaches the caller as it was sent. */
+/** Fields of a verdict that are checked. The others reach the caller as gpd sent them. */
 const VERDICT_FIELDS = new Set([
   ...['requestId', 'class', 'reason', 'visitorId', 'confidence', 'suspectScore', 'rules', 'policyVersion'],
   ...['decidedAt', 'restricted', 'ref', 'supersededBy'],
@@ -83,6 +83,7 @@ interface OpenDocument {
     readonly raised: readonly number[];
     readonly retried: readonly number[];
     readonly details: readonly string[];
+    readonly errorKinds: readonly string[];
     readonly errors: Readonly<Record<string, number>>;
   };
 }
@@ -124,7 +125,7 @@ export function describeClient(value: unknown): ClientDescription {
   function shapeOf(schema: Schema, field = ''): Shape {
     const name = nameOf(schema);
     const { type, anyOf, properties, items, required = [], pattern } = resolve(schema);
-    if (anyOf) return `${String(shapeOf(anyOf[0] ?? {}))}|null`;
+    if (anyOf) return `${shapeOf(anyOf[0] ?? {}) as string}|null`;
     if (Array.isArray(type)) return `${type[0]}|null`;
     if (type === 'array') return [shapeOf(items ?? {})];
     if (type === 'object' && properties) {
@@ -184,6 +185,8 @@ export function describeClient(value: unknown): ClientDescription {
 
   function typeOf(field: string, schema: Schema): string {
     const name = nameOf(schema);
+    // The only type without a name in the document.
+    if (name === undefined && field === 'policies') return 'Policy';
     if (name !== undefined && resolve(schema).type === 'object')
       return name === 'LogEntry' ? 'ProofRef' : name;
     // The document has times as strings; the names of the fields tell them apart.

@@ -3,7 +3,9 @@
 // and ends when its standard input ends.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createTlsServer } from 'node:https';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -49,12 +51,14 @@ async function install() {
   const secret = await createKey('secret');
   const readOnly = await createKey('read-only');
   const publishable = await createKey('publishable');
+  const operator = await createKey('operator');
   const revoked = await createKey('secret', 'revoked');
   await gpd('apikeys', 'revoke', revoked.id);
   return {
     secret: secret.key,
     readOnly: readOnly.key,
     publishable: publishable.key,
+    operator: operator.key,
     revoked: revoked.key,
   };
 }
@@ -97,6 +101,38 @@ async function ingest(url) {
   return answer.requestId;
 }
 
+/** @param {import('node:net').Server} server */
+async function portOf(server) {
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)));
+  return /** @type {import('node:net').AddressInfo} */ (server.address()).port;
+}
+
+/** Addresses at which no gpd answers, each for another reason. @param {string} stubUrl */
+async function startWrongAddresses(stubUrl) {
+  const pem = readFileSync(new URL('self-signed.pem', import.meta.url));
+  const tls = createTlsServer({ key: pem, cert: pem });
+  const noHttp = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n\r\n'));
+  });
+  const closed = createServer();
+  const refusedPort = await portOf(closed);
+  closed.close();
+  return {
+    variables: {
+      refusedUrl: `http://127.0.0.1:${refusedPort}`,
+      unknownUrl: 'http://gpd.invalid',
+      plainUrl: stubUrl.replace('http:', 'https:'),
+      selfSignedUrl: `https://127.0.0.1:${await portOf(tls)}`,
+      noHttpUrl: `http://127.0.0.1:${await portOf(noHttp)}`,
+    },
+    close() {
+      tls.close();
+      noHttp.close();
+    },
+  };
+}
+
 async function main() {
   if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js'))) {
     throw new Error('gpd is not built: run `npm run build` in the root of the repository');
@@ -108,12 +144,15 @@ async function main() {
     const headers = { authorization: `Bearer ${keys.secret}` };
     const vkey = (await (await fetch(new URL('/v1/ledger/vkey', server.url), { headers })).text()).trim();
     const requestId = await ingest(server.url);
+    const otherAddresses = await startWrongAddresses(stub.url);
+    const { variables } = otherAddresses;
     process.stdout.write(
-      `${JSON.stringify({ url: server.url, stub: stub.url, kid: KID, keys, vkey, requestId })}\n`,
+      `${JSON.stringify({ url: server.url, stub: stub.url, kid: KID, keys, vkey, requestId, variables })}\n`,
     );
     process.stdin.resume();
     await Promise.race([once(process.stdin, 'end'), once(process, 'SIGTERM'), once(process, 'SIGINT')]);
     process.stdin.destroy();
+    otherAddresses.close();
     await stub.close();
   } finally {
     await server.stop();

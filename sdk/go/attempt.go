@@ -14,16 +14,18 @@ import (
 
 // One attempt of a call, and the error of its answer.
 
-const maxBody = 4 << 20
+const (
+	smallBody  = 4 << 20
+	exportBody = 256 << 20
+)
 
 func (s *sender) headerOf(c call) http.Header {
-	header := http.Header{"User-Agent": {userAgent}, "Accept": {"application/json"}, "Accept-Encoding": {"identity"}}
+	header := http.Header{"User-Agent": {userAgent}, "Accept": {c.row().accept}, "Accept-Encoding": {"identity"}}
 	// A RoundTripper that caches would answer a check after its withdrawal.
 	header["Cache-Control"] = []string{"no-store"}
-	if c.accept != "" {
-		header["Accept"] = []string{c.accept}
-	}
-	if !c.isOpen {
+	if c.token != "" {
+		header["Authorization"] = []string{"Bearer " + c.token}
+	} else if c.operation != "ping" {
 		header["Authorization"] = []string{"Bearer " + s.settings.key()}
 	}
 	if c.key != "" {
@@ -36,7 +38,7 @@ func (s *sender) headerOf(c call) http.Header {
 }
 
 // attempt uses a RoundTripper, which follows no redirect and keeps no cookie.
-func (s *sender) attempt(ctx context.Context, c call, header http.Header) (answer, *failure) {
+func (s *sender) attempt(ctx context.Context, c call, header http.Header, base string) (answer, *failure) {
 	var connections atomic.Int32
 	var hasBegun atomic.Bool
 	trace := &httptrace.ClientTrace{
@@ -47,7 +49,7 @@ func (s *sender) attempt(ctx context.Context, c call, header http.Header) (answe
 	if c.body != nil {
 		body = bytes.NewReader(c.body)
 	}
-	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), c.verb, s.settings.base+c.path, body)
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), c.row().verb, base+c.path, body)
 	if err != nil {
 		return answer{}, &failure{err: plain(c.name, KindConfig), isFinal: true}
 	}
@@ -56,7 +58,7 @@ func (s *sender) attempt(ctx context.Context, c call, header http.Header) (answe
 	if err != nil {
 		isStale := connections.Load() > 0 && !hasBegun.Load()
 		wasReplayed := connections.Load() > 1
-		return answer{}, &failure{err: plain(c.name, KindNetwork), isStale: isStale, wasReplayed: wasReplayed}
+		return answer{}, &failure{err: broken(c.name, err), isStale: isStale, wasReplayed: wasReplayed}
 	}
 	defer response.Body.Close()
 	return s.read(c, response)
@@ -67,12 +69,12 @@ func (s *sender) read(c call, response *http.Response) (answer, *failure) {
 	// After status 101 the connection belongs to another protocol and never ends.
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		var err error
-		if body, err = readBody(response); err != nil {
-			return answer{}, &failure{err: plain(c.name, KindNetwork)}
+		if body, err = readBody(response, c.maxBody()); err != nil {
+			return answer{}, &failure{err: broken(c.name, err)}
 		}
 	}
 	requestID := s.requestIDOf(c, response)
-	for _, status := range c.statuses {
+	for _, status := range c.row().statuses {
 		if response.StatusCode == status {
 			return answer{status, body, requestID}, nil
 		}
@@ -86,7 +88,10 @@ func (s *sender) read(c call, response *http.Response) (answer, *failure) {
 		RequestID:         requestID,
 		RetryAfterSeconds: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 	}
-	return answer{}, &failure{err: err, isFinal: !isRetryable(response.StatusCode)}
+	if response.StatusCode == http.StatusProxyAuthRequired {
+		err.Detail = DetailProxy
+	}
+	return answer{}, &failure{err: err, isFinal: !retried[response.StatusCode]}
 }
 
 // isCoded is true for a coded body, which the client did not ask for and not every language can decode.
@@ -95,15 +100,15 @@ func isCoded(response *http.Response) bool {
 	return response.Uncompressed || (coding != "" && coding != "identity")
 }
 
-func readBody(response *http.Response) ([]byte, error) {
+func readBody(response *http.Response, maxBody int) ([]byte, error) {
 	if isCoded(response) {
 		return nil, nil
 	}
 	var buffer bytes.Buffer
-	if length := response.ContentLength; length > 0 && length <= maxBody {
+	if length := response.ContentLength; length > 0 && length <= smallBody {
 		buffer.Grow(int(length) + bytes.MinRead)
 	}
-	if _, err := buffer.ReadFrom(io.LimitReader(response.Body, maxBody+1)); err != nil {
+	if _, err := buffer.ReadFrom(io.LimitReader(response.Body, int64(maxBody)+1)); err != nil {
 		return nil, err
 	}
 	if buffer.Len() > maxBody {
@@ -137,7 +142,7 @@ func (s *sender) requestIDOf(c call, response *http.Response) string {
 // many words contain them.
 func (s *sender) tells(c call, text string) bool {
 	const minContained = 4
-	for _, secret := range append([]string{s.settings.key()}, c.principals...) {
+	for _, secret := range append([]string{s.settings.key()}, c.secrets...) {
 		if text == secret || (len(secret) >= minContained && strings.Contains(text, secret)) {
 			return true
 		}

@@ -5,8 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
+	"strings"
 
 	"gpd.dev/consent-go/internal/rules"
 	"gpd.dev/consent-go/internal/visitor"
@@ -19,6 +19,8 @@ type Client struct {
 	settings settings
 	visitors *visitor.Visitors
 	sender   *sender
+	// recorder is the fake's, which notes the calls.
+	recorder rules.Recorder
 }
 
 var _ Consent = (*Client)(nil)
@@ -42,6 +44,7 @@ func newClient(method string, options Options) (*Client, error) {
 	}
 	client := &Client{settings: of, sender: newSender(of, options.Transport)}
 	client.Sessions = &Sessions{client}
+	client.recorder, _ = options.Transport.(rules.Recorder)
 	client.visitors = newVisitors(client)
 	return client, nil
 }
@@ -72,8 +75,8 @@ func (c *Client) CanProcessMany(ctx context.Context, checks []Check) ([]Decision
 	if hint := batchHint(checks); hint != "" {
 		return nil, hinted(name, KindInvalidRequest, hint)
 	}
-	if len(checks) == 0 {
-		return []Decision{}, nil
+	if err := c.begin(ctx, name, checks); err != nil || len(checks) == 0 {
+		return []Decision{}, err
 	}
 	return c.checkMany(ctx, name, checks)
 }
@@ -90,11 +93,11 @@ func (c *Client) checkMany(ctx context.Context, name string, checks []Check) ([]
 		items[i] = item{strconv.Itoa(i), check}
 		principals[i] = check.PrincipalID
 	}
-	request := c.post(name, "/v1/consent/can-process/batch", map[string]any{"checks": items}, principals...)
+	request := callOf(name, "canProcessMany", "", map[string]any{"checks": items}, principals...)
 	got, err := c.sender.send(ctx, request)
 	found, ok := readBatch(parseObject(got.body))
 	if err == nil && !ok {
-		err = malformed(request, got)
+		err = c.malformed(request, got)
 	}
 	for i := range decisions {
 		decision := found[strconv.Itoa(i)]
@@ -104,7 +107,7 @@ func (c *Client) checkMany(ctx context.Context, name string, checks []Check) ([]
 		}
 		cause := err
 		if cause == nil {
-			cause = malformed(request, got)
+			cause = c.malformed(request, got)
 		}
 		if decisions[i], cause = c.undecided(cause); cause != nil {
 			return nil, cause
@@ -125,7 +128,10 @@ func (c *Client) check(ctx context.Context, name string, check Check) (Decision,
 	if hint := rules.Check(check.PrincipalID, check.Purpose, check.MinSeq); hint != "" {
 		return Decision{}, hinted(name, KindInvalidRequest, hint)
 	}
-	request := c.post(name, "/v1/consent/can-process", check, check.PrincipalID)
+	if err := c.begin(ctx, name, check); err != nil {
+		return Decision{}, err
+	}
+	request := callOf(name, "canProcess", "", check, check.PrincipalID)
 	got, err := c.sender.send(ctx, request)
 	if err != nil {
 		return c.undecided(err)
@@ -133,7 +139,7 @@ func (c *Client) check(ctx context.Context, name string, check Check) (Decision,
 	if decision, ok := readDecision(parseObject(got.body)); ok {
 		return decision, nil
 	}
-	return c.undecided(malformed(request, got))
+	return c.undecided(c.malformed(request, got))
 }
 
 // undecided is the only place where an error becomes a denial.
@@ -145,39 +151,62 @@ func (c *Client) undecided(err error) (Decision, error) {
 	return Decision{}, err
 }
 
-func malformed(c call, got answer) error {
-	err := plain(c.name, KindResponse)
-	err.Status, err.RequestID = got.status, got.requestID
-	return err
+func (c *Client) malformed(request call, got answer) error {
+	err := plain(request.name, KindResponse)
+	err.Status, err.RequestID, err.Detail = got.status, got.requestID, DetailBody
+	return c.sender.tell(err)
 }
 
-func (c *Client) get(name, path string) call {
-	return call{name: name, verb: http.MethodGet, path: path, statuses: []int{http.StatusOK}, timeout: c.settings.timeout}
-}
-
-func (c *Client) post(name, path string, body any, principals ...string) call {
-	// Texts, integers and booleans cannot fail to encode.
-	text, _ := json.Marshal(body)
-	return call{
-		name: name, verb: http.MethodPost, path: path, body: text,
-		statuses: []int{http.StatusOK}, timeout: c.settings.timeout, principals: principals,
+// begin refuses what needs no call, and shows the call to the fake.
+func (c *Client) begin(ctx context.Context, name string, args ...any) error {
+	switch {
+	case c.sender.isClosed():
+		return coded(name, KindConfig, "closed")
+	case ctx.Err() == context.Canceled:
+		return context.Canceled
+	case c.recorder != nil:
+		c.recorder.Record(name, args)
 	}
+	return nil
 }
 
-// fetch sends a call and reads its answer with the reader shape.
-func fetch[T any](ctx context.Context, c *Client, request call, shape func(*fields) T) (T, error) {
-	var none T
+// callOf puts param into the path. A body of nil is none.
+func callOf(name, of, param string, body any, secrets ...string) call {
+	path := operations[of].path
+	if from := strings.IndexByte(path, '{'); from >= 0 {
+		path = path[:from] + param + path[strings.IndexByte(path, '}')+1:]
+	}
+	request := call{name: name, operation: of, path: path, secrets: secrets}
+	if body != nil {
+		// Texts, integers and booleans cannot fail to encode.
+		request.body, _ = json.Marshal(body)
+	}
+	return request
+}
+
+// fetch sends a call and reads its answer.
+func fetch[T any](ctx context.Context, c *Client, request call) (T, error) {
+	var result T
 	got, err := c.sender.send(ctx, request)
 	if err != nil {
-		return none, err
+		return result, err
 	}
-	object := parseObject(got.body)
-	f := &fields{of: object, bad: object == nil}
-	value := shape(f)
-	if f.bad {
-		return none, malformed(request, got)
+	if _, ok := decode(request.operation, got.body, &result); !ok {
+		var none T
+		return none, c.malformed(request, got)
 	}
-	return value, nil
+	return result, nil
+}
+
+func (c *Client) text(ctx context.Context, request call) (string, error) {
+	got, err := c.sender.send(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	if got.body == nil {
+		return "", c.malformed(request, got)
+	}
+	return string(got.body), nil
 }
 
 // newKey returns a random UUID, version 4.

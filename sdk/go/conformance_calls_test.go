@@ -19,7 +19,11 @@ func (r *run) configure(args object) error {
 	for name, value := range args {
 		switch name {
 		case "url":
-			options.URL = value.(string)
+			if text, ok := value.(string); ok {
+				options.URL = text
+			} else {
+				asWire(value, &options.URLs)
+			}
 		case "key":
 			options.Key = value.(string)
 		case "timeoutMs":
@@ -38,7 +42,7 @@ func (r *run) configure(args object) error {
 	}
 	client, err := consent.New(options)
 	if err == nil {
-		r.use(client, client.Sessions.Create)
+		r.client = client
 	}
 	return err
 }
@@ -50,7 +54,7 @@ func (r *run) fromEnv(args object) error {
 		return value
 	}})
 	if err == nil {
-		r.use(client, client.Sessions.Create)
+		r.client = client
 	}
 	return err
 }
@@ -136,7 +140,49 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		asWire(args, &page)
 		return r.client.History(ctx, principalID, page)
 	case "sessions.create":
-		return r.createSession(ctx, principalID)
+		return r.client.CreateSession(ctx, principalID)
+	case "historyAll":
+		var page consent.Page
+		asWire(args, &page)
+		events, err := []consent.Event{}, error(nil)
+		r.client.HistoryAll(ctx, principalID, page)(func(event consent.Event, failed error) bool {
+			events, err = append(events, event), failed
+			return failed == nil
+		})
+		return events, err
+	case "join":
+		var browser consent.BrowserPrincipal
+		asWire(args, &browser)
+		return r.client.Join(ctx, args["session"].(string), browser)
+	case "link":
+		return r.client.Link(ctx, args["session"].(string), args["token"].(string))
+	case "erase":
+		return r.client.Erase(ctx, args["session"].(string))
+	case "purposes":
+		return r.client.Purposes(ctx)
+	case "savePurposes":
+		var purposes []consent.PurposeDefinition
+		asWire(args["purposes"], &purposes)
+		material, _ := args["material"].(bool)
+		return r.client.SavePurposes(ctx, purposes, &material)
+	case "policies":
+		return r.client.Policies(ctx)
+	case "publishPolicy":
+		return r.client.PublishPolicy(ctx, args["text"].(string), args["material"].(bool))
+	case "checkpoint":
+		return r.client.Checkpoint(ctx)
+	case "vkey":
+		return r.client.VKey(ctx)
+	case "exportLog":
+		return r.client.ExportLog(ctx)
+	case "signWebhook":
+		now := time.Unix(int64(args["now"].(float64)), 0)
+		header, err := consent.SignWebhook([]byte(args["body"].(string)), args["secret"].(string), args["id"].(string), now)
+		signed := object{}
+		for name := range header {
+			signed[strings.ToLower(name)] = header.Get(name)
+		}
+		return signed, err
 	case "receipt":
 		return r.client.Receipt(ctx, int64(seq))
 	case "proof":
@@ -191,7 +237,7 @@ func (r *run) cookieFor(ctx context.Context, principalID string) (any, error) {
 	if fake, ok := r.client.(*consenttest.Fake); ok {
 		return fake.CookieFor(principalID), nil
 	}
-	session, err := r.createSession(ctx, principalID)
+	session, err := r.client.CreateSession(ctx, principalID)
 	if err != nil {
 		return nil, err
 	}

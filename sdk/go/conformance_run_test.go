@@ -21,17 +21,12 @@ import (
 // Runs one case.
 
 type run struct {
-	client        consent.Consent
-	createSession func(context.Context, string) (consent.Session, error)
-	variables     object
+	client    consent.Consent
+	variables object
 	// now is the clock of the client during the next call.
 	now func() time.Time
 	// hidden has texts that no error may contain.
 	hidden []string
-}
-
-func (r *run) use(client consent.Consent, createSession func(context.Context, string) (consent.Session, error)) {
-	r.client, r.createSession = client, createSession
 }
 
 // useFake takes a fake with the purposes of the conformance server.
@@ -40,7 +35,7 @@ func (r *run) useFake() {
 	fake.SetNow(func() time.Time { return r.now() })
 	fake.SetGPCPolicy("support", consenttest.GPCIgnore)
 	fake.SetGPCPolicy("offers", consenttest.GPCAsk)
-	r.use(fake, fake.Sessions.Create)
+	r.client = fake
 }
 
 func randomHex() string {
@@ -56,7 +51,7 @@ func (s servers) variables(one object, base string) object {
 	if client, ok := one["client"].(object); ok && client["key"] != nil {
 		name = client["key"].(string)
 	}
-	return object{
+	of := object{
 		"principal":      "käthe+" + randomHex() + "@shop.example",
 		"principal2":     "käthe+" + randomHex() + "@shop.example",
 		"plainPrincipal": "u" + randomHex(),
@@ -67,6 +62,10 @@ func (s servers) variables(one object, base string) object {
 		"vkey":           s.VKey,
 		"requestId":      s.RequestID,
 	}
+	for name, value := range s.Variables {
+		of[name] = value
+	}
+	return of
 }
 
 // talk sends a request to the stub, without the client under test.
@@ -254,7 +253,10 @@ func differentError(err error, expected object) string {
 	if !errors.As(err, &failure) {
 		return fmt.Sprintf("it gave %v, expected was a consent.Error", err)
 	}
-	facts := object{"kind": string(failure.Kind), "code": failure.Code}
+	facts := object{"kind": string(failure.Kind), "code": failure.Code, "detail": nil}
+	if failure.Detail != "" {
+		facts["detail"] = string(failure.Detail)
+	}
 	if failure.Status != 0 {
 		facts["status"] = float64(failure.Status)
 	}

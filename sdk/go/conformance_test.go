@@ -13,10 +13,11 @@ import (
 
 // servers is the line that serve.mjs prints.
 type servers struct {
-	URL       string            `json:"url"`
-	Stub      string            `json:"stub"`
-	VKey      string            `json:"vkey"`
-	RequestID string            `json:"requestId"`
+	URL       string `json:"url"`
+	Stub      string `json:"stub"`
+	VKey      string `json:"vkey"`
+	RequestID string `json:"requestId"`
+	Variables map[string]string
 	Keys      map[string]string `json:"keys"`
 }
 
@@ -60,18 +61,21 @@ func TestConformance(t *testing.T) {
 	}
 	of := startServers(t)
 	cases := file["cases"].([]any)
-	passed := 0
+	passed, told := 0, ""
 	for _, item := range cases {
 		one := item.(object)
 		if t.Run(one["name"].(string), func(t *testing.T) { runCase(t, one, of) }) {
 			passed++
+			told += "gpd-case go passed " + one["name"].(string) + "\n"
+		} else {
+			told += "gpd-case go failed " + one["name"].(string) + "\n"
 		}
 	}
-	report(t, fmt.Sprintf("gpd-conformance go %d/%d\n", passed, len(cases)))
+	report(t, told, fmt.Sprintf("gpd-conformance go %d/%d\n", passed, len(cases)))
 }
 
 // report writes the line that bin/sdks.mjs compares between the languages.
-func report(t *testing.T, line string) {
+func report(t *testing.T, told, line string) {
 	t.Helper()
 	fmt.Print(line)
 	path := os.Getenv("GPD_CONFORMANCE_REPORT")
@@ -83,7 +87,7 @@ func report(t *testing.T, line string) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := file.WriteString(line); err != nil {
+	if _, err := file.WriteString(told + line); err != nil {
 		t.Fatal(err)
 	}
 }

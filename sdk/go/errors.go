@@ -1,8 +1,8 @@
 package consent
 
 import (
+	"context"
 	"errors"
-	"net/http"
 	"strconv"
 )
 
@@ -38,9 +38,47 @@ type Error struct {
 	RequestID string
 	// RetryAfterSeconds is nil if the server sent none.
 	RetryAfterSeconds *int
+	// Detail says why there is no answer, or none of gpd; empty if the kind says it all.
+	Detail Detail
 	// Hint is a remedy for the caller, without values of the call.
 	Hint string
+	// cause is an error of the system, which holds no secret: never what a RoundTripper returned.
+	cause error
 }
+
+// Errors of each kind, for errors.Is. A timeout also is context.DeadlineExceeded.
+var (
+	ErrConfig           = errors.New("consent: config")
+	ErrInvalidRequest   = errors.New("consent: invalid-request")
+	ErrUnauthenticated  = errors.New("consent: unauthenticated")
+	ErrPermissionDenied = errors.New("consent: permission-denied")
+	ErrNotFound         = errors.New("consent: not-found")
+	ErrConflict         = errors.New("consent: conflict")
+	ErrRateLimited      = errors.New("consent: rate-limited")
+	ErrServer           = errors.New("consent: server")
+	ErrNetwork          = errors.New("consent: network")
+	ErrTimeout          = errors.New("consent: timeout")
+	ErrResponse         = errors.New("consent: response")
+	ErrProof            = errors.New("consent: proof")
+)
+
+var sentinels = map[Kind]error{
+	KindConfig: ErrConfig, KindInvalidRequest: ErrInvalidRequest, KindUnauthenticated: ErrUnauthenticated,
+	KindPermissionDenied: ErrPermissionDenied, KindNotFound: ErrNotFound, KindConflict: ErrConflict,
+	KindRateLimited: ErrRateLimited, KindServer: ErrServer, KindNetwork: ErrNetwork, KindTimeout: ErrTimeout,
+	KindResponse: ErrResponse, KindProof: ErrProof,
+}
+
+// Is makes errors.Is work with the errors of each kind.
+func (e *Error) Is(target error) bool {
+	return target == sentinels[e.Kind] || (e.Kind == KindTimeout && target == context.DeadlineExceeded)
+}
+
+// Unwrap returns the failure of the system behind kind network, such as a *net.DNSError, or nil.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Timeout is that of net.Error.
+func (e *Error) Timeout() bool { return e.Kind == KindTimeout }
 
 func (e *Error) Error() string {
 	text := "consent: " + e.Method + ": " + string(e.Kind)
@@ -49,6 +87,9 @@ func (e *Error) Error() string {
 	}
 	if e.Status != 0 {
 		text += ", status " + strconv.Itoa(e.Status)
+	}
+	if e.Detail != "" {
+		text += ", " + string(e.Detail)
 	}
 	if e.Hint != "" {
 		text += ": " + e.Hint
@@ -72,19 +113,8 @@ func coded(method string, kind Kind, code string) *Error {
 
 // Other 4xx mean an invalid request; a status that is neither 4xx nor 5xx means a malformed response.
 func kindOfStatus(status int) Kind {
-	switch status {
-	case http.StatusUnauthorized:
-		return KindUnauthenticated
-	case http.StatusForbidden:
-		return KindPermissionDenied
-	case http.StatusNotFound:
-		return KindNotFound
-	case http.StatusRequestTimeout:
-		return KindTimeout
-	case http.StatusConflict:
-		return KindConflict
-	case http.StatusTooManyRequests:
-		return KindRateLimited
+	if kind, ok := kindOf[status]; ok {
+		return kind
 	}
 	switch {
 	case status >= 500:
@@ -101,11 +131,8 @@ func undecided(err error) (*Error, bool) {
 	if !errors.As(err, &failure) {
 		return nil, false
 	}
-	switch failure.Status {
-	case 0:
+	if failure.Status == 0 {
 		return failure, failure.Kind != KindConfig && failure.Kind != KindInvalidRequest
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity:
-		return failure, false
 	}
-	return failure, true
+	return failure, !alwaysRaised[failure.Status] && (failure.Status < 300 || failure.Status > 399)
 }

@@ -2,42 +2,50 @@ package consent
 
 import (
 	"context"
-	"net/http"
 	"strconv"
+	"strings"
 
 	"gpd.dev/consent-go/internal/rules"
 )
 
 // Grant records that a person agrees.
 func (c *Client) Grant(ctx context.Context, write Write) (WriteResult, error) {
-	return c.write(ctx, "Grant", "/v1/consent/grant", write)
+	return c.write(ctx, "Grant", "grant", write)
 }
 
 // Deny records that a person does not agree.
 func (c *Client) Deny(ctx context.Context, write Write) (WriteResult, error) {
-	return c.write(ctx, "Deny", "/v1/consent/deny", write)
+	return c.write(ctx, "Deny", "deny", write)
 }
 
 // Withdraw ends a grant: after it has returned, every further check is denied, on every node.
 func (c *Client) Withdraw(ctx context.Context, write Write) (WriteResult, error) {
-	return c.write(ctx, "Withdraw", "/v1/consent/withdraw", write)
+	return c.write(ctx, "Withdraw", "withdraw", write)
 }
 
-func (c *Client) write(ctx context.Context, name, path string, write Write) (WriteResult, error) {
-	if hint := rules.Write(write.PrincipalID, write.Purposes, write.IdempotencyKey); hint != "" {
-		return WriteResult{}, hinted(name, KindInvalidRequest, hint)
+func (c *Client) write(ctx context.Context, name, of string, write Write) (WriteResult, error) {
+	hint := rules.Write(write.PrincipalID, write.Purposes, write.IdempotencyKey)
+	if err := c.allow(ctx, name, hint, write); err != nil {
+		return WriteResult{}, err
 	}
-	key := write.IdempotencyKey
-	if key == "" {
+	request := callOf(name, of, "", write, write.PrincipalID)
+	request.key = write.IdempotencyKey
+	if request.key == "" {
 		generated, err := newKey()
 		if err != nil {
 			return WriteResult{}, hinted(name, KindConfig, "the system has no source of chance")
 		}
-		key = generated
+		request.key = generated
 	}
-	request := c.post(name, path, write, write.PrincipalID)
-	request.statuses, request.timeout, request.key = []int{http.StatusCreated}, c.settings.writeTimeout, key
-	return fetch(ctx, c, request, readWriteResult)
+	return fetch[WriteResult](ctx, c, request)
+}
+
+// allow refuses invalid arguments, then what needs no call.
+func (c *Client) allow(ctx context.Context, name, hint string, args ...any) error {
+	if hint != "" {
+		return hinted(name, KindInvalidRequest, hint)
+	}
+	return c.begin(ctx, name, args...)
 }
 
 type ofPrincipal struct {
@@ -48,90 +56,242 @@ type ofPrincipal struct {
 
 // State returns a person's latest choice for each purpose.
 func (c *Client) State(ctx context.Context, principalID string) (State, error) {
-	if hint := rules.Principal(principalID); hint != "" {
-		return State{}, hinted("State", KindInvalidRequest, hint)
+	if err := c.allow(ctx, "State", rules.Principal(principalID), principalID); err != nil {
+		return State{}, err
 	}
-	request := c.post("State", "/v1/consent/state", ofPrincipal{PrincipalID: principalID}, principalID)
-	return fetch(ctx, c, request, readState)
+	body := ofPrincipal{PrincipalID: principalID}
+	state, err := fetch[State](ctx, c, callOf("State", "state", "", body, principalID))
+	for i := range state.Purposes {
+		if state.Purposes[i].Given == "" {
+			state.Purposes[i].Given = "unknown"
+		}
+	}
+	return state, err
 }
 
-// History returns a person's choices, newest first.
+// History returns one page of a person's choices, newest first.
 func (c *Client) History(ctx context.Context, principalID string, page Page) (History, error) {
-	if hint := rules.Principal(principalID); hint != "" {
-		return History{}, hinted("History", KindInvalidRequest, hint)
+	if err := c.allow(ctx, "History", rules.Principal(principalID), principalID, page); err != nil {
+		return History{}, err
 	}
 	body := ofPrincipal{principalID, page.Cursor, page.Limit}
-	return fetch(ctx, c, c.post("History", "/v1/consent/history", body, principalID), readHistory)
+	return fetch[History](ctx, c, callOf("History", "history", "", body, principalID))
+}
+
+// HistoryAll returns all choices of a person, newest first; each page of page.Limit is asked for when it is needed. From Go 1.23 on:
+// for event, err := range client.HistoryAll(ctx, id, consent.Page{}). After an error it ends.
+func (c *Client) HistoryAll(ctx context.Context, principalID string, page Page) func(yield func(Event, error) bool) {
+	return func(yield func(Event, error) bool) {
+		for {
+			found, err := c.History(ctx, principalID, page)
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			for _, event := range found.Events {
+				if !yield(event, nil) {
+					return
+				}
+			}
+			if found.NextCursor == nil {
+				return
+			}
+			page.Cursor = *found.NextCursor
+		}
+	}
 }
 
 // Sessions creates tokens of a client.
 type Sessions struct{ client *Client }
 
-// Create returns a token for one person, valid for at most 15 minutes. Give it only to that person's browser.
+// Create is CreateSession of the client.
 func (s *Sessions) Create(ctx context.Context, principalID string) (Session, error) {
-	if hint := rules.Principal(principalID); hint != "" {
-		return Session{}, hinted("Sessions.Create", KindInvalidRequest, hint)
+	return s.client.CreateSession(ctx, principalID)
+}
+
+// CreateSession returns a token for one person, valid for at most 15 minutes. Give it only to that person's browser.
+func (c *Client) CreateSession(ctx context.Context, principalID string) (Session, error) {
+	const name = "Sessions.Create"
+	if err := c.allow(ctx, name, rules.Principal(principalID), principalID); err != nil {
+		return Session{}, err
 	}
-	request := s.client.post("Sessions.Create", "/v1/sessions", ofPrincipal{PrincipalID: principalID}, principalID)
-	request.statuses, request.timeout = []int{http.StatusCreated}, s.client.settings.writeTimeout
-	return fetch(ctx, s.client, request, readSession)
+	body := ofPrincipal{PrincipalID: principalID}
+	return fetch[Session](ctx, c, callOf(name, "sessions.create", "", body, principalID))
+}
+
+// Join joins a browser with the account of a session: from then on each answers for both.
+func (c *Client) Join(ctx context.Context, session string, browser BrowserPrincipal) (Join, error) {
+	hint := firstHint(rules.Text("session", session), rules.Principal(browser.PrincipalID), rules.Text("PrincipalSecret", browser.PrincipalSecret))
+	if err := c.allow(ctx, "Join", hint, session, browser); err != nil {
+		return Join{}, err
+	}
+	request := callOf("Join", "join", "", browser, session, browser.PrincipalID, browser.PrincipalSecret)
+	request.token = session
+	return fetch[Join](ctx, c, request)
+}
+
+// Link links the visit behind a transparency token with the person of a session.
+func (c *Client) Link(ctx context.Context, session, token string) (Link, error) {
+	hint := firstHint(rules.Text("session", session), rules.Text("token", token))
+	if err := c.allow(ctx, "Link", hint, session, token); err != nil {
+		return Link{}, err
+	}
+	request := callOf("Link", "link", "", map[string]string{"token": token}, session, token)
+	request.token = session
+	return fetch[Link](ctx, c, request)
+}
+
+// Erase erases the consent record of the person of a session.
+func (c *Client) Erase(ctx context.Context, session string) (ErasureReceipt, error) {
+	if err := c.allow(ctx, "Erase", rules.Text("session", session), session); err != nil {
+		return ErasureReceipt{}, err
+	}
+	request := callOf("Erase", "erase", "", struct{}{}, session)
+	request.token = session
+	return fetch[ErasureReceipt](ctx, c, request)
+}
+
+func firstHint(hints ...string) string {
+	for _, hint := range hints {
+		if hint != "" {
+			return hint
+		}
+	}
+	return ""
+}
+
+// Purposes returns the purposes of the tenant.
+func (c *Client) Purposes(ctx context.Context) ([]Purpose, error) {
+	if err := c.begin(ctx, "Purposes"); err != nil {
+		return nil, err
+	}
+	found, err := fetch[Purposes](ctx, c, callOf("Purposes", "purposes", "", nil))
+	return found.Purposes, err
+}
+
+// SavePurposes defines or changes purposes; it needs a key of scope operator. Material false: the changes ask nobody again.
+func (c *Client) SavePurposes(ctx context.Context, purposes []PurposeDefinition, material *bool) (SavedPurposes, error) {
+	const name = "SavePurposes"
+	if err := c.begin(ctx, name, purposes, material); err != nil {
+		return SavedPurposes{}, err
+	}
+	body := map[string]any{"purposes": purposes}
+	if material != nil {
+		body["material"] = *material
+	}
+	return fetch[SavedPurposes](ctx, c, callOf(name, "savePurposes", "", body))
+}
+
+// Policies returns the policy versions of the tenant.
+func (c *Client) Policies(ctx context.Context) ([]Policy, error) {
+	if err := c.begin(ctx, "Policies"); err != nil {
+		return nil, err
+	}
+	found, err := fetch[Policies](ctx, c, callOf("Policies", "policies", "", nil))
+	return found.Policies, err
+}
+
+// PublishPolicy publishes the next policy version; it needs a key of scope operator. Material: everybody is asked again.
+func (c *Client) PublishPolicy(ctx context.Context, text string, material bool) (PublishedPolicy, error) {
+	const name = "PublishPolicy"
+	if err := c.begin(ctx, name, text, material); err != nil {
+		return PublishedPolicy{}, err
+	}
+	body := map[string]any{"text": text, "material": material}
+	return fetch[PublishedPolicy](ctx, c, callOf(name, "publishPolicy", "", body))
+}
+
+// Checkpoint returns the signed head of the tenant's log.
+func (c *Client) Checkpoint(ctx context.Context) (string, error) {
+	if err := c.begin(ctx, "Checkpoint"); err != nil {
+		return "", err
+	}
+	return c.text(ctx, callOf("Checkpoint", "checkpoint", "", nil))
+}
+
+// VKey returns the key that verifies checkpoints and proofs. Pin it: store it where gpd cannot change it.
+func (c *Client) VKey(ctx context.Context) (string, error) {
+	if err := c.begin(ctx, "VKey"); err != nil {
+		return "", err
+	}
+	key, err := c.text(ctx, callOf("VKey", "vkey", "", nil))
+	return strings.TrimSpace(key), err
+}
+
+// ExportLog returns all entries of the log, one JSON value a line; at most 256 MiB.
+func (c *Client) ExportLog(ctx context.Context) (string, error) {
+	if err := c.begin(ctx, "ExportLog"); err != nil {
+		return "", err
+	}
+	return c.text(ctx, callOf("ExportLog", "exportLog", "", nil))
 }
 
 // Receipt returns a signed copy of an entry, for the person it is about.
 func (c *Client) Receipt(ctx context.Context, seq int64) (Receipt, error) {
-	if hint := rules.Seq(seq); hint != "" {
-		return Receipt{}, hinted("Receipt", KindInvalidRequest, hint)
+	if err := c.allow(ctx, "Receipt", rules.Seq(seq), seq); err != nil {
+		return Receipt{}, err
 	}
-	return fetch(ctx, c, c.get("Receipt", "/v1/consent/receipts/"+strconv.FormatInt(seq, 10)), readReceipt)
+	return fetch[Receipt](ctx, c, callOf("Receipt", "receipt", strconv.FormatInt(seq, 10), nil))
 }
 
 // Proof returns the proof of an entry as text, for VerifyProof or an auditor.
 func (c *Client) Proof(ctx context.Context, seq int64) (string, error) {
-	if hint := rules.Seq(seq); hint != "" {
-		return "", hinted("Proof", KindInvalidRequest, hint)
-	}
-	request := c.get("Proof", "/v1/consent/proofs/"+strconv.FormatInt(seq, 10))
-	request.accept = "text/plain"
-	got, err := c.sender.send(ctx, request)
-	if err != nil {
+	if err := c.allow(ctx, "Proof", rules.Seq(seq), seq); err != nil {
 		return "", err
 	}
-	if got.body == nil {
-		return "", malformed(request, got)
-	}
-	return string(got.body), nil
+	return c.text(ctx, callOf("Proof", "proof", strconv.FormatInt(seq, 10), nil))
 }
 
 // Decision returns the verdict of a visit. A browser must not deliver its own verdict.
 func (c *Client) Decision(ctx context.Context, requestID string) (Verdict, error) {
-	if hint := rules.RequestID(requestID); hint != "" {
-		return Verdict{}, hinted("Decision", KindInvalidRequest, hint)
+	if err := c.allow(ctx, "Decision", rules.RequestID(requestID), requestID); err != nil {
+		return Verdict{}, err
 	}
-	return fetch(ctx, c, c.get("Decision", "/v1/decisions/"+requestID), func(f *fields) Verdict {
-		verdict := readVerdict(f)
-		f.require(verdict.RequestID == requestID)
-		return verdict
-	})
+	request := callOf("Decision", "decision", requestID, nil)
+	got, err := c.sender.send(ctx, request)
+	if err != nil {
+		return Verdict{}, err
+	}
+	var sent wireVerdict
+	whole, ok := decode("decision", got.body, &sent)
+	if !ok || sent.RequestID != requestID {
+		return Verdict{}, c.malformed(request, got)
+	}
+	return readVerdict(whole, sent), nil
 }
 
 // ReportOutcome reports the outcome of a decision once. Repeating it changes nothing; a different outcome is a conflict.
 func (c *Client) ReportOutcome(ctx context.Context, requestID string, report OutcomeReport) (ReportedOutcome, error) {
 	const name = "ReportOutcome"
-	if hint := rules.Report(requestID, report.Outcome); hint != "" {
-		return ReportedOutcome{}, hinted(name, KindInvalidRequest, hint)
+	if err := c.allow(ctx, name, rules.Report(requestID, report.Outcome), requestID, report); err != nil {
+		return ReportedOutcome{}, err
 	}
-	request := c.post(name, "/v1/decisions/"+requestID+"/outcome", report)
-	request.statuses, request.timeout = []int{http.StatusOK, http.StatusCreated}, c.settings.writeTimeout
-	return fetch(ctx, c, request, func(f *fields) ReportedOutcome {
-		stored := readOutcome(f)
-		f.require(stored.RequestID == requestID && stored.Outcome == report.Outcome)
-		return stored
-	})
+	request := callOf(name, "reportOutcome", requestID, report)
+	got, err := c.sender.send(ctx, request)
+	if err != nil {
+		return ReportedOutcome{}, err
+	}
+	var stored ReportedOutcome
+	_, ok := decode("reportOutcome", got.body, &stored)
+	if !ok || stored.RequestID != requestID || stored.Outcome != report.Outcome {
+		return ReportedOutcome{}, c.malformed(request, got)
+	}
+	return stored, nil
 }
 
 // Ping succeeds if the server answers; the key is not checked.
 func (c *Client) Ping(ctx context.Context) (Health, error) {
-	request := c.get("Ping", "/healthz")
-	request.isOpen = true
-	return fetch(ctx, c, request, readHealth)
+	if err := c.begin(ctx, "Ping"); err != nil {
+		return Health{}, err
+	}
+	request := callOf("Ping", "ping", "", nil)
+	got, err := c.sender.send(ctx, request)
+	var health Health
+	if err != nil {
+		return health, err
+	}
+	if _, ok := decode("ping", got.body, &health); !ok || health.Status != "ok" {
+		return Health{}, c.malformed(request, got)
+	}
+	return health, nil
 }

@@ -26,6 +26,8 @@ const (
 type Options struct {
 	// URL is gpd's base address, such as https://id.shop.example.
 	URL string
+	// URLs are tried in their order; they replace URL.
+	URLs []string
 	// Key is an API key of the tenant, gpd_sk_….
 	Key string `json:"-"`
 	// Timeout is the total time of a reading call with its retries; by default 2 s.
@@ -40,6 +42,8 @@ type Options struct {
 	CookieDomain string
 	// Now is the clock for the age of cookies; time.Now by default.
 	Now func() time.Time
+	// OnError is called with the error of each call that failed, also if it became a denial: for your log.
+	OnError func(*Error)
 	// Transport replaces the client's transport, for instance to use a proxy. Close does not close its connections.
 	Transport http.RoundTripper
 	// Getenv reads the variables for FromEnv; os.Getenv by default.
@@ -53,7 +57,8 @@ func Retries(count int) *int { return &count }
 func (Options) Format(state fmt.State, _ rune) { fmt.Fprint(state, "consent.Options") }
 
 type settings struct {
-	base string
+	// bases has at least one.
+	bases []string
 	// A function, because fmt prints nested fields without calling their Format.
 	key           func() string
 	timeout       time.Duration
@@ -62,6 +67,7 @@ type settings struct {
 	onUnavailable OnUnavailable
 	cookieDomain  string
 	now           func() time.Time
+	onError       func(*Error)
 }
 
 const (
@@ -102,13 +108,13 @@ func WithTimeout(ctx context.Context, timeout time.Duration) context.Context {
 	return context.WithValue(ctx, callTimeout{}, timeout)
 }
 
-func timeoutOf(ctx context.Context, c call) (time.Duration, *Error) {
+func timeoutOf(ctx context.Context, name string, own time.Duration) (time.Duration, *Error) {
 	timeout, isTold := ctx.Value(callTimeout{}).(time.Duration)
 	if !isTold {
-		return c.timeout, nil
+		return own, nil
 	}
 	if timeout < time.Millisecond || timeout > maxCallTimeout {
-		return 0, refuse(c.name, "WithTimeout takes a time from 1 ms to 1 min")
+		return 0, refuse(name, "WithTimeout takes a time from 1 ms to 1 min")
 	}
 	return timeout, nil
 }
@@ -127,9 +133,17 @@ func readOptions(method string, options Options) (settings, *Error) {
 	if !visibleASCII.MatchString(options.Key) {
 		return settings{}, refuse(method, "Key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)")
 	}
-	base, err := baseOf(method, options.URL)
-	if err != nil {
-		return settings{}, err
+	urls := options.URLs
+	if len(urls) == 0 {
+		urls = []string{options.URL}
+	}
+	bases := make([]string, len(urls))
+	for i, text := range urls {
+		base, err := baseOf(method, text)
+		if err != nil {
+			return settings{}, err
+		}
+		bases[i] = base
 	}
 	timeout, err := durationOf(method, "Timeout", options.Timeout, 2*time.Second)
 	if err != nil {
@@ -163,8 +177,8 @@ func readOptions(method string, options Options) (settings, *Error) {
 	}
 	key := options.Key
 	return settings{
-		base: base, key: func() string { return key }, timeout: timeout, writeTimeout: writeTimeout, retries: retries,
-		onUnavailable: onUnavailable, cookieDomain: options.CookieDomain, now: now,
+		bases: bases, key: func() string { return key }, timeout: timeout, writeTimeout: writeTimeout, retries: retries,
+		onUnavailable: onUnavailable, cookieDomain: options.CookieDomain, now: now, onError: options.OnError,
 	}, nil
 }
 
@@ -174,8 +188,9 @@ func withEnv(options Options) (Options, *Error) {
 	if getenv == nil {
 		getenv = os.Getenv
 	}
-	options.URL, options.Key = getenv("GPD_CONSENT_URL"), getenv("GPD_CONSENT_KEY")
-	if options.URL == "" {
+	// White space parts several addresses.
+	options.URLs, options.Key = strings.Fields(getenv("GPD_CONSENT_URL")), getenv("GPD_CONSENT_KEY")
+	if len(options.URLs) == 0 {
 		return options, refuse("FromEnv", "GPD_CONSENT_URL is not set")
 	}
 	if options.Key == "" {

@@ -17,14 +17,6 @@ const (
 	jitterCap  = time.Second
 )
 
-func isRetryable(status int) bool {
-	switch status {
-	case 408, 429, 500, 502, 503, 504:
-		return true
-	}
-	return false
-}
-
 // jitter returns full jitter; retry is 1 for the first, random is in [0, 1).
 func jitter(retry int, random float64) time.Duration {
 	bound := jitterCap

@@ -1,29 +1,29 @@
 package consent
 
-// Checks the shape of answers. Each reader returns false for a malformed answer.
+import "encoding/json"
 
-func (f *fields) decision() Decision {
-	given := "unknown"
-	if _, ok := f.of["given"]; ok {
-		given = f.text("given")
-	}
-	proof := f.inside(f.of["proof"])
-	ref := proof.proofRef()
-	f.require(!proof.bad)
-	return Decision{
-		Allowed:       f.boolean("allowed"),
-		Reason:        f.text("reason"),
-		Proof:         &ref,
-		PolicyVersion: f.optionalInteger("policyVersion"),
-		ExpiresAt:     f.optionalText("expiresAt"),
-		Given:         given,
-	}
+// Reads answers whose shape was checked.
+
+// decode fills a result with the fields that the shape of the operation names.
+func decode(operation string, body []byte, result any) (whole map[string]any, ok bool) {
+	whole = parseObject(body)
+	return whole, whole != nil && decodeValue(operation, whole, result)
 }
 
-func readDecision(of map[string]any) (Decision, bool) {
-	f := &fields{of: of, bad: of == nil}
-	decision := f.decision()
-	return decision, !f.bad
+func decodeValue(operation string, value, result any) bool {
+	found, ok := shaped(value, operations[operation].shape)
+	if !ok {
+		return false
+	}
+	// The fields have their exact names now, so that Unmarshal cannot take another one.
+	text, err := json.Marshal(found)
+	return err == nil && json.Unmarshal(text, result) == nil
+}
+
+func readDecision(of any) (Decision, bool) {
+	decision := Decision{Given: "unknown"}
+	ok := decodeValue("canProcess", of, &decision)
+	return decision, ok
 }
 
 // readBatch returns decisions by id; nil for an id that appears twice or whose decision is malformed.
@@ -48,92 +48,21 @@ func readBatch(of map[string]any) (map[string]*Decision, bool) {
 	return found, true
 }
 
-func readWriteResult(f *fields) WriteResult {
-	result := WriteResult{Entries: []WrittenEntry{}, ProofRef: f.proofRef()}
-	for _, item := range f.list("entries") {
-		entry := f.inside(item)
-		result.Entries = append(result.Entries, WrittenEntry{entry.text("purpose"), entry.proofRef()})
-		f.require(!entry.bad)
-	}
-	return result
+// wireVerdict has the names of the wire, which Verdict does not carry.
+type wireVerdict struct {
+	RequestID, Class, Reason, DecidedAt, Ref string
+	VisitorID                                *string
+	Confidence                               float64
+	SuspectScore                             *float64
+	Restricted                               bool
 }
 
-func readState(f *fields) State {
-	state := State{PrincipalID: f.text("principalId"), Purposes: []PurposeState{}}
-	for _, item := range f.list("purposes") {
-		one := f.inside(item)
-		state.Purposes = append(state.Purposes, PurposeState{
-			Purpose:  one.text("purpose"),
-			Choice:   one.textOrNull("choice"),
-			At:       one.textOrNull("at"),
-			Decision: one.decision(),
-		})
-		f.require(!one.bad)
-	}
-	return state
-}
-
-func readHistory(f *fields) History {
-	history := History{
-		PrincipalID: f.text("principalId"),
-		Events:      []Event{},
-		NextCursor:  f.textOrNull("nextCursor"),
-	}
-	for _, item := range f.list("events") {
-		one := f.inside(item)
-		history.Events = append(history.Events, Event{
-			Seq:           one.seq("seq"),
-			Type:          one.text("type"),
-			Purpose:       one.text("purpose"),
-			Time:          one.text("time"),
-			PolicyVersion: one.optionalInteger("policyVersion"),
-			GPC:           one.boolean("gpc"),
-			Source:        one.text("source"),
-			ExpiresAt:     one.optionalText("expiresAt"),
-			OverGPC:       one.optionalTrue("overGpc"),
-		})
-		f.require(!one.bad)
-	}
-	return history
-}
-
-func readSession(f *fields) Session {
-	return Session{f.text("token"), f.text("principalId"), f.text("expiresAt")}
-}
-
-func readReceipt(f *fields) Receipt {
-	return Receipt{f.object("receipt"), f.text("jws"), f.object("jwk")}
-}
-
-func readOutcome(f *fields) ReportedOutcome {
-	return ReportedOutcome{f.text("requestId"), f.text("outcome"), f.text("at")}
-}
-
-func readHealth(f *fields) Health {
-	health := Health{f.text("status"), f.text("version")}
-	f.require(health.Status == "ok")
-	return health
-}
-
-func readVerdict(f *fields) Verdict {
+func readVerdict(whole map[string]any, of wireVerdict) Verdict {
 	verdict := Verdict{
-		RequestID:  f.text("requestId"),
-		Class:      f.text("class"),
-		Reason:     f.text("reason"),
-		VisitorID:  f.optionalText("visitorId"),
-		DecidedAt:  f.text("decidedAt"),
-		Restricted: f.boolean("restricted"),
-		Fields:     f.of,
+		RequestID: of.RequestID, Class: of.Class, Reason: of.Reason, VisitorID: of.VisitorID, Confidence: of.Confidence,
+		DecidedAt: of.DecidedAt, SuspectScore: of.SuspectScore, Restricted: of.Restricted, Ref: of.Ref, Fields: whole,
 	}
-	if f.of["confidence"] != nil {
-		verdict.Confidence = f.number("confidence")
-	}
-	if f.of["suspectScore"] != nil {
-		score := f.number("suspectScore")
-		verdict.SuspectScore = &score
-	}
-	if f.of["attested"] != nil {
-		attested := f.object("attested")
+	if attested, ok := whole["attested"].(map[string]any); ok {
 		by, _ := attested["by"].(string)
 		bound, _ := attested["deviceBound"].(bool)
 		verdict.Attested = &Attested{by, bound}

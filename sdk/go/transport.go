@@ -12,18 +12,25 @@ import (
 
 type call struct {
 	// name is the method, for errors.
-	name   string
-	verb   string
-	path   string
-	body   []byte
-	accept string
-	key    string
-	isOpen bool
-	// statuses of a successful answer.
-	statuses []int
-	timeout  time.Duration
-	// principals are ids that no error may contain.
-	principals []string
+	name      string
+	operation string
+	path      string
+	body      []byte
+	// token of a person, in place of the key.
+	token string
+	// key is the Idempotency-Key.
+	key string
+	// secrets are principal ids and tokens that no error may contain.
+	secrets []string
+}
+
+func (c call) row() operation { return operations[c.operation] }
+
+func (c call) maxBody() int {
+	if c.operation == "exportLog" {
+		return exportBody
+	}
+	return smallBody
 }
 
 type answer struct {
@@ -49,10 +56,12 @@ type sender struct {
 	// close closes the connections if they belong to the sender.
 	close func()
 
-	mutex   sync.Mutex
-	closed  bool
-	last    int
-	running map[int]context.CancelFunc
+	mutex  sync.Mutex
+	closed bool
+	// preferred is the place of the address that answered last.
+	preferred int
+	last      int
+	running   map[int]context.CancelFunc
 }
 
 func newSender(of settings, custom http.RoundTripper) *sender {
@@ -114,7 +123,7 @@ func (s *sender) shut() {
 
 // send returns the answer, or fails with an *Error or with context.Canceled.
 func (s *sender) send(parent context.Context, c call) (answer, error) {
-	timeout, refused := timeoutOf(parent, c)
+	timeout, refused := timeoutOf(parent, c.name, s.timeOf(c))
 	if refused != nil {
 		return answer{}, refused
 	}
@@ -133,9 +142,37 @@ func (s *sender) send(parent context.Context, c call) (answer, error) {
 		return got, nil
 	}
 	if parent.Err() == context.Canceled || (ctx.Err() != nil && err.Status == 0) {
-		return answer{}, s.ended(parent, c)
+		return answer{}, s.tell(s.ended(parent, c))
 	}
-	return answer{}, err
+	return answer{}, s.tell(err)
+}
+
+func (s *sender) timeOf(c call) time.Duration {
+	if c.row().isWrite {
+		return s.settings.writeTimeout
+	}
+	return s.settings.timeout
+}
+
+// tell shows an error to the hook of the caller.
+func (s *sender) tell(err error) error {
+	if failure, ok := err.(*Error); ok && s.settings.onError != nil {
+		s.settings.onError(failure)
+	}
+	return err
+}
+
+// first returns the place of the address to begin with, and prefer changes it.
+func (s *sender) first() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.preferred
+}
+
+func (s *sender) prefer(place int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.preferred = place % len(s.settings.bases)
 }
 
 // ended returns the reason why the context of a call has ended.
@@ -152,11 +189,18 @@ func (s *sender) ended(parent context.Context, c call) error {
 func (s *sender) attempts(ctx context.Context, c call) (answer, *Error) {
 	header := s.headerOf(c)
 	deadline, _ := ctx.Deadline()
+	bases := s.settings.bases
 	replayed := false
+	at, tried := s.first(), 1
 	for retry := 1; ; {
-		got, failed := s.attempt(ctx, c, header)
+		got, failed := s.attempt(ctx, c, header, bases[at])
 		if failed == nil {
+			s.prefer(at)
 			return got, nil
+		}
+		if ctx.Err() == context.DeadlineExceeded {
+			// An address that lets everybody wait is not the first of the next call.
+			s.prefer(at + 1)
 		}
 		if failed.isFinal || ctx.Err() != nil {
 			return answer{}, failed.err
@@ -165,6 +209,13 @@ func (s *sender) attempts(ctx context.Context, c call) (answer, *Error) {
 		if failed.isStale && !replayed {
 			replayed = true
 			continue
+		}
+		if failed.err.Status == 0 || failed.err.Status >= 500 {
+			at = (at + 1) % len(bases)
+			if tried < len(bases) {
+				tried++
+				continue
+			}
 		}
 		if retry > s.settings.retries {
 			return answer{}, failed.err
@@ -177,6 +228,7 @@ func (s *sender) attempts(ctx context.Context, c call) (answer, *Error) {
 			return answer{}, plain(c.name, KindTimeout)
 		}
 		retry++
+		tried = 1
 	}
 }
 

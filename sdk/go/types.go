@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // ProofRef is the place of an entry in the tenant's log.
@@ -34,8 +35,21 @@ type Decision struct {
 	ExpiresAt *string `json:"expiresAt"`
 	// Given is the origin of the grant behind the decision: person, agent, automation or unknown.
 	Given string `json:"given"`
+	// Subject is the reference of the person that the events subject.erased and subject.linked carry.
+	Subject string `json:"subject,omitempty"`
 	// Err is the reason why the check could not be decided, for logs; nil for a decision of the server.
 	Err error `json:"-"`
+}
+
+// Expires returns ExpiresAt as a time; false for never.
+func (d Decision) Expires() (time.Time, bool) { return timeOf(d.ExpiresAt) }
+
+func timeOf(text *string) (time.Time, bool) {
+	if text == nil {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(time.RFC3339, *text)
+	return at, err == nil
 }
 
 // Write is a person's choice about purposes.
@@ -76,6 +90,8 @@ type PurposeState struct {
 type State struct {
 	PrincipalID string         `json:"principalId"`
 	Purposes    []PurposeState `json:"purposes"`
+	// Subject is the reference of the person that the events subject.erased and subject.linked carry.
+	Subject string `json:"subject,omitempty"`
 }
 
 // Page selects a page of a history.
@@ -99,6 +115,12 @@ type Event struct {
 	OverGPC bool `json:"overGpc,omitempty"`
 }
 
+// Happened returns Time as a time; false if it is none.
+func (e Event) Happened() (time.Time, bool) { return timeOf(&e.Time) }
+
+// Expires returns ExpiresAt as a time; false for never.
+func (e Event) Expires() (time.Time, bool) { return timeOf(e.ExpiresAt) }
+
 // History is newest first.
 type History struct {
 	PrincipalID string  `json:"principalId"`
@@ -112,6 +134,32 @@ type Session struct {
 	Token       string `json:"token"`
 	PrincipalID string `json:"principalId"`
 	ExpiresAt   string `json:"expiresAt"`
+	// Subject is the reference that the events subject.erased and subject.linked carry.
+	Subject string `json:"subject,omitempty"`
+}
+
+// Expires returns ExpiresAt as a time; false if it is none.
+func (s Session) Expires() (time.Time, bool) { return timeOf(&s.ExpiresAt) }
+
+// BrowserPrincipal is the principal of a browser, as the banner keeps it.
+type BrowserPrincipal struct {
+	PrincipalID     string `json:"principalId"`
+	PrincipalSecret string `json:"principalSecret"`
+}
+
+// PurposeDefinition defines or changes a purpose. Nil takes the default of gpd.
+type PurposeDefinition struct {
+	ID          string `json:"id"`
+	Title       string `json:"title"`
+	Description string `json:"description,omitempty"`
+	LawfulBasis string `json:"lawfulBasis,omitempty"`
+	// GPC is opt-out, ask or ignore.
+	GPC     string `json:"gpc,omitempty"`
+	TTLDays int64  `json:"ttlDays,omitempty"`
+	// Banner false: the banner never asks for it.
+	Banner *bool `json:"banner,omitempty"`
+	// Material false: the change asks nobody again.
+	Material *bool `json:"material,omitempty"`
 }
 
 // Format prints neither the token nor the id of the person, so that logs are safe. The JSON has both, for the person's browser.
@@ -140,6 +188,8 @@ type Verdict struct {
 	Restricted bool
 	// Attested is nil if only signals identified the device.
 	Attested *Attested
+	// Ref is the reference that the event decision.erased carries.
+	Ref string
 	// Fields is the whole answer of the server, with the names of the wire.
 	Fields map[string]any
 }
@@ -181,6 +231,18 @@ type Consent interface {
 	Withdraw(ctx context.Context, write Write) (WriteResult, error)
 	State(ctx context.Context, principalID string) (State, error)
 	History(ctx context.Context, principalID string, page Page) (History, error)
+	HistoryAll(ctx context.Context, principalID string, page Page) func(yield func(Event, error) bool)
+	CreateSession(ctx context.Context, principalID string) (Session, error)
+	Join(ctx context.Context, session string, browser BrowserPrincipal) (Join, error)
+	Link(ctx context.Context, session, token string) (Link, error)
+	Erase(ctx context.Context, session string) (ErasureReceipt, error)
+	Purposes(ctx context.Context) ([]Purpose, error)
+	SavePurposes(ctx context.Context, purposes []PurposeDefinition, material *bool) (SavedPurposes, error)
+	Policies(ctx context.Context) ([]Policy, error)
+	PublishPolicy(ctx context.Context, text string, material bool) (PublishedPolicy, error)
+	Checkpoint(ctx context.Context) (string, error)
+	VKey(ctx context.Context) (string, error)
+	ExportLog(ctx context.Context) (string, error)
 	Receipt(ctx context.Context, seq int64) (Receipt, error)
 	Proof(ctx context.Context, seq int64) (string, error)
 	Decision(ctx context.Context, requestID string) (Verdict, error)

@@ -55,7 +55,7 @@ func (p Permissions) Allows(purpose string) bool {
 
 // ReadState returns what the cookie gpd_consent says, offline but for gpd's keys. Nil denies.
 func (c *Client) ReadState(ctx context.Context, cookieHeader string) (*VisitorState, error) {
-	ctx, cancel, err := c.question(ctx, "ReadState")
+	ctx, cancel, err := c.question(ctx, "ReadState", cookieHeader)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (c *Client) ReadState(ctx context.Context, cookieHeader string) (*VisitorSt
 // CurrentState is like ReadState, but asks gpd to renew a cookie that is older than five minutes.
 func (c *Client) CurrentState(ctx context.Context, cookieHeader string) (CurrentState, error) {
 	const name = "CurrentState"
-	ctx, cancel, err := c.question(ctx, name)
+	ctx, cancel, err := c.question(ctx, name, cookieHeader)
 	if err != nil {
 		return CurrentState{}, err
 	}
@@ -85,7 +85,7 @@ func (c *Client) May(ctx context.Context, r *http.Request, ask Ask) (Permissions
 	if hint := rules.Page(r, ask.Purposes, ask.PrincipalID); hint != "" {
 		return Permissions{}, hinted(name, KindInvalidRequest, hint)
 	}
-	ctx, cancel, err := c.question(ctx, name)
+	ctx, cancel, err := c.question(ctx, name, r, ask)
 	if err != nil {
 		return Permissions{}, err
 	}
@@ -95,15 +95,13 @@ func (c *Client) May(ctx context.Context, r *http.Request, ask Ask) (Permissions
 }
 
 // question gives all calls of a question one deadline.
-func (c *Client) question(ctx context.Context, name string) (context.Context, context.CancelFunc, error) {
-	timeout, refused := timeoutOf(ctx, call{name: name, timeout: c.settings.timeout})
-	switch {
-	case refused != nil:
+func (c *Client) question(ctx context.Context, name string, args ...any) (context.Context, context.CancelFunc, error) {
+	timeout, refused := timeoutOf(ctx, name, c.settings.timeout)
+	if refused != nil {
 		return nil, nil, refused
-	case c.sender.isClosed():
-		return nil, nil, coded(name, KindConfig, "closed")
-	case ctx.Err() == context.Canceled:
-		return nil, nil, context.Canceled
+	}
+	if err := c.begin(ctx, name, args...); err != nil {
+		return nil, nil, err
 	}
 	within, cancel := context.WithTimeout(ctx, timeout)
 	return within, cancel, nil
@@ -130,11 +128,16 @@ func newVisitors(c *Client) *visitor.Visitors {
 type visitorCalls struct{ client *Client }
 
 func (v visitorCalls) FetchKeys(ctx context.Context, method string) (visitor.Keys, error) {
-	return fetch(ctx, v.client, v.client.get(method, "/v1/consent/state-keys"), func(f *fields) visitor.Keys {
-		keys, ok := visitor.ReadKeys(f.of)
-		f.require(ok)
-		return keys
-	})
+	request := callOf(method, "stateKeys", "", nil)
+	got, err := v.client.sender.send(ctx, request)
+	if err != nil {
+		return visitor.Keys{}, err
+	}
+	keys, ok := visitor.ReadKeys(parseObject(got.body))
+	if !ok {
+		return visitor.Keys{}, v.client.malformed(request, got)
+	}
+	return keys, nil
 }
 
 func (v visitorCalls) Refresh(ctx context.Context, method string, state *visitor.Signed, gpc bool) (visitor.Refreshed, error) {
@@ -142,13 +145,22 @@ func (v visitorCalls) Refresh(ctx context.Context, method string, state *visitor
 	if gpc {
 		body["gpc"] = true
 	}
-	request := v.client.post(method, "/v1/consent/state/refresh", body, state.Text)
-	return fetch(ctx, v.client, request, func(f *fields) visitor.Refreshed {
-		purposes, ok := visitor.Texts(f.of["purposes"])
-		refreshed := visitor.Refreshed{Signed: visitor.Parse(f.text("state")), Purposes: purposes, Seq: f.seq("seq")}
-		f.require(ok && refreshed.Signed != nil)
-		return refreshed
-	})
+	request := callOf(method, "refreshState", "", body, state.Text)
+	got, err := v.client.sender.send(ctx, request)
+	if err != nil {
+		return visitor.Refreshed{}, err
+	}
+	var sent struct {
+		State    string
+		Purposes []string
+		Seq      int64
+	}
+	_, ok := decode("refreshState", got.body, &sent)
+	refreshed := visitor.Refreshed{Signed: visitor.Parse(sent.State), Purposes: sent.Purposes, Seq: sent.Seq}
+	if !ok || refreshed.Signed == nil {
+		return visitor.Refreshed{}, v.client.malformed(request, got)
+	}
+	return refreshed, nil
 }
 
 func (v visitorCalls) Allowed(ctx context.Context, method, principalID string, purposes []string) ([]bool, error) {

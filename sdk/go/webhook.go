@@ -3,6 +3,7 @@ package consent
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -143,4 +144,21 @@ func (o WebhookOptions) isFresh(timestamp string) bool {
 		off = -off
 	}
 	return off <= int64(tolerance/time.Second)
+}
+
+// SignWebhook returns the headers of a delivery as gpd signs it, for tests of a receiver.
+func SignWebhook(body []byte, secret, id string, now time.Time) (http.Header, error) {
+	keys, ok := readSecrets([]string{secret})
+	if !ok {
+		return nil, hinted("SignWebhook", KindConfig, "secret is whsec_ and base64 of 24 to 64 bytes")
+	}
+	timestamp := strconv.FormatInt(now.Unix(), 10)
+	mac := hmac.New(sha256.New, keys[0])
+	mac.Write([]byte(id + "." + timestamp + "."))
+	mac.Write(body)
+	header := http.Header{}
+	header.Set("Webhook-Id", id)
+	header.Set("Webhook-Timestamp", timestamp)
+	header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	return header, nil
 }

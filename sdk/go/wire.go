@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"regexp"
+	"strings"
 )
 
 // Answers are decoded into maps and not into structs: encoding/json ignores the case of keys and treats null as absent, so that
@@ -23,16 +24,75 @@ func parseObject(body []byte) map[string]any {
 	return object
 }
 
+// parseShape reads a shape: a word with |null behind it if the value may be null, a list of one shape, or fields, whose names end in ?
+// if they may be absent.
+func parseShape(text string) any {
+	var shape any
+	if json.Unmarshal([]byte(text), &shape) != nil {
+		panic("consent: a shape is malformed")
+	}
+	return shape
+}
+
+// shaped returns the part of a value that its shape names; false if it does not match.
+func shaped(value, shape any) (any, bool) {
+	switch of := shape.(type) {
+	case string:
+		word := strings.TrimSuffix(of, "|null")
+		return value, (value == nil && word != of) || isWord(value, word)
+	case []any:
+		items, ok := value.([]any)
+		found := make([]any, len(items))
+		for i := range items {
+			var fits bool
+			found[i], fits = shaped(items[i], of[0])
+			ok = ok && fits
+		}
+		return found, ok
+	}
+	object, ok := value.(map[string]any)
+	found := map[string]any{}
+	for field, inner := range shape.(map[string]any) {
+		name := strings.TrimSuffix(field, "?")
+		one, isThere := object[name]
+		if !isThere {
+			ok = ok && name != field
+			continue
+		}
+		var fits bool
+		found[name], fits = shaped(one, inner)
+		ok = ok && fits
+	}
+	return found, ok
+}
+
+func isWord(value any, word string) bool {
+	f := &fields{of: map[string]any{"value": value}}
+	switch word {
+	case "string":
+		f.text("value")
+	case "hash":
+		f.require(hexHash.MatchString(f.text("value")))
+	case "boolean":
+		_, ok := value.(bool)
+		return ok
+	case "number":
+		f.number("value")
+	case "integer":
+		f.integer("value")
+	case "seq":
+		f.require(f.integer("value") >= 0)
+	default:
+		_, ok := value.(map[string]any)
+		return ok
+	}
+	return !f.bad
+}
+
 // fields reads an object of the wire; the first invalid field marks it as bad.
 type fields struct {
 	of  map[string]any
 	bad bool
-}
-
-// inside reads a nested object, whose invalid fields make the whole bad.
-func (f *fields) inside(value any) *fields {
-	object, ok := value.(map[string]any)
-	return &fields{of: object, bad: f.bad || !ok}
 }
 
 func (f *fields) require(holds bool) {
@@ -43,28 +103,6 @@ func (f *fields) require(holds bool) {
 
 func (f *fields) text(name string) string {
 	value, ok := f.of[name].(string)
-	f.require(ok)
-	return value
-}
-
-// optionalText reads a field that may be null or absent.
-func (f *fields) optionalText(name string) *string {
-	if f.of[name] == nil {
-		return nil
-	}
-	value := f.text(name)
-	return &value
-}
-
-// textOrNull reads a field that must be present.
-func (f *fields) textOrNull(name string) *string {
-	_, isThere := f.of[name]
-	f.require(isThere)
-	return f.optionalText(name)
-}
-
-func (f *fields) boolean(name string) bool {
-	value, ok := f.of[name].(bool)
 	f.require(ok)
 	return value
 }
@@ -81,39 +119,8 @@ func (f *fields) integer(name string) int64 {
 	return int64(value)
 }
 
-func (f *fields) optionalTrue(name string) bool {
-	value, _ := f.of[name].(bool)
-	return value
-}
-
-func (f *fields) optionalInteger(name string) *int64 {
-	if f.of[name] == nil {
-		return nil
-	}
-	value := f.integer(name)
-	return &value
-}
-
-func (f *fields) seq(name string) int64 {
-	value := f.integer(name)
-	f.require(value >= 0)
-	return value
-}
-
-func (f *fields) list(name string) []any {
-	value, ok := f.of[name].([]any)
-	f.require(ok)
-	return value
-}
-
 func (f *fields) object(name string) map[string]any {
 	value, ok := f.of[name].(map[string]any)
 	f.require(ok)
 	return value
-}
-
-func (f *fields) proofRef() ProofRef {
-	hash := f.text("hash")
-	f.require(hexHash.MatchString(hash))
-	return ProofRef{Seq: f.seq("seq"), Hash: hash}
 }

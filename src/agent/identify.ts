@@ -168,6 +168,7 @@ export async function identifyFrom(
   scriptUrl: string | null,
   options: IdentifyOptions,
 ): Promise<IdentifyResult> {
+  if (typeof document === 'undefined') return unavailable('no-browser');
   await untilSeen();
   const consent = passConsentGate(await readReceipt(options.consent), browserGpc());
   if (isRefused(consent)) return consent;
@@ -180,13 +181,26 @@ export async function identifyFrom(
  * Seals the signals of the last verdict again with the input since then, so that a login or a checkout is
  * judged by more than the page load. The consent is read again.
  */
-async function updateFrom(scriptUrl: string | null, changes: UpdateOptions = {}): Promise<IdentifyResult> {
+export async function updateFrom(
+  scriptUrl: string | null,
+  changes: UpdateOptions = {},
+): Promise<IdentifyResult> {
   const previous = lastVerdict;
   if (!previous) return unavailable('nothing-to-update');
   const options = { ...previous.options, ...changes };
   const consent = passConsentGate(await readReceipt(options.consent), browserGpc());
   return isRefused(consent) ? consent : identifyOnce({ scriptUrl, options, consent, previous });
 }
+
+/** The signals without sending them. @returns null when the gate refuses */
+export const collectFrom = async (
+  scriptUrl: string | null,
+  consent: ConsentReceipt | null,
+  workerUrl?: string | null,
+) =>
+  isRefused(passConsentGate(consent, browserGpc()))
+    ? null
+    : collectSignals(workerUrlOf(workerUrl, scriptUrl));
 
 /** The agent's API for a page; agent.d.ts documents it. */
 export type Surface = ReturnType<typeof createSurface>;
@@ -199,10 +213,8 @@ export function createSurface(scriptUrl: string | null) {
   return Object.freeze({
     identify: (options: IdentifyOptions) => identifyFrom(scriptUrl, options),
     update: (options?: UpdateOptions) => updateFrom(scriptUrl, options),
-    collect: async (consent: ConsentReceipt | null, workerUrl?: string | null) =>
-      isRefused(passConsentGate(consent, browserGpc()))
-        ? null
-        : collectSignals(workerUrlOf(workerUrl, scriptUrl)),
+    collect: (consent: ConsentReceipt | null, workerUrl?: string | null) =>
+      collectFrom(scriptUrl, consent, workerUrl),
     observeInput,
     makePlaintext,
     sealBundle,

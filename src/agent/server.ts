@@ -23,6 +23,7 @@ const MESSAGES: Readonly<Record<Unavailable['cause'], string>> = {
   timeout: 'The server did not answer in time.',
   refused: 'The server refused the request before it came to a verdict.',
   internal: 'Something failed in the agent.',
+  'no-browser': 'There is no page here.',
   'nothing-to-update': 'This page has no verdict yet: call identify first.',
 };
 

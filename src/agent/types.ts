@@ -72,7 +72,10 @@ export interface Refused {
 export interface Unavailable {
   readonly sent: false;
   readonly reason: 'unavailable';
-  /** `refused`: the server refused the request before judging it (413, 415, 429, 431, 5xx). */
+  /**
+   * `refused`: the server refused the request before judging it (413, 415, 429, 431, 5xx). `no-browser`: a
+   * server rendered the page.
+   */
   readonly cause:
     | 'insecure-context'
     | 'key'
@@ -80,6 +83,7 @@ export interface Unavailable {
     | 'timeout'
     | 'refused'
     | 'internal'
+    | 'no-browser'
     | 'nothing-to-update';
   readonly status: number | null;
   /** The server's error code, such as `unknown-kid` or `rate-limited`. */

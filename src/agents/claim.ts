@@ -91,4 +91,4 @@ export const hasTooMany = ({ components }: TaggedSignature): boolean =>
   components.filter(([, parameters]) => parameters.has('key')).length > MAX_KEYED;
 
 export const covers = ({ components }: TaggedSignature, ...names: readonly string[]): boolean =>
-  components.some(([name]) => names.includes(String(name)));
+  components.some(([name]) => typeof name === 'string' && names.includes(name));

@@ -1,10 +1,9 @@
+import type { AgentStatus } from '../schema/agents.ts';
+
 /**
  * The outcomes of judging a signature (contract-2 section 17). `invalid` needs a key that gpd has; without
  * one a signature is `unverified`. Backend and operator can read the reason, the agent cannot.
  */
-
-export const AGENT_STATUSES = ['verified', 'invalid', 'unverified', 'none'] as const;
-export type AgentStatus = (typeof AGENT_STATUSES)[number];
 
 /** Each cause has one code; `docs/errors.md` is generated from this table. */
 export const AGENT_REASONS = {

@@ -245,9 +245,9 @@ function refine(
   { components }: TaggedSignature,
 ): AgentReason {
   const isLeftOut = ([name]: TaggedSignature['components'][number]): boolean => {
-    const value = headers[String(name)];
-    if (value === undefined) return false;
-    return [value].flat().some((text) => fieldContent(String(name), text as string) === null);
+    if (typeof name !== 'string') return false;
+    const value = headers[name] ?? [];
+    return [value].flat().some((text) => fieldContent(name, text as string) === null);
   };
   return reason === 'component-missing' && components.some(isLeftOut) ? 'component-unreadable' : reason;
 }

@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { static as serveStatic } from 'express';
+import { createDoor } from '../agents/door-service.ts';
+import { agentRoutes } from '../agents/routes.ts';
 import { createNonceClaimer } from '../agents/store.ts';
 import { createBotAuth } from '../agents/verify.ts';
 import { attestRoutes } from '../attest/attest-routes.ts';
@@ -22,7 +24,7 @@ import { readPolicy } from '../log/cosign-service.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { createCaseByKeyService } from '../rights/contests/case-by-key-service.ts';
-import { readNotice } from '../rights/dsar/service.ts';
+import { readPageNotice } from '../rights/dsar/service.ts';
 import { eraseOwn } from '../rights/erase/erase-service.ts';
 import { evidenceRoutes } from '../rights/evidence/evidence-routes.ts';
 import { createEvidenceService } from '../rights/evidence/evidence-service.ts';
@@ -32,6 +34,7 @@ import { createMeService } from '../rights/me/service.ts';
 import { issueToken as createToken, openPresented } from '../rights/me/transparency.ts';
 import { createAuthenticator } from '../rights/oidc-service.ts';
 import { createOutcomeReporter } from '../rights/outcomes-store.ts';
+import { receiptReply } from '../rights/receipts/receipt-files.ts';
 import { caseRoutes, outcomeRoutes, privacyRoutes } from '../rights/routes.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { Services } from '../services.ts';
@@ -53,12 +56,13 @@ const assetFiles = serveStatic(fileURLToPath(new URL('../../views/assets', impor
 });
 const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
 const script =
-  (name: string): PageRoute['page'] =>
+  (name: string, type = 'text/javascript'): PageRoute['page'] =>
   async (_request, response) =>
-    sendBuilt(response, await agentFiles(name), { type: 'text/javascript', cache: FIVE_MINUTES });
+    sendBuilt(response, await agentFiles(name), { type, cache: FIVE_MINUTES });
 
 const scriptRoutes: readonly ServedRoute[] = [
   page(ROUTES.getAgentScript, script('agent.js')),
+  page(ROUTES.getAgentTypes, script('agent.d.ts', 'text/plain')),
   page(ROUTES.getClassicAgentScript, script('agent.classic.js')),
   page(ROUTES.getAgentWorkerScript, script('agent-worker.js')),
   page(ROUTES.getPasskeyScript, script('agent-passkey.js')),
@@ -76,9 +80,9 @@ function loadOpenApi(): Promise<OpenApi> {
 }
 
 const sitesOf = ({ database, tenants }: Services): Sites => ({
-  notice(kid) {
+  notice(kid, speaker) {
     const tenant = tenants.find(kid);
-    return tenant ? readNotice(database, tenant) : Promise.resolve(null);
+    return tenant ? readPageNotice(database, tenant, speaker) : Promise.resolve(null);
   },
   at(host) {
     const allTenants = tenants.all();
@@ -100,6 +104,7 @@ function createConsentPart(server: OpenServer, botAuth: BotAuth): ConsentApi {
     findApiKey: server.findApiKey,
     limits: server.limiters.consent,
     eraseOwn: eraseOwn(services.rights.eraser),
+    receiptReply,
     refresh: server.polling.refresh,
     botAuth,
     counted: (check) => metrics?.countChecks(check) ?? check,
@@ -219,21 +224,29 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
   const { services, address, limiters, onFault, logFault } = server;
   const { config, database, serverSecret, random, clock, tenants } = services;
   const origin = (): string => new URL(address.url).origin;
-  const botAuth = createBotAuth(config, () => address.url, {
-    ...server.agents,
-    claimNonce: createNonceClaimer(database),
-  });
+  const agents = { ...server.agents, claimNonce: createNonceClaimer(database) };
+  const botAuth = createBotAuth(config, () => address.url, agents);
   const issueToken: IssueToken = ({ session, origin: page, now, ...subject }) =>
     createToken(serverSecret, random, now, subject, { session, origin: page });
   const consent = createConsentPart(server, botAuth);
   const ingest = createIngestPart(server, consent, { ...clockRule, botAuth, issueToken });
   const rights = createRightsServices(server);
+  const door = createDoor({
+    ...agents,
+    tags: config.wba_tags,
+    clock,
+    tenants,
+    record: ingest.recordRefusal,
+    count: services.keyUse.noteAgent,
+    limiterOf: (bucket, rate) => limiters.rowOf(bucket, rate),
+  });
   const served: readonly ServedRoute[] = [
     ...healthRoutes({ ...health, version: VERSION }),
     ...ingestRoutes(ingest.route),
     ...decisionRoutes({ findDecision: health.findDecision, origin }),
     ...pubkeyRoutes((kid) => tenants.find(kid)?.publicKey ?? null),
     ...attestRoutes(createAttest(server, consent.check, issueToken)),
+    ...agentRoutes({ door, tag: config.wba_tags[0] ?? '', origin }),
     ...consentRoutes(consent.routes),
     ...ledgerRoutes({
       ...services.log,

@@ -142,3 +142,20 @@ export interface GpdConsent {
    */
   join(session: string): Promise<JoinResult>;
 }
+
+/** Options of `startBanner`, for a page that imports the banner from `@gpd/browser/banner`. */
+export interface BannerOptions {
+  /** The publishable key of the tenant. */
+  readonly key: string;
+  /** Address of gpd, such as `https://id.shop.example`. */
+  readonly server: string;
+  /** A language tag; by default that of the page, then those of the browser. */
+  readonly language?: string | undefined;
+  readonly theme?: 'light' | 'dark' | undefined;
+  /** `cookie`: keep the choices in a cookie instead of `localStorage`. */
+  readonly store?: 'cookie' | undefined;
+  /** Domain of that cookie, such as `.shop.example`. */
+  readonly domain?: string | undefined;
+  /** Google Consent Mode v2, such as `analytics_storage=analytics`. */
+  readonly googleConsent?: string | undefined;
+}

@@ -103,6 +103,14 @@ function missingArgument(command: Command): string {
   return `missing argument: expected ${all.join(' ')}, got ${command.args.length || 'none'}`;
 }
 
+/** An empty argument is mostly a variable of the shell that has no value. */
+function refuseEmptyArguments({ args, registeredArguments }: Command, path: string): void {
+  const at = args.findIndex((word) => word.trim() === '');
+  if (at === -1) return;
+  const argument = registeredArguments[Math.min(at, registeredArguments.length - 1)];
+  throw misused(`argument <${argument?.name()}> is empty; \`${path} --help\` shows how to use it`);
+}
+
 /** Turns commander's errors into gpd's own, with the help text to read. */
 function refuseAsGpd(command: Command, path: string): void {
   command.exitOverride((error) => {
@@ -117,6 +125,7 @@ function refuseAsGpd(command: Command, path: string): void {
         : error.message.replace(/^error: /, '').replaceAll('\n', ' ');
     throw misused(`${problem}; \`${path} --help\` shows how to use it`);
   });
+  if (command.commands.length === 0) command.hook('preAction', () => refuseEmptyArguments(command, path));
   for (const child of command.commands) refuseAsGpd(child, `${path} ${child.name()}`);
 }
 

@@ -179,7 +179,7 @@ export function print(value: unknown, lines: () => readonly string[]): void {
 }
 
 /** The property of a row, or a function of the row, by heading. */
-type TableColumns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => string | number)>>;
+export type TableColumns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => string | number)>>;
 
 /** @returns the lines of a table with its headings */
 export function tableLines<Row>(rows: readonly Row[], columns: TableColumns<Row>): string[] {

@@ -125,11 +125,20 @@ export function createBar(unit: string, drawFrom = 0) {
   };
 }
 
+/** Shows how much of a long deletion or export is done. */
+export function createCount(unit: string) {
+  const bar = createBar(unit, QUIET_MS);
+  return {
+    onProgress: (done: number, total: number): void => bar.update({ done, bytes: done, totalBytes: total }),
+    end: bar.end,
+  };
+}
+
 /** Sent by Ctrl-C, by a service manager, and when the terminal is closed. */
 const END_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Calls `stop` at the first signal that would end the process while `work` runs. */
-export async function runStoppable<T>(stop: () => void, work: () => Promise<T>): Promise<T> {
+async function runStoppable<T>(stop: () => void, work: () => Promise<T>): Promise<T> {
   for (const signal of END_SIGNALS) process.once(signal, stop);
   try {
     return await work();

@@ -1,7 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { BotAuth } from '../agents/verify.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
 import type { ConsentLimits, FindApiKey } from '../http/authorize.ts';
-import type { KnowsOrigin } from '../http/reply.ts';
+import type { KnowsOrigin, Reply } from '../http/reply.ts';
 import { Refusal, TenantGone } from '../lib/errors.ts';
 import type { ConsentWrite, DecisionAnswer } from '../schema/consent.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
@@ -12,6 +13,7 @@ import { createBanner, createEmbed } from './banner-store.ts';
 import { createGrants, createMarker } from './doubts-store.ts';
 import { createMarkup } from './markup-files.ts';
 import { createProveConsent } from './proven-purposes-service.ts';
+import type { PersonReceipts } from './receipts-service.ts';
 import { type ConsentCheck, type ConsentService, createConsentService } from './service.ts';
 import { createStateService } from './state-service.ts';
 import { type ConsentStateReader, createConsentStateReader } from './state-store.ts';
@@ -43,6 +45,8 @@ export interface ConsentApiNeeds
   readonly knowsOrigin: KnowsOrigin;
   readonly findApiKey: FindApiKey;
   readonly limits: ConsentLimits;
+  /** Sends receipts as JSON-LD, or as a page. */
+  readonly receiptReply: (receipts: PersonReceipts, headers: IncomingHttpHeaders) => Promise<Reply>;
   /** Erases the data of a principal, who asks in its own session. */
   readonly eraseOwn: (tenant: Tenant, session: PrincipalSession) => Promise<ErasureReceipt>;
   /** Reads what changed in the database before this call. */
@@ -96,6 +100,7 @@ export function createConsentApi(needs: ConsentApiNeeds) {
       botAuth: needs.botAuth,
       keyUse: needs.keyUse,
       eraseOwn: needs.eraseOwn,
+      receiptReply: needs.receiptReply,
       knowsOrigin,
       banner: createBanner({ database, clock, script: embed.scriptHash }),
       markup: createMarkup(embed),

@@ -9,7 +9,8 @@ import type { Purpose } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { joinedRefs } from './join-store.ts';
-import { findOpening } from './terms-store.ts';
+import { describeReceipt, hasReceipt, type NamedController, type ReceiptFacts } from './receipt-jsonld.ts';
+import { findOpening, listHistory } from './terms-store.ts';
 
 /**
  * Issues a signed copy of one entry for the person it is about. The log's key signs it, so that one trust
@@ -65,6 +66,40 @@ export async function issueReceipt(
     proof: { log: origin, seq, hash: entry.hash },
   };
   return { receipt, ...(await signReceipt(tenant, receipt)) };
+}
+
+/** The newest choices of a person, with what a page says about them. */
+export interface PersonReceipts {
+  readonly kid: string;
+  readonly controller: NamedController;
+  /** Newest first. */
+  readonly choices: readonly ReceiptFacts[];
+  readonly receipts: readonly ReturnType<typeof describeReceipt>[];
+}
+
+const MAX_RECEIPTS = 200;
+
+/** Lists the receipts of a person and of the browsers that are joined with them. */
+export async function listReceipts(
+  { database }: Pick<Installation, 'database'>,
+  tenant: Tenant,
+  principalId: string,
+): Promise<PersonReceipts> {
+  const { kid, settings, policies, refOf, signer } = tenant;
+  const principals = await joinedRefs(database, kid, refOf(principalId));
+  const events = await listHistory(database, kid, principals, { before: null, limit: MAX_RECEIPTS });
+  const choices: ReceiptFacts[] = [];
+  for (const { choice, seq, at, purpose, detail } of events) {
+    const [entry] = hasReceipt(choice) ? await readEntries(database, kid, seq, 1) : [];
+    if (!entry || !hasReceipt(choice)) continue;
+    choices.push({
+      ...{ origin: signer.name, seq, hash: entry.hash, status: choice, at, subject: principalId, detail },
+      purpose: await purposeAsShown(database, tenant, purpose, detail.definition),
+      policySha256: policies.find(({ version }) => version === detail.policyVersion)?.sha256 ?? null,
+      controller: settings,
+    });
+  }
+  return { kid, controller: settings, choices, receipts: choices.map(describeReceipt) };
 }
 
 /** The purpose in the words under which the person chose, even if they were changed since. */

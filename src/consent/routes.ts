@@ -3,7 +3,7 @@ import { authorize, type Caller, isBrowser, requireOwnPrincipal } from '../http/
 import { charge, createConcurrencyLimit } from '../http/limiter.ts';
 import { corsHeaders, FIVE_MINUTES } from '../http/reply.ts';
 import { hasGpcHeader, readHeader } from '../http/request.ts';
-import { type Call, json, type ServedRoute } from '../http/routes.ts';
+import { type Call, json, reply, type ServedRoute } from '../http/routes.ts';
 import { hmacSha256Text } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type ConsentWrite, idempotencyKeySchema } from '../schema/consent.ts';
@@ -12,7 +12,7 @@ import { ROUTES } from '../schema/routes.ts';
 import { bannerRoutes } from './banner-routes.ts';
 import type { createConsentApi } from './create-consent-service.ts';
 import { browserPrincipalId, type WriteAction, type WriteSource } from './plan-write.ts';
-import { issueReceipt } from './receipts-service.ts';
+import { issueReceipt, listReceipts } from './receipts-service.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
 /** The routes of the consent API (contract section 7). */
@@ -164,6 +164,14 @@ const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
     const tenant = deps.tenantOf(caller.kid);
     if (isPerson(caller)) return deps.states.read(tenant, principalId, 'person');
     return deps.states.read(tenant, principalId, isSecret(caller) ? 'secret' : 'other');
+  }),
+  reply(ROUTES.listConsentReceipts, async ({ caller, headers, readBody }) => {
+    requireOrigin(deps, caller, headers);
+    const body = await readBody();
+    requireOwnPrincipal(caller, body.principalId);
+    requireBrowserPrincipal(caller, body);
+    const receipts = await listReceipts(deps, deps.tenantOf(caller.kid), body.principalId);
+    return deps.receiptReply(receipts, headers);
   }),
   json(ROUTES.refreshState, async ({ caller, readBody }) => {
     const { state, gpc } = await readBody();

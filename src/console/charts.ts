@@ -18,7 +18,7 @@ export function periodOf({ step, slots }: Pick<Range, 'step' | 'slots'>, settled
   return { from: until - length, until, before: until - 2 * length };
 }
 
-export type Period = ReturnType<typeof periodOf>;
+export type ChartPeriod = ReturnType<typeof periodOf>;
 
 const HEIGHT = 180;
 const GAP = 0.14;
@@ -32,7 +32,7 @@ function roundUp(n: number): number {
 }
 
 /** Spreads each group evenly over its hours. @returns the height of each slot */
-function spread(groups: readonly Group[], { from, until }: Period, step: number): number[] {
+function spread(groups: readonly Group[], { from, until }: ChartPeriod, step: number): number[] {
   const rates = Array.from({ length: (until - from) / step }, () => 0);
   for (const group of groups) {
     const perMs = group.n / (group.until - group.from);
@@ -54,7 +54,7 @@ export interface ChartCell {
 }
 
 /** Slots in which no group ends are counted with the next one in which one does. */
-function toCells(groups: readonly Group[], { from, until }: Period, step: number): readonly ChartCell[] {
+function toCells(groups: readonly Group[], { from, until }: ChartPeriod, step: number): readonly ChartCell[] {
   const slots = (until - from) / step;
   const cells: ChartCell[] = [];
   let next = 0;
@@ -83,13 +83,18 @@ function stackBars(series: readonly Series[], slots: number, top: number) {
   });
 }
 
-/** The group of a single bar that stands out most: at least twice the average of its class. */
-function findPeak(groups: readonly Group[], { from, until }: Period, step: number): Group | null {
-  const total = sumOf(groups);
-  const inSlot = groups.filter((group) => group.until - group.from <= step && group.from >= from);
-  const [highest] = inSlot.toSorted((a, b) => b.n - a.n);
+/** A longer group is an average and no peak. */
+const PEAK_SLOTS = 3;
+
+const rateOf = ({ from, until, n }: Group): number => n / (until - from);
+
+/** The group that stands out most, if it is at least twice the average of its class. */
+function findPeak(groups: readonly Group[], { from, until }: ChartPeriod, step: number): Group | null {
+  const [highest] = groups
+    .filter((group) => group.until - group.from <= PEAK_SLOTS * step && group.from >= from)
+    .toSorted((a, b) => rateOf(b) - rateOf(a));
   if (!highest || groups.length < 3) return null;
-  return highest.n >= (2 * total * (highest.until - highest.from)) / (until - from) ? highest : null;
+  return rateOf(highest) >= (2 * sumOf(groups)) / (until - from) ? highest : null;
 }
 
 /**
@@ -99,7 +104,7 @@ function findPeak(groups: readonly Group[], { from, until }: Period, step: numbe
 export function layOutChart(
   groups: GroupsByName,
   names: readonly string[],
-  { range, period, peakOf }: { readonly range: Range; readonly period: Period; readonly peakOf: string },
+  { range, period, peakOf }: { readonly range: Range; readonly period: ChartPeriod; readonly peakOf: string },
 ) {
   const { step, slots } = range;
   const { from, until, before } = period;

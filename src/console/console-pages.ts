@@ -1,6 +1,7 @@
 import type { Router } from 'express';
 import { exactRouter, refuseOtherMethods } from '../http/express-app.ts';
 import { Refusal } from '../lib/errors.ts';
+import { agentPages } from './agent-pages.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
 import { type ConsoleNeeds, createContext } from './context-service.ts';
@@ -24,6 +25,7 @@ export const TABLES: readonly PageTable[] = [
   casePages,
   subjectPages,
   auditPages,
+  agentPages,
   decisionPages,
   evidencePages,
   overviewPages,

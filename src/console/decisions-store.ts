@@ -1,6 +1,6 @@
 import type { Database } from '../db/engine.ts';
 import { byIndex } from '../db/sql.ts';
-import type { Verdict } from '../ingest/verdict/verdict.ts';
+import { AT_DOOR, type Verdict } from '../ingest/verdict/verdict.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 
 /** Reads a page of the decisions of a tenant by time, whatever their number is. */
@@ -57,6 +57,8 @@ async function readRows(
   const query = read.from(read.raw(byIndex(read, 'decisions', index))).where({ kid });
   // Both databases use the partial index only if its condition is in the query.
   if (name !== null) query.where({ class: name }).whereRaw("class <> 'human'");
+  // A refusal at the door is no visit; the page about agents has it.
+  else query.whereNot({ class: AT_DOOR });
   if (filter.from !== undefined) query.where('decided_at', '>=', filter.from);
   if (filter.to !== undefined) query.where('decided_at', '<', filter.to);
   if (cursor) {

@@ -58,7 +58,11 @@ async function send(visit: FormVisit): Promise<void> {
         'content-length': String(file.size),
         'cache-control': 'no-store',
       });
-      await pipeline(Readable.from(file.bytes), response).finally(file.close);
+      try {
+        await pipeline(Readable.from(file.bytes), response);
+      } finally {
+        await file.close();
+      }
     });
   } catch (error) {
     if (error instanceof BadEvidenceRequest)

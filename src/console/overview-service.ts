@@ -11,7 +11,7 @@ import { readTallies, ruleReviews, talliedUntil } from '../rights/tally-store.ts
 import { listSealKeys } from '../tenants/secrets-store.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { type AttentionFacts, WEAKENED_DAYS } from './attention.ts';
-import { type Period, periodOf, type Range } from './charts.ts';
+import { type ChartPeriod, periodOf, type Range } from './charts.ts';
 import type { Context, Staff } from './context-service.ts';
 import { groupByName, settledUntil, startOfSpan } from './group-counts.ts';
 import {
@@ -71,7 +71,7 @@ export async function readCounts({ database, config, clock }: Context, { kid }: 
   const period = periodOf(range, settled);
   const isShort = range.step * range.slots < CONSENT_RANGE.step * CONSENT_RANGE.slots;
   const consentDays = isShort ? CONSENT_RANGE.slots : (range.step * range.slots) / DAY;
-  const consentPeriod: Period = { from: settled - consentDays * DAY, until: settled, before: settled };
+  const consentPeriod: ChartPeriod = { from: settled - consentDays * DAY, until: settled, before: settled };
   const floor = config.k_anonymity_floor;
   const [verdicts, consent] = await Promise.all([
     readTallies(database, kid, 'verdict', startOfSpan(period.before)),

@@ -28,8 +28,10 @@ const RECEIPT_ID = /^era_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** @returns null if the text cannot be an id */
 function readKey(form: Form): SubjectKey | null {
-  const kind = KINDS.find((name) => name === form.get('kind'));
   const id = readField(form, 'id');
+  const chosen = KINDS.find((name) => name === form.get('kind'));
+  // The form begins at visitorId, and no visitorId looks like a requestId.
+  const kind = chosen === 'visitor' && id?.startsWith('req_') ? 'request' : chosen;
   if (kind === undefined || id === null) return null;
   const target = eraseTargetSchema.safeParse({ [`${kind}Id`]: id }).data;
   return target ? { kind, id: target[`${kind}Id`] ?? id } : null;

@@ -1,4 +1,5 @@
 import type { AuditAction } from '../audit/audit-store.ts';
+import type { AT_DOOR } from '../ingest/verdict/verdict.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import { SOON_DAYS, untilDue } from '../rights/contests/period.ts';
@@ -16,17 +17,19 @@ export const WORDS = {
     system: 'gpd itself',
   } satisfies Record<ActorRole, string>,
   class: {
-    human: 'Human',
+    human: 'Person',
     declared_agent: 'Declared agent',
-    undeclared_automation: 'Undeclared automation',
-    unknown: 'Unknown',
-  } satisfies Record<VisitorClass, string>,
+    undeclared_automation: 'Automated visit',
+    unknown: 'Not decided',
+    agent: 'Agent refused',
+  } satisfies Record<VisitorClass | typeof AT_DOOR, string>,
   classMeans: {
     human: 'Nothing that counts spoke against a person at this browser.',
     declared_agent: 'A program that signed its request and proved who it is.',
     undeclared_automation: 'It looked as if a program that did not declare itself drove this browser.',
     unknown: 'There was too little evidence, or only weak signs.',
-  } satisfies Record<VisitorClass, string>,
+    agent: 'The policy for agents refused this request at the door; nothing was read from a device.',
+  } satisfies Record<VisitorClass | typeof AT_DOOR, string>,
   outcome: {
     overturned: 'Overturned',
     upheld: 'Upheld',

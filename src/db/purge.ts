@@ -44,6 +44,9 @@ function limitsOf(database: Database, isPatient: boolean): Limits {
   return database.quietMs() < QUIET_MS ? SHARED : PATIENT;
 }
 
+/** Gets the number of rows that a step has deleted. */
+export type OnStep = (deleted: number) => void;
+
 /** A deletion in steps starts again after a crash, or commits its completion last. */
 const REPEATABLE = { repeatable: true } as const;
 
@@ -88,11 +91,13 @@ async function runOne(
 async function inSteps(
   database: Database,
   step: (tx: Knex.Transaction, rows: number) => Promise<number>,
+  onStep?: OnStep,
 ): Promise<number> {
   let total = 0;
   for (let rows = limitsOf(database, true).minRows; ; ) {
     const result = await runOne(database, (tx) => step(tx, rows), true);
     total += result.deleted;
+    onStep?.(result.deleted);
     // A step that is not full is no end: another node may have deleted the rest of it.
     if (result.deleted === 0) return total;
     rows = nextRows(rows, result);
@@ -109,8 +114,9 @@ export function purge(
   key: readonly string[],
   condition: (rows: Knex.QueryBuilder) => Knex.QueryBuilder,
   also?: (tx: Knex.Transaction) => Promise<void>,
+  onStep?: OnStep,
 ): Promise<number> {
-  return inSteps(database, async (tx, rows) => {
+  const step = async (tx: Knex.Transaction, rows: number): Promise<number> => {
     const found = condition(tx(table).select([...key])).limit(rows);
     // Rows that another node deletes are left to it: two nodes that wait for each other's rows would
     // deadlock.
@@ -120,7 +126,8 @@ export function purge(
       .delete();
     if (deleted > 0) await also?.(tx);
     return deleted;
-  });
+  };
+  return inSteps(database, step, onStep);
 }
 
 /** The speed of a deletion, and when it stops. */
@@ -129,13 +136,14 @@ interface Pace {
   readonly minRows?: number;
   /** False stops between two steps. */
   readonly shouldContinue?: (() => boolean) | undefined;
+  readonly onStep?: OnStep | undefined;
   /** Nobody waits for this deletion: it leaves SQLite's writer to others. */
   readonly isPatient?: boolean;
 }
 
 export type Key = string | number;
 
-export interface Removal extends Pick<Pace, 'shouldContinue'> {
+export interface Removal extends Pick<Pace, 'shouldContinue' | 'onStep'> {
   readonly table: string;
   /** The last column of the primary key; `within` has the other columns. */
   readonly key: string;
@@ -187,7 +195,7 @@ export async function inPieces<T>(
   database: Database,
   found: readonly T[],
   step: (tx: Knex.Transaction, piece: readonly T[]) => Promise<number>,
-  { minRows = 0, shouldContinue = () => true, isPatient = false }: Pace = {},
+  { minRows = 0, shouldContinue = () => true, onStep, isPatient = false }: Pace = {},
 ): Promise<number> {
   let total = 0;
   for (let at = 0, rows = limitsOf(database, isPatient).minRows; at < found.length && shouldContinue(); ) {
@@ -195,6 +203,7 @@ export async function inPieces<T>(
     at += piece.length;
     const result = await runOne(database, (tx) => step(tx, piece), isPatient);
     total += result.deleted;
+    onStep?.(result.deleted);
     rows = Math.max(minRows, Math.min(nextRows(rows, result), MAX_FOUND));
   }
   return total;
@@ -205,6 +214,7 @@ const removeFound = (database: Database, removal: Removal, found: readonly Key[]
   inPieces(database, found, (tx, piece) => removeStep(tx, removal, piece), {
     isPatient: true,
     shouldContinue: removal.shouldContinue,
+    onStep: removal.onStep,
   });
 
 /**

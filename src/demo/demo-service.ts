@@ -129,7 +129,11 @@ export async function prepareDemo(base: Config, { start, mailbox, verifyLog }: D
   const shop = { kid: DEMO_KID, origin, secret: keys.secret };
   // Before the server's clock reaches these hours, because it anchors them in the log once they are over.
   await withDatabase(config, (database) => writePast(database, DEMO_KID, now));
-  await seedPast({ ...shop, origin: `http://localhost:${port}` }, idp.token, { config, start, now });
+  await seedPast({ ...shop, origin: `http://localhost:${port}` }, (account, at) => idp.token(account, at), {
+    config,
+    start,
+    now,
+  });
   // The server counts once a minute, and the overview needs the counts now.
   await withDatabase(config, (database) => tally(database, DEMO_KID, now));
   return {

@@ -2,7 +2,7 @@ import type { ContestOutcome } from '../schema/rights.ts';
 
 /** Objections of the weeks before the demo: some overdue, some due soon, some answered. */
 
-export interface Ruling {
+export interface PastRuling {
   /** Days after the objection. */
   readonly after: number;
   readonly outcome: ContestOutcome;
@@ -16,18 +16,18 @@ export interface PastCase {
   /** Days before the demo. */
   readonly days: number;
   readonly statement: string;
-  readonly ruling?: Ruling;
+  readonly ruling?: PastRuling;
 }
 
-const AID: Ruling['reasons'] = [
+const AID: PastRuling['reasons'] = [
   'A screen reader drives this browser for its user. Nothing else spoke against a person.',
   'I agree: the order was paid, delivered and not returned. A person was there.',
 ];
-const TEST: Ruling['reasons'] = [
+const TEST: PastRuling['reasons'] = [
   'The person works with a remote-controlled browser and answered our question in their own words.',
   'The answer fits the order. I see no sign of a scraper in the other visits.',
 ];
-const SCRAPER: Ruling['reasons'] = [
+const SCRAPER: PastRuling['reasons'] = [
   'The same browser read every product page at night, four times a second, for an hour.',
   'I looked at the log of that night too. No person reads four pages a second.',
 ];
@@ -36,7 +36,7 @@ export const PAST_CASES: readonly PastCase[] = [
   {
     device: 'case-1',
     days: 35,
-    statement: 'I was told that I am a robot and could not pay. I only bought a lamp.',
+    statement: 'Your page called me a robot and did not let me pay. I only bought a lamp.',
   },
   {
     device: 'case-2',

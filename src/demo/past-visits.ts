@@ -6,7 +6,7 @@ import type { VisitorClass } from '../schema/responses.ts';
 /** The shop's traffic before the demo begins, so that its numbers look like those of a real shop. */
 
 /** Half a year: the longest range of the overview and the period before it. */
-export const HISTORY_DAYS = 181;
+const HISTORY_DAYS = 181;
 /** Decisions are stored for the newest hours alone; for older ones there are only their counts. */
 const STORED_HOURS = 26;
 
@@ -73,10 +73,10 @@ export function pastHours(now: number): readonly PastHour[] {
 export const isStored = (hour: number, now: number): boolean => hour >= now - STORED_HOURS * HOUR;
 
 const FIRED: Readonly<Record<VisitorClass, readonly (readonly string[])[]>> = {
-  human: [[], [], [], ['W1']],
+  human: [[], [], [], ['W6']],
   declared_agent: [[]],
-  undeclared_automation: [['A1', 'A2', 'W1'], ['A1'], ['A2']],
-  unknown: [['M2'], ['W1', 'W2']],
+  undeclared_automation: [['A1', 'A2', 'W4'], ['A1'], ['A2']],
+  unknown: [['M2'], ['M2', 'W6']],
 };
 const CONSENT = {
   purposes: ['device-identification'],

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import type { RunningApp } from '../ops/running.ts';
 import type { IngestResponse, PubKeyResponse } from '../schema/responses.ts';
-import { PAST_CASES, type PastCase, type Ruling } from './past-cases.ts';
+import { PAST_CASES, type PastCase, type PastRuling } from './past-cases.ts';
 import { type DemoVisit, drivenBrowser, pastVisits, sealVisit } from './visits.ts';
 
 /**
@@ -57,7 +57,7 @@ async function fileCase(shop: Shop, url: string, at: number, { device, statement
 /** Both reviewers rule: the shop has four eyes. */
 async function ruleOn(
   contestId: string,
-  { outcome, reasons }: Ruling,
+  { outcome, reasons }: PastRuling,
   url: string,
   token: (account: string) => Promise<string>,
 ) {

@@ -2,13 +2,16 @@ import type { Router } from 'express';
 import { z } from 'zod';
 import type { Mail } from '../egress/smtp.ts';
 import { exactRouter } from '../http/express-app.ts';
+import { speakTo } from '../http/people.ts';
 import { toldOnce } from '../ingest/verdict/classify.ts';
 import { Refusal } from '../lib/errors.ts';
+import { fillWords } from '../lib/people/words.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
 import { contestIdSchema } from '../schema/rights.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { DEMO_USERS } from './idp-service.ts';
 import { type Shop, sendVisit, TOUR_BOT } from './seed-service.ts';
+import { SHOP_WORDS, shopText, WARES } from './shop-words.ts';
 
 /**
  * The page of the tour, and the backend of its shop, which asks gpd for verdicts with a key that the browser
@@ -38,7 +41,19 @@ function addPage(router: Router, { shop, publishableKey, verifyCommand }: TourNe
   router.get('/', (_request, response) => response.redirect('/demo'));
   router.get('/demo', (_request, response) => {
     response.set('cache-control', 'no-store');
+    const people = speakTo(response);
+    const { lang } = people;
+    const price = new Intl.NumberFormat(lang, {
+      style: 'currency',
+      currency: 'EUR',
+      maximumFractionDigits: 0,
+    });
     response.render('demo/tour', {
+      ...people,
+      text: (key: string, values?: Readonly<Record<string, string>>) =>
+        fillWords(shopText(lang, key), values),
+      scriptWords: SHOP_WORDS[lang].script,
+      wares: WARES.map((ware) => ({ ...ware, priceText: price.format(ware.price) })),
       kid: shop.kid,
       shopName: 'Lanterne',
       publishableKey,

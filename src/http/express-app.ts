@@ -9,6 +9,7 @@ import express, {
 import { ERRORS, type ErrorCode, Refusal } from '../lib/errors.ts';
 import type { Route } from '../schema/route.ts';
 import { charge } from './limiter.ts';
+import { type PeopleLocals, speakTo } from './people.ts';
 import { builtOnce, errorReply, methodNotAllowed, renderText, toRefusal } from './reply.ts';
 import { hasLeft, type Limiter } from './request.ts';
 import { INTERFACE, type PageRoute } from './routes.ts';
@@ -52,8 +53,14 @@ const notFound: RequestHandler = () => {
 };
 
 function errorHandler(onFault: (requestId: string, error: unknown) => void): ErrorRequestHandler {
-  const errorPage = builtOnce((code, response: Response) =>
-    renderText(response, 'error', { code, message: ERRORS[code as ErrorCode][1], details: [] }),
+  const renderError = (
+    response: Response,
+    people: PeopleLocals,
+    code: ErrorCode,
+    details: readonly string[],
+  ) => renderText(response, 'error', { code, message: ERRORS[code][1], details, ...people });
+  const errorPage = builtOnce((_name, response: Response, people: PeopleLocals, code: ErrorCode) =>
+    renderError(response, people, code, []),
   );
   // Express recognises an error handler by its four parameters. Its default handler would print the whole
   // error.
@@ -72,12 +79,13 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
       return;
     }
     response.status(reply.status).set(reply.headers);
+    const people = speakTo(response, {});
     response
       .type('html')
       .send(
         refusal?.details?.length
-          ? await renderText(response, 'error', { code, message: ERRORS[code][1], details: refusal.details })
-          : (await errorPage(code, response)).body,
+          ? await renderError(response, people, code, refusal.details)
+          : (await errorPage(`${code} ${people.lang}`, response, people, code)).body,
       );
   };
 }

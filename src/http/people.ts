@@ -11,9 +11,11 @@ interface LanguageLink {
   readonly isCurrent: boolean;
 }
 
-/** What every template of people's pages gets. */
+/** Every template of people's pages gets this. */
 export interface PeopleLocals extends Speaker {
   readonly languages: readonly LanguageLink[];
+  /** `?lang=` for links and forms, if the person chose by it; otherwise nothing. */
+  readonly langQuery: string;
 }
 
 /**
@@ -26,16 +28,17 @@ export function speakTo(
   query: Readonly<Record<string, unknown>> = response.req.query,
 ): PeopleLocals {
   const { headers } = response.req;
-  const lang = requestLanguage(response.req.query['lang'], headers['accept-language'] ?? null);
+  const chosen = response.req.query['lang'];
+  const lang = requestLanguage(chosen, headers['accept-language'] ?? null);
   response.set('content-language', lang).vary('Accept-Language');
   const given = Object.entries(query).filter(
     (field): field is [string, string] => typeof field[1] === 'string' && field[0] !== 'lang',
   );
   const languages = PEOPLE_LANGUAGES.map((one) => ({
-    href: `?${new URLSearchParams([...given, ['lang', one]])}`,
+    href: `?${new URLSearchParams([...given, ['lang', one]]).toString()}`,
     text: LANGUAGE_NAMES[one],
     lang: one,
     isCurrent: one === lang,
   }));
-  return { ...speakerOf(lang), languages };
+  return { ...speakerOf(lang), languages, langQuery: chosen === lang ? `?lang=${lang}` : '' };
 }

@@ -27,6 +27,8 @@ export interface HttpRequest {
   /** JA4 from a trusted proxy. */
   readonly ja4: string | null;
   readonly https: boolean;
+  /** The peer is a trusted proxy, so that its headers about the client are believed. */
+  readonly behindProxy: boolean;
   readonly requestId: string;
   /** Reads at most `limit` bytes. Null: there are more. Rejects when the sender disconnects. */
   readBytes(limit: number): Promise<Buffer | null>;

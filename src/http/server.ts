@@ -177,6 +177,7 @@ function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage, t
     client: client.address,
     networkKey: client.networkKey,
     ja4: deps.ja4Header === null ? null : proxied(deps.ja4Header),
+    behindProxy: client.behindProxy,
     https: encrypted || proxied('x-forwarded-proto') === 'https',
     readBytes: (limit: number) => readBody(request, limit),
   };

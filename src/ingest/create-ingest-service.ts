@@ -2,8 +2,9 @@ import type { Config } from '../config.ts';
 import type { Database } from '../db/engine.ts';
 import type { Clock } from '../lib/clock.ts';
 import { endsChain } from './decisions-store.ts';
-import type { IngestServices } from './ingest.ts';
+import { type IngestServices, SALT_BYTES } from './ingest.ts';
 import type { TenantLookup } from './ports.ts';
+import { createRecordRefusal } from './refusals-service.ts';
 import type { IngestRouteDeps } from './routes.ts';
 import { createSessions, type Updates } from './session.ts';
 import { createRecorder } from './store.ts';
@@ -32,7 +33,10 @@ export interface IngestParts
   readonly tenantOf: TenantLookup;
 }
 
-/** @returns what the route is handed, and what waits until nothing is being recorded */
+/**
+ * @returns what the route is handed, what stores a refusal at the door, and what waits until nothing is being
+ * recorded
+ */
 export function createIngest(parts: IngestParts) {
   const { database, clock, tenantOf, linkedTo } = parts;
   const recorder = createRecorder(database, parts.monotonic);
@@ -45,5 +49,10 @@ export function createIngest(parts: IngestParts) {
     updates: { linkedTo, endsChain: (kid, requestId) => endsChain(database, kid, requestId) },
     recorder,
   };
-  return { route: { ...parts, services, sessionOf: sessions.of }, idle: () => recorder.idle() };
+  const salt = (): string => parts.random(SALT_BYTES).toString('base64url');
+  return {
+    route: { ...parts, services, sessionOf: sessions.of },
+    recordRefusal: createRecordRefusal(recorder, salt),
+    idle: () => recorder.idle(),
+  };
 }

@@ -25,6 +25,7 @@ export function createDecisionFinder(database: Database, tenantOf: (kid: string)
       policyVersion: verdict.policyVersion,
       decidedAt: isoTime(verdict.decidedAt),
       restricted,
+      ...(verdict.door && { door: verdict.door }),
       ...(verdict.signature && { signature: verdict.signature }),
       ref: rightsRef(tenant.rightsKey, 'request', requestId),
       ...(later !== null && { supersededBy: later }),

@@ -207,7 +207,7 @@ const UNKNOWN_DEVICE: KnownDevice = {
 };
 /** The lifetime of the transparency token (contract 3.5). */
 const SUMMARY_TTL_MS = 5 * MINUTE;
-const SALT_BYTES = 16;
+export const SALT_BYTES = 16;
 
 /** Decides the verdict with the facts known about the device, and what to write. */
 function decideOn(

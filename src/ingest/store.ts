@@ -21,6 +21,7 @@ import {
 import type { NonceClaim, RecordEntry, Recorded, Recorder, Sighting } from './ports.ts';
 import { purgeSummaries, writeSummaries } from './summary-store.ts';
 import type { KnownDevice } from './verdict/identity.ts';
+import { storedClass } from './verdict/verdict.ts';
 
 /**
  * Reads and writes of accepted bundles, one transaction for all that wait (group commit): claim the nonces,
@@ -231,11 +232,11 @@ async function writeDecisions(
   anchoredTo: number,
 ): Promise<void> {
   const rows = entries.map(({ verdict, salt }): Bindings => {
-    const { requestId, decidedAt, class: visitorClass, durable } = verdict;
+    const { requestId, decidedAt, durable } = verdict;
     const text = JSON.stringify(verdict);
     const commitment = commitVerdict(Buffer.from(salt, 'base64url'), kid, requestId, text);
     const at = Math.max(decidedAt, anchoredTo);
-    return [kid, requestId, at, visitorClass, durable, text, salt, commitment];
+    return [kid, requestId, at, storedClass(verdict), durable, text, salt, commitment];
   });
   const columns = 'kid, request_id, decided_at, class, durable, verdict, salt, commitment';
   await insertMany(tx, `INSERT INTO decisions (${columns})`, rows);

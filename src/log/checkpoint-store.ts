@@ -57,7 +57,9 @@ export async function listDaily(
 ) {
   const found = checkpointsOf(database, kid)
     .where('size', '<=', size)
-    .where((rows) => rows.whereBetween('at', [from, to]).orWhere({ size }));
+    .where((rows) => {
+      void rows.whereBetween('at', [from, to]).orWhere({ size });
+    });
   const rows = await found
     .orderBy('size')
     .select<(StoredCheckpoint & { readonly lines: string })[]>({ lines: 'cosignatures' });

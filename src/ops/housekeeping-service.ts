@@ -1,6 +1,7 @@
 import type { ClockEvent, ClockRule } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
+import type { OnStep } from '../db/purge.ts';
 import { type Clock, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import {
   type Complaints,
@@ -236,13 +237,14 @@ export async function runRetention(
   now: number,
   dryRun = false,
   macsOf: (kid: string) => EntryMacs | undefined = () => undefined,
+  onStep?: OnStep,
 ) {
   const results: (RetentionCounts & { kid: string })[] = [];
   const job = {
     name: RETENTION_JOB,
     every: 0,
     each: async (kid: string): Promise<void> => {
-      const counts = await retainTenant(database, kid, now, { dryRun, macs: macsOf(kid) });
+      const counts = await retainTenant(database, kid, now, { dryRun, onStep, macs: macsOf(kid) });
       if (counts) results.push({ kid, ...counts });
     },
   };

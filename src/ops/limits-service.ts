@@ -13,6 +13,8 @@ import { createSharedCounter } from './rate-store.ts';
 
 /** Hashes of clients that are kept, because most clients send several requests. */
 const MAX_HASHES = 10_000;
+/** Rows of all tenants' policies that limit a rate. */
+const MAX_ROWS = 1000;
 
 export interface DayHashParts {
   readonly serverSecret: Uint8Array;
@@ -63,7 +65,16 @@ export function createLimiters(config: Config, database: Database, day: DayHashP
   const publicLimiter =
     config.rate_public === null ? unlimited : limitByClient(createMemoryLimiter(config.rate_public));
   const { rate_consent_client, rate_consent_withdraw, rate_consent_new } = config;
+  const rows = createBounded<Limiter>(MAX_ROWS);
   return {
+    /** The limiter of a row of a policy for agents. @param rate COUNT/SECONDS */
+    rowOf(bucket: string, rate: string): Limiter {
+      const [points = 0, seconds = 0] = rate.split('/').map(Number);
+      const name = `${bucket} ${rate}`;
+      const limiter = rows.get(name) ?? limitByClient(createLimiter(name, { points, seconds }));
+      rows.set(name, limiter);
+      return limiter;
+    },
     ingest: limitByClient(createLimiter('ingest', config.rate_ingest)),
     privacy: limitByClient(createLimiter('privacy', config.rate_privacy)),
     public: publicLimiter,

@@ -66,6 +66,10 @@ async function inviteByPage(
   return invitation?.link ?? null;
 }
 
+/** The form proposes the host that the browser shows, and a passkey needs a name. */
+const setupAddress = (config: Config, port: number, token: string): string =>
+  `${baseUrl({ ...config, host: 'localhost', base_url: null }, port)}/setup?token=${token}`;
+
 /**
  * Serves only the setup until it is done.
  * @returns the configuration and routes to start the server with, at the same address
@@ -112,9 +116,7 @@ export async function runSetup(config: Config, options: SetupOptions) {
     answerTimeoutMs: config.answer_timeout * SECOND,
   });
   const port = await listen(http, config, null);
-  // The form proposes what the browser shows, and a passkey needs a name.
-  const local = baseUrl({ ...config, host: 'localhost', base_url: null }, port);
-  options.onLink(`${local}/setup?token=${token}`);
+  options.onLink(setupAddress(config, port, token));
   const installed = await installation;
   await http.drain(DRAIN_MS);
   const routers: AppOptions['routers'] = ({ database }) =>

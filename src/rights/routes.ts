@@ -3,7 +3,8 @@ import type { Claimant } from '../auth/tokens.ts';
 import { type PeopleLocals, speakTo } from '../http/people.ts';
 import { builtOnce, jsonReply, renderText, sendBuilt } from '../http/reply.ts';
 import { json, page, reply, type ServedRoute } from '../http/routes.ts';
-import { classText } from '../ingest/verdict/verdict-words.ts';
+import { RULES } from '../ingest/verdict/classify.ts';
+import { ruleText } from '../ingest/verdict/verdict-words.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
@@ -79,7 +80,7 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
 
 const renderCasePage = builtOnce((_language, response: Response, people: PeopleLocals) =>
   renderText(response, 'case', {
-    classText: (name: string) => classText(name, people.lang),
+    ruleTexts: RULES.map(({ id }) => ({ id, text: ruleText(id, people.lang) })),
     ...people,
   }),
 );
@@ -101,6 +102,11 @@ export const caseRoutes = (cases: CaseByKeyService): readonly ServedRoute[] => [
     const { caseKey, ...filing } = await readBody();
     const from = { network: networkKey, language: languageOfPerson(headers) };
     return jsonReply(202, await cases.complainByKey(caseKey, from, filing));
+  }),
+  json(ROUTES.reviewAgent, async ({ networkKey, readBody }) => {
+    const { case: requestId, ...filing } = await readBody();
+    const { contestId, caseKey, dueAt } = await cases.fileForAgent(requestId, networkKey, filing);
+    return caseKey === undefined ? { contestId, dueAt } : { contestId, caseKey, dueAt };
   }),
   json(ROUTES.answerCase, async ({ readBody }) => {
     const { caseKey, answer } = await readBody();

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { lockTenant } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
-import type { Verdict } from '../ingest/verdict/verdict.ts';
+import { AT_DOOR, type Verdict } from '../ingest/verdict/verdict.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import { floorHour } from '../log/fold.ts';
 import type { ContestOutcome } from '../schema/rights.ts';
@@ -54,7 +54,8 @@ function countByHour(rows: readonly { readonly at: number; readonly name: string
 async function verdictBatch(db: Knex, kid: string, mark: number, now: number): Promise<Batch> {
   const newestAt = now - LATE_MS;
   const from = Math.max(mark, now - FIRST_DAYS * DAY);
-  const newVerdicts = (): Knex.QueryBuilder => db('decisions').where({ kid }).where('decided_at', '>', from);
+  const newVerdicts = (): Knex.QueryBuilder =>
+    db('decisions').where({ kid }).whereNot('class', AT_DOOR).where('decided_at', '>', from);
   const dueVerdicts = newVerdicts().where('decided_at', '<=', newestAt).orderBy('decided_at');
   const edge = await cellOf<number>(dueVerdicts.offset(STEP), 'decided_at');
   const lastAt = edge ?? newestAt;
@@ -113,13 +114,18 @@ export async function tally(database: Database, kid: string, now: number): Promi
   await database.transaction((tx) =>
     tx('tallies')
       .where({ kid })
-      .whereIn('kind', ['verdict', 'consent', 'visit'])
+      .whereIn('kind', ['verdict', 'consent', 'visit', 'agent'])
       .where('hour', '<', now - KEEP_DAYS * DAY)
       .delete(),
   );
 }
 
-export async function readTallies(database: Database, kid: string, kind: TallyKind | 'visit', from: number) {
+export async function readTallies(
+  database: Database,
+  kid: string,
+  kind: TallyKind | 'visit' | 'agent',
+  from: number,
+) {
   return (await database
     .read('tallies')
     .where({ kid, kind })

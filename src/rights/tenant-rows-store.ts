@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { bump, REMOVING } from '../db/meta-store.ts';
-import { purge } from '../db/purge.ts';
+import { type OnStep, purge } from '../db/purge.ts';
 import { countOf, pagesOf, requireNone, rowsOf } from '../db/sql.ts';
 import { ofStoredDays } from '../ingest/devices-store.ts';
 import { tryLockHead } from '../log/entries-store.ts';
@@ -19,16 +19,21 @@ function rowsWithin(rows: Knex.QueryBuilder, table: TableName, kid: string): Kne
  * Deletes rows that a removed tenant left, and none of a tenant that exists or was created again meanwhile.
  * @returns counts by table
  */
-export async function emptyTables(database: Database, kid: string, onProgress?: (table: string) => void) {
+export async function emptyTables(database: Database, kid: string, onStep?: OnStep) {
   const tenantIsMissing = 'NOT EXISTS (SELECT 1 FROM tenants WHERE tenants.kid = ?)';
   const counts: Record<string, number> = {};
   for (const table of TENANT_DATA_TABLES) {
-    onProgress?.(table);
-    counts[table] = await purge(database, table, rowOf(table).key, (rows) =>
-      rowsWithin(rows, table, kid).whereRaw(tenantIsMissing, [kid]),
-    );
+    const leftRows = (rows: Knex.QueryBuilder): Knex.QueryBuilder =>
+      rowsWithin(rows, table, kid).whereRaw(tenantIsMissing, [kid]);
+    counts[table] = await purge(database, table, rowOf(table).key, leftRows, undefined, onStep);
   }
   return counts;
+}
+
+async function countTenantRows({ read }: Database, kid: string): Promise<number> {
+  let total = 0;
+  for (const table of TENANT_DATA_TABLES) total += await countOf(rowsWithin(read(table), table, kid));
+  return total;
 }
 
 /** Counts rows that an erasure would keep and the removal of the tenant deletes. */
@@ -118,7 +123,8 @@ export async function removeTenant(
   callbacks: {
     /** Called when the tenant no longer answers and nothing of it is deleted yet. */
     readonly onStopped?: () => Promise<void>;
-    readonly onProgress?: (table: string) => void;
+    /** Gets how many rows are deleted, of how many. */
+    readonly onProgress?: (done: number, total: number) => void;
   } = {},
 ): Promise<Readonly<Record<string, number>> | null> {
   // A transaction without other statements: on PostgreSQL a longer one waits while batches lock the row one
@@ -136,7 +142,13 @@ export async function removeTenant(
     await requireNone(tx, tenant, `tenant ${kid} is not removed`);
     return deletedCount === 1;
   });
-  const counts = await emptyTables(database, kid, callbacks.onProgress);
+  const { onProgress } = callbacks;
+  const total = onProgress ? await countTenantRows(database, kid) : 0;
+  let done = 0;
+  const counts = await emptyTables(database, kid, (deleted) => {
+    done += deleted;
+    onProgress?.(done, Math.max(total, done));
+  });
   await requireRemoved(database, kid);
   return existed || Object.values(counts).some((count) => count > 0) ? counts : null;
 }

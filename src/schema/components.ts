@@ -1,14 +1,20 @@
 import type { z } from 'zod';
+import * as agents from './agents.ts';
 import * as banner from './banner.ts';
 import * as bundle from './bundle.ts';
 import * as consent from './consent.ts';
 import * as gpc from './gpc.ts';
+import { webhookDeliverySchema } from './openapi-webhooks.ts';
 import * as responses from './responses.ts';
 import * as rights from './rights.ts';
 
 /** Shapes that openapi.json describes once, under these names. Client generators make types from them. */
 export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   Kid: bundle.kidSchema,
+  AgentRequest: agents.agentRequestSchema,
+  AgentAnswer: agents.agentAnswerSchema,
+  AgentReview: agents.agentReviewSchema,
+  AgentCase: agents.agentCaseSchema,
   SealedBundle: bundle.sealedBundleSchema,
   PurposeId: bundle.purposeIdSchema,
   PrincipalId: bundle.principalIdSchema,
@@ -103,4 +109,5 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   ContestStatus: rights.contestStatusSchema,
   Resolver: rights.resolverSchema,
   ContestProposal: rights.proposalSchema,
+  WebhookDelivery: webhookDeliverySchema,
 };

@@ -125,6 +125,18 @@ export const CONSENT_ROUTES = {
     responses: answer(200, 'A JWK set', consent.stateKeysSchema),
     errors: ['unauthenticated', 'secret-key-in-page', 'rate-limited'],
   },
+  listConsentReceipts: {
+    ...POST,
+    path: '/v1/consent/receipts',
+    summary: 'The receipts of a principal as JSON-LD, or as a page to print where `Accept` names HTML.',
+    credential: [...OWN_READERS, 'publishable'],
+    limit: 'consent-state',
+    request: consent.stateRequestSchema,
+    responses: {
+      200: { text: 'ISO/IEC TS 27560 in the terms of DPV, newest first', type: 'application/ld+json' },
+    },
+    errors: [...WITH_BODY, 'origin-not-allowed', 'not-your-principal'],
+  },
   listConsentHistory: {
     ...POST,
     path: '/v1/consent/history',

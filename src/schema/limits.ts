@@ -9,7 +9,10 @@ interface Limit {
 }
 
 export const LIMITS: Readonly<Record<LimitName, Limit>> = {
-  none: { settings: [], text: 'Nothing: a monitor is never refused.' },
+  none: {
+    settings: [],
+    text: 'Nothing: neither a monitor nor a proxy that asks for every visitor is refused.',
+  },
   public: { settings: ['rate_public'], text: 'Every request, per client and node.' },
   ingest: { settings: ['rate_ingest'], text: 'Every bundle that declares no more than 32 KB, per client.' },
   privacy: {

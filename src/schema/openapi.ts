@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
 import { CLIENT_RULES } from './client-rules.ts';
 import { COMPONENTS } from './components.ts';
+import { ANSWER_EXAMPLES, BODY_EXAMPLES } from './examples.ts';
+import { webhookDeliverySchema, webhookOperations } from './openapi-webhooks.ts';
 import { errorBodySchema } from './responses.ts';
 import { type Route, TAGS } from './route.ts';
-import { headerName, ROUTE_NAMES, ROUTES } from './routes.ts';
+import { headerName, ROUTE_NAMES, ROUTES, type RouteName } from './routes.ts';
 
 /** Builds `/openapi.json` from the table of routes and their schemas. */
 
@@ -32,7 +34,11 @@ function schemaOf(schema: z.ZodType): Doc {
   return name === undefined ? withoutHead(z.toJSONSchema(schema, OPTIONS) as Doc) : { $ref: addressOf(name) };
 }
 
-const jsonContent = (schema: z.ZodType): Doc => ({ 'application/json': { schema: schemaOf(schema) } });
+const exampleOf = (example: unknown): Doc => (example === undefined ? {} : { example });
+
+const jsonContent = (schema: z.ZodType, example?: unknown): Doc => ({
+  'application/json': { schema: schemaOf(schema), ...exampleOf(example) },
+});
 
 /** Headers of answers that a client has to read, with their names in `components`. */
 const HEADERS = {
@@ -94,19 +100,23 @@ function parametersOf(route: Route): Doc[] {
 }
 
 /** Client generators make one function per operation, with the name of the row. */
-function operation(operationId: string, route: Route): Doc {
+function operation(operationId: RouteName, route: Route): Doc {
   const parameters = parametersOf(route);
   const answers = Object.entries(route.responses).map(([status, { text, schema, type }]) => {
-    const media = schema ? { schema: schemaOf(schema) } : {};
+    const example = status === '200' || status === '201' ? exampleOf(ANSWER_EXAMPLES[operationId]) : {};
+    const media = schema ? { schema: schemaOf(schema), ...example } : {};
     const content = { [type ?? 'application/json']: media };
-    return [status, { description: text, headers: headersOf(status, route), content }];
+    const body = status === '204' ? {} : { content };
+    return [status, { description: text, headers: headersOf(status, route), ...body }];
   });
   return {
     operationId,
     tags: [route.tag],
     summary: route.summary,
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.request ? { requestBody: { required: true, content: jsonContent(route.request) } } : {}),
+    ...(route.request
+      ? { requestBody: { required: true, content: jsonContent(route.request, BODY_EXAMPLES[operationId]) } }
+      : {}),
     ...securityOf(route),
     responses: { ...errorResponses(route), ...Object.fromEntries(answers) },
   };
@@ -134,6 +144,7 @@ export function openApiDocument(version: string): Doc {
       },
     },
     paths,
+    webhooks: webhookOperations(schemaOf(webhookDeliverySchema)),
     'x-gpd-client': {
       ...CLIENT_RULES,
       errors: Object.fromEntries(Object.entries(ERRORS).map(([code, [status]]) => [code, status])),

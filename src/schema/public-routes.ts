@@ -111,6 +111,12 @@ export const PUBLIC_ROUTES = {
     ],
   },
   getAgentScript: script('/v1/agent.js', 'The browser agent as an ES module.'),
+  getAgentTypes: {
+    ...OPEN,
+    path: '/v1/agent.d.ts',
+    summary: 'TypeScript types of the agent.',
+    responses: { 200: { text: 'TypeScript declarations', type: 'text/plain' } },
+  },
   getClassicAgentScript: script('/v1/agent.classic.js', 'The browser agent as a classic script.'),
   getAgentWorkerScript: script(
     '/v1/agent-worker.js',

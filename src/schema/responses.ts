@@ -89,6 +89,8 @@ export const decisionResponseSchema = ingestResponseSchema
     restricted: z.boolean(),
     /** The outcome of judging an agent's signature (docs/errors.md); absent without one. */
     signature: z.object({ status: z.string(), reason: z.string().nullable() }).optional(),
+    /** A refusal at the door has the row of `agents.policy`, from 0, its action and its path. */
+    door: z.object({ action: z.string(), row: z.number().nullable(), path: z.string() }).optional(),
     /** Keyed reference of this decision; the event `decision.erased` names it. */
     ref: z.string(),
     /** A later decision of the same browser session, which saw more than the page load. */

@@ -37,7 +37,7 @@ const PAGE = {
 
 const LANG = {
   text: 'The language of the page; without it `Accept-Language` says which.',
-  schema: z.enum(PEOPLE_LANGUAGES),
+  schema: z.string().regex(new RegExp(`^(?:${PEOPLE_LANGUAGES.join('|')})$`)),
 } as const;
 
 const CASE = {

@@ -107,6 +107,8 @@ export const resolverSchema = z.object({ role: z.enum(['reviewer', 'dpo', 'opera
 export const proposalSchema = z.object({ outcome: outcomeSchema, by: z.string(), at: z.string() });
 
 export const contestResponseSchema = z.object({
+  /** A review of a refusal at the door; absent for a decision about a visit. */
+  kind: z.literal('agent').optional(),
   contestId: contestIdSchema,
   requestId: requestIdSchema,
   status: contestStatusSchema,
@@ -188,6 +190,7 @@ export const caseDecisionSchema = z.object({
 /** A contest as its case key shows it (contract-2 section 15). */
 export const caseResponseSchema = contestResponseSchema
   .pick({
+    kind: true,
     contestId: true,
     status: true,
     filedAt: true,
@@ -205,6 +208,9 @@ export const caseResponseSchema = contestResponseSchema
     reasons: z.array(z.string()),
     resolvedAt: z.string().nullable(),
     decision: caseDecisionSchema,
+    /** The name of the site, for the page; gpd's own addition (ADR 0103). */
+    site: z.string(),
+    contact: z.string().nullable(),
     /** Only under rights.profile uk: the page then has a form for complaints. */
     takesComplaints: z.literal(true).optional(),
   });
@@ -216,6 +222,8 @@ export const caseComplaintResponseSchema = complaintResponseSchema
     askedAt: z.string().nullable(),
     answer: z.string().nullable(),
     decision: caseDecisionSchema,
+    site: z.string(),
+    contact: z.string().nullable(),
   });
 
 export const anyCaseSchema = z.union([caseResponseSchema, caseComplaintResponseSchema]);

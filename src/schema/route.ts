@@ -52,6 +52,7 @@ export const TAGS = {
   ingest: 'Sealed bundles, passkeys and verdicts.',
   consent: 'Checks, grants, purposes, policies and sessions.',
   ledger: 'The log of a tenant and its proofs.',
+  agents: 'Signatures of agents, and what a site answers them.',
   rights: 'What a person may ask for.',
   browser: 'Scripts and words for pages.',
   service: 'Health, and this reference.',

@@ -1,3 +1,4 @@
+import { AGENT_ROUTES } from './agent-routes.ts';
 import { CONSENT_ROUTES } from './consent-routes.ts';
 import { LEDGER_ROUTES } from './ledger-routes.ts';
 import { PUBLIC_ROUTES } from './public-routes.ts';
@@ -8,7 +9,13 @@ import type { Cors, Route } from './route.ts';
  * The table of routes: handlers, credentials, CORS, the 405s and the OpenAPI document are made from it. A
  * row's name is its operationId.
  */
-export const ROUTES = { ...PUBLIC_ROUTES, ...RIGHTS_ROUTES, ...CONSENT_ROUTES, ...LEDGER_ROUTES } as const;
+export const ROUTES = {
+  ...PUBLIC_ROUTES,
+  ...RIGHTS_ROUTES,
+  ...CONSENT_ROUTES,
+  ...AGENT_ROUTES,
+  ...LEDGER_ROUTES,
+} as const;
 
 export type Routes = typeof ROUTES;
 export type RouteName = keyof Routes;

@@ -30,15 +30,16 @@ interface KeyUse extends Use {
 }
 
 interface VisitUse extends Use {
-  readonly of: 'visit';
-  readonly visit: Visit;
+  readonly of: 'visit' | 'agent';
+  /** The kind of visit, or of request by an agent. */
+  readonly visit: string;
 }
 
 type CountedUse = KeyUse | VisitUse;
 
 /** Tells the counts of one tenant apart. */
 const nameOfUse = (use: CountedUse): string =>
-  `${use.kid}|${use.of === 'visit' ? use.visit : use.generation}`;
+  `${use.kid}|${use.of === 'key' ? use.generation : `${use.of} ${use.visit}`}`;
 
 const KEEP_DAYS = 60;
 
@@ -49,14 +50,17 @@ export async function addKeyTraffic(database: Database, uses: readonly CountedUs
   await database.transaction(async (tx) => {
     for (const use of sorted) {
       if (!(await tryLockTenant(tx, use.kid, use.since))) continue;
-      await (use.of === 'visit' ? addVisits(tx, use) : addBundles(tx, use));
+      await (use.of === 'key' ? addBundles(tx, use) : addVisits(tx, use));
     }
   });
 }
 
-async function addVisits(tx: Knex.Transaction, { kid, visit, count, lastAt }: VisitUse): Promise<void> {
+async function addVisits(
+  tx: Knex.Transaction,
+  { of: kind, kid, visit, count, lastAt }: VisitUse,
+): Promise<void> {
   await tx('tallies')
-    .insert({ kid, kind: 'visit', hour: Math.floor(lastAt / HOUR) * HOUR, name: visit, n: count })
+    .insert({ kid, kind, hour: Math.floor(lastAt / HOUR) * HOUR, name: visit, n: count })
     .onConflict(['kid', 'kind', 'hour', 'name'])
     .merge({ n: tx.raw('tallies.n + ?', [count]) });
 }
@@ -97,6 +101,8 @@ export interface KeyUseCounter {
   readonly note: OnOpened;
   /** Counts a request for the banner, or a judged bundle. */
   readonly noteVisit: NoteVisit;
+  /** Counts a request at the door by the name of its kind. */
+  readonly noteAgent: (tenant: Parameters<OnOpened>[0], kind: string) => void;
   /** Writes the sums. If that fails, the next flush writes them. @throws {Unavailable} */
   readonly flush: () => Promise<void>;
 }
@@ -127,6 +133,8 @@ export function createKeyUseCounter(database: Database, clock: Clock): KeyUseCou
   return {
     note,
     noteVisit,
+    noteAgent: ({ kid, since }, visit) =>
+      addUse({ of: 'agent', kid, since, visit, count: 1, lastAt: clock() }),
     flush: async () => {
       const uses = [...counts.values()];
       counts = new Map();

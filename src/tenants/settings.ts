@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { sha256 } from '../lib/crypto.ts';
+import { tryOr } from '../lib/errors.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { isOneLine, parseUrl } from '../lib/text.ts';
+import { agentPolicySchema } from '../schema/agents.ts';
 
 /**
  * The settings of a tenant (contract section 9), which `gpd
@@ -122,6 +124,14 @@ const noticeText = z.string().max(4000).describe('text of up to 4,000 characters
 export const RIGHTS_PROFILES = ['gdpr', 'ccpa', 'dpdp', 'uk'] as const;
 export type RightsProfile = (typeof RIGHTS_PROFILES)[number];
 
+/** The command line sets the policy as JSON, the database has it as a list. */
+const agentPolicy = z
+  .preprocess((value) => {
+    if (typeof value !== 'string') return value;
+    return value === '' ? [] : tryOr(() => JSON.parse(value) as unknown, value);
+  }, agentPolicySchema)
+  .describe('JSON: rules for agents, the first that matches decides');
+
 export const tenantSettingsSchema = z.strictObject({
   origins: originList.default([]),
   'consent.basis': z.enum(['asserted', 'ledger']).default('asserted'),
@@ -145,6 +155,8 @@ export const tenantSettingsSchema = z.strictObject({
   'notice.recipients': noticeText,
   'notice.transfers': noticeText,
   'notice.authority': noticeText,
+  'agents.policy': agentPolicy.default([]),
+  'agents.dryRun': booleanWord.default(false),
   ...bannerShape,
 });
 
@@ -173,6 +185,7 @@ const AUDITED_IN_FULL: readonly string[] = [
   'transparency.retain',
   'rights.profile',
   'attest.rpId',
+  'agents.policy',
 ];
 
 /** Free text may name people, so the audit log only shows the beginning of its hash. */

@@ -16,7 +16,7 @@ const STORAGE: Readonly<Record<string, readonly string[]>> = {
 };
 /** The page about my data has the agent in it. */
 const maxOf = (name: string): number =>
-  name === 'agent-passkey.js' ? 2048 : name === 'my-data.js' ? 13_312 : MAX_GZIP_BYTES;
+  name === 'agent-passkey.js' ? 2048 : name === 'my-data.js' ? 13_824 : MAX_GZIP_BYTES;
 
 const SURFACE = ['collect', 'identify', 'makePlaintext', 'observeInput', 'sealBundle', 'update'];
 
@@ -49,8 +49,11 @@ describe('the built agent', () => {
   });
 
   describe.each(SCRIPTS)('%s', (name) => {
-    it.each(FORBIDDEN)('has no %s', async (_what, pattern) => {
-      expect((await text(name)).match(pattern)).toBeNull();
+    it.each(FORBIDDEN)('has no %s', async (kind, pattern) => {
+      // The page about my data saves a file that it has fetched, which no policy of a page refuses.
+      const isDownload = name === 'my-data.js' && kind === 'a blob';
+      const found = (await text(name)).match(pattern)?.[0] ?? null;
+      expect(found).toBe(isDownload ? 'createObjectURL' : null);
     });
 
     it('has no cookie, and no storage but what is said above', async () => {

@@ -128,6 +128,9 @@ describeInChromium('browser/case', () => {
     await shown('We will answer by');
     expect(await violations()).toEqual([]);
     expect(page.url()).toBe(`${rights.gpd.url}/case`);
+    // The form folds while a case is shown.
+    expect(await page.getByLabel('Case key').isVisible()).toBe(false);
+    await page.getByText('Open another case').click();
     await page.getByLabel('Case key').fill('7ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-Z');
     await page.keyboard.press('Enter');
     await page.getByText('No case has this key.').waitFor();
@@ -137,6 +140,36 @@ describeInChromium('browser/case', () => {
     await page.getByLabel('Case key').fill(caseKey);
     await page.keyboard.press('Enter');
     await page.getByText('the case may also have been erased').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('remembers an open case until the person says otherwise, or it is gone', async () => {
+    const { caseKey, visit } = await file();
+    await open(`/case#${caseKey}`);
+    const note = page.locator('[data-remember] [data-note]');
+    await note.getByText(/remembers the key until \d+ \w+ \d{4}/).waitFor();
+    // The person comes back without the key.
+    await page.goto(`${rights.gpd.url}/case`);
+    await shown('We will answer by');
+    expect(await violations()).toEqual([]);
+    await page.getByRole('button', { name: 'Forget it here' }).click();
+    await note.getByText('Forgotten in this browser').waitFor();
+    await page.reload();
+    await page.getByLabel('Case key').waitFor();
+    expect(await page.locator('#case').isVisible()).toBe(false);
+
+    // The key of an erased case is of no more use, so that the browser forgets it too.
+    await page.getByLabel('Case key').fill(caseKey);
+    await page.keyboard.press('Enter');
+    await note.getByText('remembers the key until').waitFor();
+    const dpo = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
+    await rights.call('/privacy/erase', { requestId: visit.requestId }, dpo);
+    await page.goto(`${rights.gpd.url}/case`);
+    await page.getByText('No case has this key').waitFor();
+    expect(await page.evaluate(() => localStorage.length)).toBe(0);
+    await page.reload();
+    await page.getByLabel('Case key').waitFor();
+    expect(await page.locator('#told').textContent()).toBe('');
     expect(faults).toEqual([]);
   });
 

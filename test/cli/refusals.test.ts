@@ -1,4 +1,6 @@
+import type { Command } from 'commander';
 import { beforeAll, expect, it } from 'vitest';
+import { createProgram } from '../../src/cli/gpd.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { createOwn, type Own } from './support/own.ts';
 
@@ -112,5 +114,36 @@ it.each([
   expect(ran).toMatchObject({ code, stdout: '' });
   expect(ran.stderr).toMatch(message);
   expect(ran.stderr.trim()).not.toContain('\n');
+  expect(await mine.dump()).toEqual(before);
+});
+
+/** Every command that takes arguments, with a word for each of its required options. */
+async function commandsWithArguments() {
+  const found: { readonly path: string; readonly names: string[]; readonly options: string[] }[] = [];
+  const walk = (command: Command, path: string): void => {
+    for (const child of command.commands) walk(child, `${path} ${child.name()}`);
+    const names = command.registeredArguments.map((argument) => argument.name());
+    const options = command.options.filter(({ mandatory }) => mandatory).map((option) => `${option.long} x`);
+    if (names.length > 0 && command.commands.length === 0) found.push({ path: path.trim(), names, options });
+  };
+  walk(await createProgram(), '');
+  return found;
+}
+
+it('an empty argument of any command is refused by its name', async () => {
+  const before = await mine.dump();
+  const commands = await commandsWithArguments();
+  expect(commands.length).toBeGreaterThan(40);
+  expect(commands.map(({ path }) => path)).toContain('contests ask');
+  for (const { path, names, options } of commands)
+    for (const [at, name] of names.entries()) {
+      const words = names.slice(0, at + 1).map((_name, place) => (place === at ? "''" : KID));
+      const rest = names.slice(at + 1).map(() => KID);
+      const ran = await mine.gpd([path, ...words, ...rest, ...options].join(' '));
+      const isNamed = ran.stderr.includes(`argument <${name}> is empty; \`gpd ${path} --help\``);
+      expect([path, name, ran.code, isNamed || ran.stderr.startsWith('gpd: tenant "": ')]).toEqual([
+        ...[path, name, 2, true],
+      ]);
+    }
   expect(await mine.dump()).toEqual(before);
 });

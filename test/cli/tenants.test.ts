@@ -86,13 +86,13 @@ describe.concurrent('gpd tenants', () => {
     await json(`tenants set ${KID} 'notice.controller=Shop Ltd' rights.profile=ccpa`);
     const text = await runGpd(['rights', 'notice', KID], { env });
     expect(text).toMatchObject({ code: 0, stderr: '' });
-    expect(text.stdout.match(/^## .*/gm)).toHaveLength(3);
+    expect(text.stdout.match(/^## .*/gm)).toHaveLength(4);
     expect(text.stdout).toContain(`Shop Ltd uses automated decision-making technology on ${ORIGIN}.`);
     expect(text.stdout).toContain(`https://id.shop.example/my-data?kid=${KID}`);
     expect(text.stdout).toContain('within 45 days');
     expect(await json(`rights notice ${KID}`)).toMatchObject({
       kid: KID,
-      notices: [{ id: 'admt' }, { id: 'gdpr' }, { id: 'art30' }],
+      notices: [{ id: 'admt' }, { id: 'gdpr' }, { id: 'uk' }, { id: 'art30' }],
     });
   });
 });

@@ -79,8 +79,11 @@ it('a damaged database is said to be one, and what to do', async () => {
 
 it('npm run gen names a page that is out of date and leaves it so; without --check it is written', () => {
   const copy = tempDir('copy');
-  for (const part of ['bin', 'docs', 'package.json', 'src', 'tsconfig.json', 'views'])
-    cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+  for (const part of ['bin', 'docs', 'package.json', 'sdk', 'src', 'tsconfig.json', 'views'])
+    cpSync(join(ROOT, part), join(copy, part), {
+      recursive: true,
+      filter: (path) => !/node_modules|\/(?:target|dist|\.venv)(?:\/|$)/.test(path.slice(ROOT.length)),
+    });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   const generate = (...args: string[]) =>
     spawnSync(process.execPath, ['--import', 'tsx', join(copy, 'bin/gen/main.ts'), ...args], {

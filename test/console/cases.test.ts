@@ -35,12 +35,12 @@ it('a contest of a decision that said human: the form and the ruling say that it
   const path = `/console/contests/${contestId}`;
   const page = (await ada.get(path)).text;
   expect(page).toContain('Agree with the objection.');
-  expect(page).toContain('This decision stays “Human” for the site: there is nothing to overturn in it.');
+  expect(page).toContain('This decision stays “Person” for the site: there is nothing to overturn in it.');
   expect(page).not.toMatch(/no longer counts as|this was a person/);
   expect((await resolveCase(ada, path)).headers.location).toBe(path);
   const after = (await ada.get(path)).text;
   expect(after).toContain(DONE.resolved);
-  expect(after).toContain('The objection was right. The decision said “Human”, and it stays that.');
+  expect(after).toContain('The objection was right. The decision said “Person”, and it stays that.');
   expect(after).not.toContain('The decision was wrong');
 });
 

@@ -71,7 +71,7 @@ describe('finding a subject', () => {
     ] as const) {
       const reply = await find(kind, id);
       expect(reply.status).toBe(200);
-      expect(reply.text).toContain('Undeclared automation');
+      expect(reply.text).toContain('Automated visit');
       expect(handleOf(reply.text)).not.toBe('');
       expect([...reply.text.matchAll(/(?:href|action)="([^"]+)"/g)].join()).not.toContain(id);
     }
@@ -79,6 +79,13 @@ describe('finding a subject', () => {
     expect(log.map((row) => row['action'])).toEqual(['subject.searched', 'subject.searched']);
     expect(JSON.stringify(log)).not.toContain(one.visitorId);
     expect(JSON.stringify(log)).not.toContain(one.requestId);
+  });
+
+  it('by a request id that was entered as a visitor id', async () => {
+    const { requestId } = await site.decide();
+    const reply = await find('visitor', requestId);
+    expect(reply.status).toBe(200);
+    expect(handleOf(reply.text)).not.toBe('');
   });
 
   it.each([
@@ -241,7 +248,7 @@ describe('erasing', () => {
     };
     const open = await registered();
     expect(open.row).toMatch(/due in \d+ days.*data-label="State">Waiting: a legal hold/);
-    expect(open.csv).toMatch(/,partly,,dpo$/);
+    expect(open.csv).toMatch(/,partly,,dpo,,,$/);
     const listed = await site.gpd.cli(['erase', 'list', KID]);
     expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* held`));
     expect((await site.gpd.cli(['rights', 'register', KID])).stdout).toMatch(
@@ -266,7 +273,7 @@ describe('erasing', () => {
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
     const after = await registered();
     expect(after.row).toContain('data-label="State">Done');
-    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo$/);
+    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo,,,$/);
     expect((await dora.act('/console/holds/release', release)).status).toBe(404);
     const actions = (await rows(site, 'audit_log')).map((row) => row['action']);
     expect(actions).toEqual(expect.arrayContaining(['hold.placed', 'hold.released', 'subject.erased']));

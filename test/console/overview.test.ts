@@ -172,7 +172,7 @@ describe('the page', () => {
     expect(text).toMatch(new RegExp(`href="/console/contests/${contests[0]}">Open the oldest<`));
     expect(text).toMatch(/>Overdue<\/a><\/span> <b>1<\/b> <span class="small quiet">of 2 open</);
     expect(text).toMatch(
-      />Answered in 30 days<\/a><\/span> <b>1<\/b> <span[^>]*>median 6 days, 1 overturned, 0 the 30 days before</,
+      />Answered in 30 days<\/a><\/span> <b>1<\/b> <span[^>]*>median 6 days, 1 overturned, 0 in the 30 days before</,
     );
     // Another tenant has none of it.
     const olaf = await signIn(site.url, 'olaf');

@@ -45,6 +45,7 @@ function httpRequest(body: object, fields: Partial<HttpRequest> = {}): HttpReque
     networkKey: 'network',
     client: null,
     ja4: null,
+    behindProxy: false,
     https: true,
     readBytes: async () => Buffer.from(JSON.stringify(body)),
     ...fields,

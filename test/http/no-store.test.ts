@@ -7,7 +7,7 @@ import { ask, JSON_TYPE } from '../support/http.ts';
 /** Nothing between a caller and gpd may keep an answer of the API: a withdrawal is in force at the next check. */
 
 /** Files of the build, and a public key: they are the same for everyone. */
-const FILES = /^\/v1\/(?:agent|embed|my-data\.js|consent\/state-keys$)[\w.-]*(?:\/.*)?$/;
+const FILES = /^\/v1\/(?:agent(?!s)|embed|my-data\.js|consent\/state-keys$)[\w.-]*(?:\/.*)?$/;
 /** A page's server keeps the markup of the banner for a minute: it is about nobody. */
 const MARKUP = '/v1/consent/banner.html';
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -76,7 +76,7 @@ describe('Cache-Control', () => {
   });
 
   it('of files that are the same for everyone: they may be kept', async () => {
-    expect(paths.filter(isFile)).toHaveLength(11);
+    expect(paths.filter(isFile)).toHaveLength(12);
     const refusal = await ask(api.gpd.url, '/v1/embed/0/embed.js');
     expect([refusal.status, refusal.headers['cache-control']]).toEqual([404, 'no-store']);
   });

@@ -1,33 +1,64 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { PEOPLE_LANGUAGES, requestLanguage } from '../../src/lib/languages.ts';
-import { PAGE_WORDS, speakerOf } from '../../src/lib/people/say.ts';
+import { PEOPLE_WORDS, speakerOf } from '../../src/lib/people/say.ts';
 import { piecesOf } from '../../src/lib/people/words.ts';
 
+const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 const OTHERS = PEOPLE_LANGUAGES.filter((language) => language !== 'en');
-const KEYS = Object.keys(PAGE_WORDS.en) as (keyof typeof PAGE_WORDS.en)[];
-const placesOf = (text: string): readonly string[] =>
+
+/** Words that are spelled alike in several languages, and names. */
+const SAME = new Set(['forgotten.contact', 'case.contact', 'kept.bits', 'kept.signal', 'signal.model']);
+
+const placesOf = (text = ''): string =>
   piecesOf(text)
     .flatMap((piece) => ('place' in piece ? [piece.place] : []))
-    .toSorted();
-
-/** Names and figures that are spelled alike in several languages. */
-const SAME = new Set<string>();
+    .toSorted()
+    .join();
 
 describe('the texts of people’s pages', () => {
-  it.each(OTHERS)('%s has the keys of English and their places, and is not English', (language) => {
-    const words = PAGE_WORDS[language];
-    expect(Object.keys(words).toSorted()).toEqual(KEYS.toSorted());
-    const wrongPlaces = KEYS.filter(
-      (key) => placesOf(words[key]).join() !== placesOf(PAGE_WORDS.en[key]).join(),
-    );
-    const untranslated = KEYS.filter((key) => words[key] === PAGE_WORDS.en[key] && !SAME.has(key));
-    const blank = KEYS.filter((key) => words[key].trim() === '');
-    expect({ wrongPlaces, untranslated, blank }).toEqual({ wrongPlaces: [], untranslated: [], blank: [] });
+  it.each(OTHERS.flatMap((language) => [[language, 'PAGE'] as const, [language, 'SCRIPT'] as const]))(
+    '%s %s has the keys of English and their places, and is not English',
+    (language, part) => {
+      const words: Readonly<Record<string, string>> = PEOPLE_WORDS[language][part];
+      const english: Readonly<Record<string, string>> = PEOPLE_WORDS.en[part];
+      const keys = Object.keys(english);
+      expect(Object.keys(words).toSorted()).toEqual(keys.toSorted());
+      expect(keys.filter((key) => placesOf(words[key]) !== placesOf(english[key]))).toEqual([]);
+      expect(keys.filter((key) => words[key] === english[key] && !SAME.has(key))).toEqual([]);
+      expect(keys.filter((key) => words[key]?.trim() === '')).toEqual([]);
+    },
+  );
+
+  it('an unknown key throws', () => {
+    expect(() => speakerOf('de').say('no.such.key' as 'case.title')).toThrow('no.such.key');
+  });
+});
+
+describe('the templates of people’s pages', () => {
+  // Complaints are only under rights.profile uk, whose readers read English.
+  const partials = readdirSync(join(VIEWS, 'my-data'))
+    .filter((name) => !name.startsWith('complain'))
+    .map((name) => `my-data/${name}`);
+  const templates = ['my-data.ejs', 'case.ejs', 'error.ejs', ...partials].map(
+    (name) => [name, readFileSync(join(VIEWS, name), 'utf8')] as const,
+  );
+
+  it.each(templates)('%s has no words, only keys', (_name, template) => {
+    const shown = template.replace(/<%[\s\S]*?%>/g, '').replace(/<(?:[^>"]|"[^"]*")*>/g, '');
+    expect(shown.match(/\p{L}{2,}/gu) ?? []).toEqual([]);
+    // Attributes that people meet are texts too.
+    expect(template).not.toMatch(/\b(?:alt|aria-label|placeholder|title)="[^"<]*\p{L}/u);
   });
 
-  it('a template names keys that exist: anything else throws', () => {
-    expect(() => speakerOf('de').say('no.such.key' as 'case.title')).toThrow('no.such.key');
-    expect(speakerOf('en').say('case.title')).toBe('Your objection to an automated decision');
+  it('name keys that exist', () => {
+    const known = new Set(Object.keys(PEOPLE_WORDS.en.PAGE));
+    const usedKeys = templates.flatMap(([, text]) =>
+      [...text.matchAll(/'((?:[a-z]+)\.(?:[\w-]+))'/gi)].map(([, key = '']) => key),
+    );
+    expect(usedKeys.filter((key) => !known.has(key) && !/\.(?:css|ejs|js)$/.test(key))).toEqual([]);
   });
 });
 

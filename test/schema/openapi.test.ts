@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { ANSWER_EXAMPLES, BODY_EXAMPLES } from '../../src/schema/examples.ts';
 import { openApiDocument } from '../../src/schema/openapi.ts';
+import type { Route } from '../../src/schema/route.ts';
+import { ROUTE_NAMES, ROUTES } from '../../src/schema/routes.ts';
+import { WEBHOOK_EVENTS } from '../../src/schema/webhooks.ts';
 
 /** JSON of any shape. */
 type Loose = { readonly [key: string]: Loose } & { readonly [index: number]: Loose };
@@ -101,7 +105,7 @@ describe('the OpenAPI document', () => {
     walk(components.schemas, '');
     walk(paths, '');
     expect([...places.values()].filter((found) => found.length > 1)).toEqual([]);
-    const all = JSON.stringify([components, paths]);
+    const all = JSON.stringify([components, openApiDocument('0.0.0')]);
     expect(Object.keys(components.schemas).filter((name) => !all.includes(`/schemas/${name}"`))).toEqual([]);
   });
 
@@ -122,5 +126,34 @@ describe('the OpenAPI document', () => {
     const declaredTags = new Set(tags.map(({ name }) => name));
     const usedTags = new Set(operations.flatMap(({ operation }) => operation['tags'] as unknown as string[]));
     expect(usedTags).toEqual(declaredTags);
+  });
+
+  it('has an example of each body, which the route would take', () => {
+    const bodies = ROUTE_NAMES.map((name) => ({ name, route: ROUTES[name] as Route })).filter(
+      ({ route }) => route.request && route.undocumented !== true,
+    );
+    const refused = bodies.filter(
+      ({ name, route }) => !(name in BODY_EXAMPLES) || !route.request?.safeParse(BODY_EXAMPLES[name]).success,
+    );
+    expect(refused.map(({ name }) => name)).toEqual([]);
+    const mismatches = Object.entries(ANSWER_EXAMPLES).filter(([name, example]) => {
+      const { responses } = ROUTES[name as keyof typeof ROUTES] as Route;
+      return Object.values(responses)[0]?.schema?.safeParse(example).success !== true;
+    });
+    expect(mismatches).toEqual([]);
+  });
+
+  it('describes each webhook, with its headers and one example', () => {
+    const { webhooks } = openApiDocument('0.0.0') as unknown as { webhooks: Record<string, Loose> };
+    expect(Object.keys(webhooks)).toEqual([...WEBHOOK_EVENTS]);
+    for (const [type, { post }] of Object.entries(webhooks)) {
+      const media = post?.['requestBody']?.['content']?.['application/json'];
+      expect(media).toMatchObject({
+        schema: { $ref: '#/components/schemas/WebhookDelivery' },
+        example: { type },
+      });
+      const names = parametersOf(post).map(({ name }) => name);
+      expect(names).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
+    }
   });
 });

@@ -55,6 +55,8 @@ describe('tenant settings', () => {
       'review.fourEyes': false,
       'rights.profile': 'gdpr',
       'attest.rpId': '',
+      'agents.policy': [],
+      'agents.dryRun': false,
       'notify.email': [],
       'retention.days': 90,
       'notice.controller': '',

@@ -1,13 +1,23 @@
+import { fillBox, forget, read } from './remember.js';
+
 /**
- * The page on which a person follows their contest with its case key. The key is in the fragment of a link, which browsers never
- * send, and is sent only in request bodies.
+ * The page on which a person follows their objection with its case key. The key is in the fragment of a link, which browsers
+ * never send, or remembered in this browser, and is sent only in request bodies.
  */
 
 const byId = (id) => document.getElementById(id);
-const [open, key, told, view, reply, answer] = ['open', 'key', 'told', 'case', 'reply', 'answer'].map(byId);
+const [open, another, key, told, view, reply, answer] = [
+  ...['open', 'another', 'key', 'told', 'case', 'reply', 'answer'],
+].map(byId);
+const state = byId('state');
 
-const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
-const when = (iso) => `${TIME.format(new Date(iso))} UTC`;
+const language = document.documentElement.lang;
+const MOMENT = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
+  dateStyle: 'long',
+  timeStyle: 'short',
+});
+const DAY = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, { dateStyle: 'long' });
+const when = (iso) => MOMENT.format(new Date(iso));
 
 const tell = (what) => {
   told.textContent = what === null ? '' : told.dataset[what];
@@ -23,13 +33,26 @@ function element(name, text) {
 const CHANGEABLE = ['undeclared_automation', 'unknown'];
 
 function stateOf({ kind, status, outcome, dueAt, extendedTo, decision, acknowledgeBy }) {
-  const { dataset } = byId('state');
+  const { dataset } = state;
   if (kind === 'complaint')
-    return status === 'received' ? `${dataset.received} ${when(acknowledgeBy)}` : dataset[status];
+    return status === 'received'
+      ? `${dataset.received} ${DAY.format(new Date(acknowledgeBy))}`
+      : dataset[status];
   const stays = outcome === 'overturned' && !CHANGEABLE.includes(decision.class);
   if (status !== 'open') return dataset[stays ? 'stays' : outcome];
-  const due = extendedTo ?? dueAt;
-  return `${new Date(due) < new Date() ? dataset.late : dataset.open} ${when(due)}`;
+  const due = new Date(extendedTo ?? dueAt);
+  return (due < new Date() ? dataset.late : dataset.open).replace('{due}', DAY.format(due));
+}
+
+/** A complaint is answered, an objection resolved. */
+const isOpen = ({ status }) => status !== 'resolved' && status !== 'answered';
+
+/** What happens next; nothing after a ruling for the person. */
+function nextOf({ kind, status, outcome, question, answer: given }) {
+  if (kind === 'complaint' && question === null) return null;
+  if (!isOpen({ status })) return outcome === 'upheld' ? 'upheld' : null;
+  if (question === null) return 'reading';
+  return given === null ? 'question' : 'answered';
 }
 
 function reasonsOf(found) {
@@ -44,30 +67,87 @@ function reasonsOf(found) {
   });
 }
 
+/** Filed, asked, answered, decided: each with its time, or what is known instead. */
+function showSteps(found) {
+  const { question, answer: given, resolvedAt, dueAt, extendedTo, acknowledgeBy } = found;
+  for (const step of byId('steps').children) {
+    const { dataset } = step;
+    const at = dataset.step === 'answer' ? null : (found[dataset.step] ?? null);
+    const time = step.querySelector('time');
+    if (time !== null) {
+      time.dateTime = at ?? '';
+      const due = DAY.format(new Date(extendedTo ?? dueAt ?? acknowledgeBy));
+      const otherwise = isOpen(found) ? dataset.none : dataset.never;
+      time.textContent = at === null ? (otherwise ?? '').replace('{due}', due) : when(at);
+    }
+    step.removeAttribute('aria-current');
+  }
+  byId('steps').children[2].hidden = (given ?? null) === null;
+  const current = resolvedAt ? 3 : given ? 2 : question ? 1 : 0;
+  byId('steps').children[current].setAttribute('aria-current', 'step');
+}
+
+function showDecision({ decision }) {
+  for (const name of view.querySelectorAll('[data-name]')) name.hidden = name.dataset.name !== decision.class;
+  byId('decided').textContent = decision.decidedAt === null ? '' : when(decision.decidedAt);
+  const texts = byId('rule-texts');
+  const textOf = ({ id, text }) =>
+    texts.querySelector(`[data-rule="${CSS.escape(id)}"]`)?.textContent ?? text;
+  byId('rules').replaceChildren(...decision.rules.map((rule) => element('li', textOf(rule))));
+  byId('gone').hidden = decision.decidedAt !== null;
+}
+
+/** The browser remembers an open case; a decided one was read. */
+function showRemembered(found) {
+  const box = view.querySelector('[data-remember]');
+  box.hidden = true;
+  if (isOpen(found)) {
+    box.dataset.remember = caseKey;
+    box.dataset.due = found.extendedTo ?? found.dueAt ?? found.acknowledgeBy;
+    fillBox(box);
+    return null;
+  }
+  const wasRemembered = read()?.caseKey === caseKey;
+  if (wasRemembered) forget();
+  return wasRemembered ? 'ended' : null;
+}
+
 function show(found) {
-  const { decision, question, status, kind } = found;
-  const isComplaint = kind === 'complaint';
+  const { question, site } = found;
   // The outcome of a complaint is its reason.
-  const reasons = isComplaint ? [found.outcome].filter(Boolean) : found.reasons;
+  const reasons = found.kind === 'complaint' ? [found.outcome].filter(Boolean) : found.reasons;
+  document.querySelector('.site-head b').textContent = site;
   for (const field of view.querySelectorAll('[data-text]'))
-    field.textContent = found[field.dataset.text] ?? '';
+    field.textContent = found[field.dataset.text] ?? field.dataset.unnamed ?? '';
   for (const field of view.querySelectorAll('[data-time]')) {
     const iso = found[field.dataset.time];
     field.textContent = iso ? when(iso) : '';
   }
   for (const part of view.querySelectorAll('[data-if]'))
     part.hidden = (found[part.dataset.if] ?? null) === null;
-  byId('state').textContent = stateOf(found);
-  reply.hidden = ['resolved', 'answered'].includes(status) || question === null || found.answer !== null;
+  state.textContent = stateOf(found);
+  const next = byId('next');
+  next.hidden = nextOf(found) === null;
+  next.textContent = next.dataset[nextOf(found)] ?? '';
+  showSteps(found);
+  reply.hidden = !isOpen(found) || question === null || found.answer !== null;
   byId('complain').hidden = found.takesComplaints !== true;
-  byId('decision-title').textContent = byId('decision-title').dataset[isComplaint ? 'complaint' : 'contest'];
   byId('ruling').hidden = reasons.length === 0;
   byId('reasons').replaceChildren(...reasonsOf({ reasons }));
-  byId('class').textContent = view.dataset[decision.class] ?? decision.class;
-  byId('decided').textContent = decision.decidedAt === null ? '' : when(decision.decidedAt);
-  byId('rules').replaceChildren(...decision.rules.map(({ text }) => element('li', text)));
-  byId('gone').hidden = decision.decidedAt !== null;
-  view.hidden = false;
+  showDecision(found);
+  setShown(true);
+}
+
+/** The form folds while a case is shown. */
+function setShown(isShown) {
+  view.hidden = !isShown;
+  byId('title').hidden = !isShown;
+  another.open = !isShown;
+  another.classList.toggle('fold', isShown);
+  another.querySelector('summary').hidden = !isShown;
+  if (isShown) return;
+  byId('next').hidden = true;
+  state.textContent = state.dataset.title;
 }
 
 /** @returns null if the request was refused; the page then shows the reason */
@@ -84,7 +164,8 @@ async function ask(path, body) {
       { 400: 'invalid', 404: 'missing', 409: 'closed', 413: 'invalid', 429: 'later' }[response.status] ??
         'away',
     );
-    if (response.status === 404) view.hidden = true;
+    if (response.status === 404) setShown(false);
+    if (response.status === 404 && read()?.caseKey === body.caseKey) forget();
   } catch {
     tell('away');
   }
@@ -96,13 +177,13 @@ let caseKey = '';
 
 async function load(given) {
   caseKey = given;
-  view.hidden = true;
+  setShown(false);
   tell('loading');
   const found = await ask('/case', { caseKey });
   if (found === null || caseKey !== given) return;
   show(found);
-  tell(null);
-  byId('state').focus();
+  tell(showRemembered(found));
+  state.focus();
 }
 
 async function send() {
@@ -151,10 +232,11 @@ reply.addEventListener('submit', (event) => {
 
 function fromLink() {
   const linked = location.hash.slice(1);
-  if (linked === '') return;
-  key.value = linked;
-  void load(linked);
+  if (linked !== '') key.value = linked;
+  const given = linked === '' ? read()?.caseKey : linked;
+  if (given !== undefined) void load(given);
 }
 
+byId('title').hidden = true;
 addEventListener('hashchange', fromLink);
 fromLink();

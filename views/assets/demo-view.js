@@ -2,7 +2,6 @@ import {
   CLASSES,
   confidenceWords,
   consentWords,
-  eraseWords,
   NO_ANSWER,
   NOT_ASKED,
   REFUSED,
@@ -15,7 +14,13 @@ const BAR_WIDTH = 200;
 
 const parts = (name) => document.querySelectorAll(`[data-part="${name}"]`);
 
-function setText(field, text) {
+const words = JSON.parse(document.getElementById('words').textContent);
+
+/** A text of the page's language, with values in place of `{name}`. */
+export const say = (key, values = {}) =>
+  words[key].replace(/\{(\w+)\}/g, (_place, name) => String(values[name] ?? ''));
+
+export function setText(field, text) {
   document.querySelector(`[data-field="${field}"]`).textContent = text;
 }
 
@@ -39,6 +44,7 @@ function setAnswer(reason, http, json) {
   setText('http', http);
   setText('json', JSON.stringify(json, null, 2));
   show('result', true);
+  show('no-result', false);
 }
 
 function setScore(score) {
@@ -70,7 +76,6 @@ export function showResponse(status, response, withdrawn) {
   show('answered', true);
   show('judged', ok);
   show('attestation', response.needsAttestation);
-  show('attested', response.attested?.by === 'passkey');
 }
 
 /** Shows that there is no answer: the agent refused, or the server is unreachable. */
@@ -96,66 +101,25 @@ function ruleItem({ id, weight, text }) {
   return item;
 }
 
-function rulesFired(rules, score, overridden) {
+function rulesFired(rules, score) {
   const count = rules.length;
   if (count === 0) return 'No rule fired';
-  return `${count} ${count === 1 ? 'rule' : 'rules'} fired · ${sumSentence(rules, score, overridden)}`;
+  return `${count} ${count === 1 ? 'rule' : 'rules'} fired · ${sumSentence(rules, score)}`;
 }
 
 /** Lists every rule with its weight. @param decision from the shop's backend; null if there is none */
-export function showDecision(decision, overridden) {
+export function showDecision(decision) {
   show('backend', decision !== null);
   if (decision === null) return;
   const rules = decision.rules ?? [];
   for (const list of parts('rules')) list.replaceChildren(...rules.map(ruleItem));
   show('rules', rules.length > 0);
-  setText(
-    'backend-note',
-    `${rulesFired(rules, decision.suspectScore, overridden)} · policy ${decision.policyVersion}`,
-  );
-}
-
-/** The date of a review is only shown for the person's own case, because others may share the device id. */
-function reviewWords({ override }) {
-  if (!override) return 'Devices that look like this one were reviewed. They count as a person’s.';
-  const at = moment.format(new Date(override.createdAt));
-  return `A reviewer confirmed on ${at} that a person uses this device.`;
-}
-
-/** @param own the export for the person's token; null if the token has no access */
-export function showReview(response, own) {
-  const decision = own?.decisions.find(({ requestId }) => requestId === response.requestId);
-  const contest = own?.contests.find(({ requestId }) => requestId === response.requestId);
-  const overridden = decision?.overridden === true;
-  const isOpen = contest?.status === 'open';
-  show('filed', false);
-  showContest(decision !== undefined && !overridden && contest === undefined, isOpen);
-  if (isOpen) showFiled(contest);
-  show('reviewed', overridden);
-  if (!overridden) return;
-  setText('class-means', reviewWords(own));
-  setText('smart', 'The signs below do not count against you.');
-}
-
-/** Shows the form, or instead of it a sentence that there is nothing to review. */
-function showContest(shown, filed = false) {
-  show('contest', shown);
-  show('no-contest', !shown && !filed);
-}
-
-/** After an erasure there is no visit left to review; a case that was filed stays on the page. */
-export function endReview() {
-  showContest(false, !parts('filed')[0].hidden);
+  setText('backend-note', `${rulesFired(rules, decision.suspectScore)} · policy ${decision.policyVersion}`);
 }
 
 export function showHealed(isHealed) {
   show('healed', true);
-  setText(
-    'healed',
-    isHealed
-      ? 'The same device with the same signs now counts as a person’s.'
-      : 'It still counts as a bot: no review of it has been confirmed yet.',
-  );
+  setText('healed', say(isHealed ? 'healed' : 'notHealed'));
 }
 
 export function showVerified(output) {
@@ -165,27 +129,24 @@ export function showVerified(output) {
 
 /** Links to the data of the last visit. @param last null if this page does not know an earlier visit */
 export function showLast(last) {
-  const link = document.querySelector('[data-testid="my-data"]');
-  link.hash = last?.token ? `visit=${last.token}` : '';
-  setText('erase', eraseWords(last?.shared));
-  show('erase-device', last?.shared === false);
+  document.querySelector('[data-testid="my-data"]').hash = last?.token ? `visit=${last.token}` : '';
 }
 
-/** Shows the answer to a contest. The server sends the case key only once. */
-export function showFiled({ contestId, caseKey, dueAt, extendedTo }) {
-  const due = moment.format(new Date(extendedTo ?? dueAt));
-  setText('filed', `A person will review it by ${due}. Case number: ${contestId}.`);
-  show('filed', true);
-  showContest(false, true);
+/** Both reviewers open the case that the answer names. @param text of the answer, or null */
+export function linkCase(text) {
+  const [contestId] = /con_[0-9A-Z]{26}/.exec(text ?? '') ?? [];
+  if (contestId === undefined) return;
   for (const link of document.querySelectorAll('[data-as]'))
     link.href = `/demo/console?as=${link.dataset.as}&case=${contestId}`;
-  show('case-key', caseKey !== undefined);
-  setText('case-key', caseKey ?? '');
-  document.querySelector('[data-testid="case-link"]').href = `/case#${caseKey ?? ''}`;
 }
 
-const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' });
-const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const { lang } = document.documentElement;
+const moment = new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, {
+  dateStyle: 'long',
+  timeStyle: 'short',
+});
+const day = new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, { dateStyle: 'long' });
+const clock = new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, { timeStyle: 'medium' });
 
 /** Screen readers announce this line. */
 export function showStatus(sentence) {
@@ -193,17 +154,15 @@ export function showStatus(sentence) {
 }
 
 export const now = () => clock.format(Date.now());
+export const dayOf = (at) => day.format(at);
 
-function choiceWords({ phase, problem, granted, gpc, purposes, proof, issuedAt }) {
-  if (phase === 'unavailable')
-    return `You could not be asked${problem ? ` (${problem})` : ''}, so nothing is read.`;
-  if (phase !== 'decided') return 'You have not chosen. The shop works either way.';
-  if (gpc && !granted)
-    return 'Your browser sends Global Privacy Control. The shop honours it and does not ask you.';
-  const withdrawn = purposes?.some(({ status }) => status === 'withdrawn');
-  const said = granted ? 'You accepted' : withdrawn ? 'You withdrew your consent' : 'You declined';
-  const where = proof ? ` Your choice is recorded (no. ${proof.seq}).` : '';
-  return `${said} on ${moment.format(issuedAt)}.${where} You can change it at any time.`;
+function choiceWords({ phase, problem, granted, gpc, withdrawn, proof, issuedAt }) {
+  if (phase === 'unavailable') return `${say('unavailable')}${problem ? ` (${problem})` : ''}`;
+  if (phase !== 'decided') return say('notChosen');
+  if (gpc && !granted) return say('gpc');
+  const choice = granted ? 'agreed' : withdrawn ? 'withdrew' : 'declined';
+  const where = proof ? ` ${say('recorded', { seq: proof.seq })}` : '';
+  return `${say(choice, { at: moment.format(issuedAt) })}${where}`;
 }
 
 /** @param choice the state of the banner, with `granted` and the proof for the shop's purpose */

@@ -1,4 +1,4 @@
-// Explains the codes of an IngestResponse to a person.
+// Explains the codes of an IngestResponse to engineers, in English.
 
 export const CLASSES = {
   human: ['A person', 'Nothing that counts speaks against a person at this browser.'],
@@ -24,15 +24,6 @@ const REASONS = {
   unknown: 'Something went wrong on the server.',
   unavailable: 'There is no verdict to show.',
 };
-
-/** The sentence for a reason of the agent, which then read and sent nothing. */
-export function unsentSentence(reason, withdrawn) {
-  if (reason === 'gpc')
-    return 'Nothing was sent: your browser sends Global Privacy Control, and the shop honours it.';
-  return withdrawn
-    ? 'Nothing was sent: you have withdrawn your consent.'
-    : 'Nothing was read or sent, because you did not agree.';
-}
 
 export function reasonWords(reason) {
   return REASONS[reason] ?? 'The server answered with a reason that this page does not know.';
@@ -69,52 +60,12 @@ export function consentWords({ purposes, gpcSource }, withdrawn) {
   return gpcSource === 'none' ? choice : `${choice} ${GPC_SOURCES[gpcSource] ?? gpcSource}.`;
 }
 
-const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' });
-const DAY_MS = 86_400_000;
-
-/** The sentence after a withdrawal if this page does not know the earlier visits. */
-export const earlierSentence = () =>
-  `Decisions of earlier visits are held for ${document.body.dataset.retentionDays} days each. The page below shows what of them can be erased.`;
-
-/** The sentence after a withdrawal about the data of earlier visits and its expiry. */
-export function heldSentence({ at, shared, total }) {
-  const until = day.format(at + Number(document.body.dataset.retentionDays) * DAY_MS);
-  if (shared)
-    return `Your last visit is still held, until ${until}, unless you erase it here. Earlier visits stay until their own time is over: similar devices share an id, so they may be other people’s.`;
-  const what = total === undefined ? 'the last decision' : total === 1 ? '1 decision' : `${total} decisions`;
-  return `Data of your earlier visits is still held: ${what} about this device, until ${until}, unless you erase it earlier.`;
-}
-
-export const eraseWords = (shared) =>
-  shared ? 'Erase the last visit' : 'Erase what is held about this device';
-
 /** Explains how the weights of the rules make the score. */
-export function sumSentence(rules, score, overridden) {
+export function sumSentence(rules, score) {
   const sum = rules.reduce((all, { weight }) => all + weight, 0);
   const adds = `weights add up to ${sum.toFixed(2)}`;
   if (score === null) return adds;
   if (Math.abs(sum - score) < 0.005) return 'weights add up to the score';
-  if (overridden && sum > score) return `${adds}; the score is ${score.toFixed(2)} because of the review`;
-  return score === 1 ? `${adds}; the highest score is 1` : adds;
-}
-
-export function forgottenSentence({ shared, scopes, receiptId }) {
-  const isKept = scopes.some(({ action }) => action === 'retained');
-  const gone = shared
-    ? 'Only the last visit was erased. Similar devices share an id, so the rest may be other people’s.'
-    : 'The decisions and the hash of this device were erased.';
-  const rows = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
-  const isAllKept = rows.length > 0 && rows.every(({ action }) => action === 'retained');
-  const what = isAllKept
-    ? 'Nothing was erased: an open case or a legal hold keeps all of it.'
-    : isKept
-      ? 'Not all of it was erased: an open case, a review in your favour or a legal hold keeps the rest.'
-      : gone;
-  return `${what} Receipt: ${receiptId}.`;
-}
-
-/** Says why an objection was refused, and what else to do. */
-export function refusalSentence({ error, message, details = [] }) {
-  const isAboutField = error === 'invalid-request' && details.length > 0;
-  return isAboutField ? `${details.join('; ')}.` : [message, ...details].join(' ');
+  if (score === 1) return `${adds}; the highest score is 1`;
+  return sum > score ? `${adds}; the score is ${score.toFixed(2)} because of the review` : adds;
 }

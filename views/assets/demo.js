@@ -1,31 +1,27 @@
-// The tour of the demo: it follows the choice in the banner, runs the agent, and shows the server's verdict on each visit.
+// The shop and its tour: it follows the choice in the banner, runs the agent, and shows the server's verdict on each visit.
+import { showAnswer } from './demo-answer.js';
+import { buy } from './demo-basket.js';
 import {
-  endReview,
+  dayOf,
+  linkCase,
   markDone,
   now,
+  say,
   show,
   showChoice,
   showDecision,
-  showFiled,
   showHealed,
   showLast,
   showResponse,
-  showReview,
   showStatus,
   showVerified,
   showWithoutVerdict,
 } from './demo-view.js';
-import {
-  earlierSentence,
-  forgottenSentence,
-  heldSentence,
-  refusalSentence,
-  unsentSentence,
-} from './demo-words.js';
 
 const PURPOSE = 'device-identification';
+const DAY_MS = 86_400_000;
 
-const { kid } = document.body.dataset;
+const { kid, retentionDays } = document.body.dataset;
 
 // The banner's script is loaded before this one; if it was blocked, `gpd.consent` is missing.
 const consent = window.gpd?.consent ?? null;
@@ -34,8 +30,10 @@ const receipt = () => (consent ? consent.receipt() : null);
 
 const loadAgent = () => import('/v1/agent.js');
 
-/** The token of the last visit, and the latest decision about this device. */
+/** The token and time of the last visit. */
 let last = null;
+/** The latest decision as the shop's backend reads it; null: nobody was checked. */
+let decision = null;
 let withdrawn = false;
 
 async function lookUp(requestId) {
@@ -49,70 +47,43 @@ async function lookUp(requestId) {
   }
 }
 
-/** Authenticates with the visit's token: the person needs no account, and the shop no key. */
-const me = (body) =>
-  fetch('/me', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token: last?.token, ...body }),
-  });
-
-/** @returns the reviews and contests that the person may see; null if the token has no access */
-async function ownView() {
-  const answer = last?.token ? await me({ action: 'export' }) : null;
-  return answer?.ok ? answer.json() : null;
+/** After an act in the answer: what it changed for the tour. */
+function afterAct(action, text) {
+  showStatus('');
+  if (action === 'forget') {
+    last = null;
+    showLast(last);
+  }
+  if (action === 'contest') markDone('contest');
+  linkCase(text);
 }
 
 /** One sentence about this visit, and one about the data of earlier visits. */
 function unsentWords({ reason, message }) {
   if (reason === 'unavailable') return message;
-  const unsent = unsentSentence(reason, withdrawn);
-  if (last) return `${unsent} ${heldSentence(last)}`;
-  return withdrawn ? `${unsent} ${earlierSentence()}` : unsent;
+  const unsent = say(reason === 'gpc' ? 'unsentGpc' : withdrawn ? 'unsentWithdrawn' : 'unsentDeclined');
+  if (last) return `${unsent} ${say('held', { until: dayOf(last.at + Number(retentionDays) * DAY_MS) })}`;
+  return withdrawn ? `${unsent} ${say('earlier', { days: retentionDays })}` : unsent;
 }
 
 async function showResult(result) {
   if (!result.sent) {
+    decision = null;
     showWithoutVerdict(result);
     showStatus(unsentWords(result));
-    show('held', last !== null);
     return;
   }
   const { status, response } = result;
   const ok = response.reason === 'ok';
   showResponse(status, response, withdrawn);
-  if (ok)
-    last = {
-      requestId: response.requestId,
-      token: response.transparencyToken,
-      shared: response.needsAttestation,
-      at: Date.now(),
-    };
-  const decision = ok ? await lookUp(response.requestId) : null;
-  const own = ok ? await ownView() : null;
-  if (own) last.total = own.decisions.length;
-  showLast(last);
-  const asked = own?.decisions.find(({ requestId }) => requestId === response.requestId);
-  showDecision(decision, asked?.overridden === true);
-  showReview(response, own);
-  // What is held stays erasable: a refused bundle changes nothing about the last visit.
-  show('held', withdrawn && last !== null);
-  showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was stored about this visit.`);
-}
-
-async function forget() {
-  const answer = await me({ action: 'forget' });
-  if (answer.ok) {
-    showStatus(forgottenSentence(await answer.json()));
-    last = null;
+  decision = ok ? await lookUp(response.requestId) : null;
+  showDecision(decision);
+  if (ok) {
+    last = { token: response.transparencyToken, at: Date.now() };
     showLast(last);
-    endReview();
-    show('held', false);
-    show('result', false);
-  } else
-    showStatus(
-      'Nothing was erased: your last visit is too long ago to prove that it was yours. The page below says what is left to do.',
-    );
+    linkCase(await showAnswer(last.token, afterAct));
+  }
+  showStatus(say(ok ? 'decided' : 'refused', { at: now() }));
 }
 
 async function check() {
@@ -142,7 +113,7 @@ async function verify() {
   const answer = await fetch('/demo/verify', { method: 'POST' });
   const { output } = await answer.json();
   showVerified(output);
-  showStatus('The command ran. Its output is in step 7.');
+  showStatus(say('verified'));
   markDone('verify');
 }
 
@@ -153,7 +124,7 @@ async function attest() {
   const consents = given && { ...given, purposes: [...given.purposes, 'device-attestation'] };
   const result = await agent.identify({ kid, consent: consents, attest: 'passkey' });
   if (result.passkey === 'attested') await showResult(result);
-  else showStatus('No passkey was created. The answer did not change.');
+  else showStatus(say('noPasskey'));
 }
 
 /** Sends an empty bundle past the agent's consent check, so that the server must refuse it. */
@@ -171,39 +142,7 @@ async function askAnyway() {
   await showResult({ sent: true, status: answer.status, response: await answer.json() });
 }
 
-/** Authenticates with the visit's token, so that the person needs no account. */
-async function contest() {
-  const form = document.querySelector('[data-form="contest"]');
-  if (!form.reportValidity()) {
-    showStatus('Write a sentence first.');
-    return;
-  }
-  const { statement, email } = Object.fromEntries(new FormData(form));
-  const answer = await me({ action: 'contest', statement, ...(email ? { email } : {}) });
-  const body = await answer.json();
-  if (answer.ok) {
-    showFiled(body);
-    markDone('contest');
-  }
-  showStatus(
-    answer.ok
-      ? 'A person will review it. Keep the case key.'
-      : answer.status === 401
-        ? 'Not sent: the last visit is too long ago. Check again, then ask for the review.'
-        : `Not sent: ${refusalSentence(body)}`,
-  );
-}
-
-const ACTIONS = {
-  attest,
-  bot,
-  check,
-  contest,
-  forget,
-  heal,
-  verify,
-  'ask-anyway': askAnyway,
-};
+const ACTIONS = { attest, bot, check, heal, verify, 'ask-anyway': askAnyway };
 
 /** Keeps the keyboard focus on the button, or on the nearest one if the button was hidden. */
 function keepFocus(button) {
@@ -214,16 +153,14 @@ function keepFocus(button) {
 
 /** Runs one action at a time. Errors are shown in the panel, so callers need not await the promise. */
 async function run(action, pressed) {
-  const buttons = document.querySelectorAll('button[data-action]');
+  const buttons = document.querySelectorAll('button[data-action], button[data-buy]');
   for (const button of buttons) button.disabled = true;
-  showStatus('Asking…');
+  showStatus(say('asking'));
   try {
     await ACTIONS[action]();
   } catch {
     show('result', false);
-    showStatus(
-      'The agent or the server could not be reached. Check that the server is running, then try again.',
-    );
+    showStatus(say('unreachable'));
   } finally {
     for (const button of buttons) button.disabled = false;
     if (pressed) keepFocus(pressed);
@@ -234,17 +171,23 @@ for (const button of document.querySelectorAll('button[data-action]'))
   if (button.dataset.action in ACTIONS)
     button.addEventListener('click', () => void run(button.dataset.action, button));
 
+for (const button of document.querySelectorAll('[data-buy]'))
+  button.addEventListener('click', () => buy(button.dataset, decision?.class ?? null));
+
 /** Runs the agent after every choice: the agent and the server each check consent. */
 async function follow(state) {
   withdrawn = state.purposes?.some(({ status }) => status === 'withdrawn') ?? false;
   const { proof, issuedAt } = state.phase === 'decided' ? await receipt() : {};
-  showChoice({ ...state, granted: state.granted.includes(PURPOSE), proof, issuedAt });
+  showChoice({ ...state, granted: state.granted.includes(PURPOSE), withdrawn, proof, issuedAt });
   if (state.phase !== 'decided') return;
   markDone(withdrawn ? 'withdraw' : 'choose');
   await run('check');
 }
 
 for (const button of document.querySelectorAll('[data-scripted]')) button.hidden = false;
+
+// On a phone the answer to the person stands first, and what engineers read is folded.
+document.querySelector('[data-part="engineers"]').open = matchMedia('(min-width: 64rem)').matches;
 
 for (const link of document.querySelectorAll('[data-as]'))
   link.addEventListener('click', () => markDone('rule'));

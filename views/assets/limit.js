@@ -16,15 +16,17 @@ function noteOf(field) {
   return note;
 }
 
-function sentence(left, limit) {
-  if (left === 0)
-    return `This is the limit of ${limit.toLocaleString('en-GB')} characters. Nothing more fits.`;
-  return left === 1 ? '1 character is left.' : `${left} characters are left.`;
+/** Pages in other languages than English give the texts with the field. */
+function sentence(left, { maxLength, dataset }) {
+  if (left === 0) {
+    const text = dataset.full ?? 'This is the limit of {limit} characters. Nothing more fits.';
+    return text.replace('{limit}', maxLength.toLocaleString(document.documentElement.lang || 'en-GB'));
+  }
+  return (dataset.left ?? '{count} characters are left.').replace('{count}', left);
 }
 
 addEventListener('input', ({ target: field }) => {
   if (!(field instanceof HTMLTextAreaElement) || field.maxLength < 0) return;
   const left = Math.max(0, field.maxLength - field.value.length);
-  if (left <= NEAR || notes.has(field))
-    noteOf(field).textContent = left <= NEAR ? sentence(left, field.maxLength) : '';
+  if (left <= NEAR || notes.has(field)) noteOf(field).textContent = left <= NEAR ? sentence(left, field) : '';
 });

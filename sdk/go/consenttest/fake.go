@@ -2,16 +2,10 @@
 package consenttest
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
-	"sync"
 	"time"
 
 	consent "gpd.dev/consent-go"
-	"gpd.dev/consent-go/internal/rules"
-	"gpd.dev/consent-go/internal/visitor"
 )
 
 // Call is a recorded call.
@@ -22,150 +16,97 @@ type Call struct {
 	Args []any
 }
 
-// Fake replaces a *consent.Client in tests. It is safe for many goroutines.
+// Fake replaces a *consent.Client in tests: it is one whose calls are answered from memory. It is safe for many goroutines.
 type Fake struct {
-	Sessions *Sessions
-
-	visitors *visitor.Visitors
-	signer   *signer
-
-	mutex         sync.Mutex
-	now           func() time.Time
+	*consent.Client
+	server        *server
 	onUnavailable consent.OnUnavailable
-	calls         []Call
-	log           fakeLog
-	verdicts      map[string]consent.Verdict
-	outcomes      map[string]consent.ReportedOutcome
-	isUnavailable bool
-	isClosed      bool
 }
 
 var _ consent.Consent = (*Fake)(nil)
-
-// A fixed time, so that no test depends on the date.
-const at = "2026-01-01T00:00:00.000Z"
-
-var genesis = consent.ProofRef{Hash: hex.EncodeToString(make([]byte, sha256.Size))}
 
 // New returns a fake that denies a check which cannot be decided.
 func New() *Fake { return NewWith(consent.DenyUnavailable) }
 
 // NewWith sets the result of a check that cannot be decided.
 func NewWith(onUnavailable consent.OnUnavailable) *Fake {
-	fake := &Fake{onUnavailable: onUnavailable, now: time.Now, log: newFakeLog(), verdicts: map[string]consent.Verdict{}}
-	fake.outcomes = map[string]consent.ReportedOutcome{}
-	fake.Sessions = &Sessions{fake}
-	fake.signer = newSigner()
-	fake.visitors = newVisitors(fake)
+	fake := &Fake{server: newServer(), onUnavailable: onUnavailable}
+	fake.open("")
 	return fake
+}
+
+func (f *Fake) open(cookieDomain string) {
+	client, err := consent.New(consent.Options{
+		URL: "http://fake.example", Key: "fake", Retries: consent.Retries(0), OnUnavailable: f.onUnavailable,
+		CookieDomain: cookieDomain, Now: f.server.clock, Transport: f.server,
+	})
+	if err != nil {
+		panic(err)
+	}
+	f.Client = client
 }
 
 // Calls returns all calls, in order.
 func (f *Fake) Calls() []Call {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return append([]Call(nil), f.calls...)
+	f.server.mutex.Lock()
+	defer f.server.mutex.Unlock()
+	return append([]Call(nil), f.server.calls...)
 }
 
 // SetUnavailable makes everything answer as if the server were gone, or as before again.
 func (f *Fake) SetUnavailable(unavailable bool) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.isUnavailable = unavailable
+	f.set(func(s *server) { s.isUnavailable = unavailable })
+}
+
+// SetNextError makes the next call that reaches the server fail once with this kind. Code may be empty.
+func (f *Fake) SetNextError(kind consent.Kind, code string) {
+	f.set(func(s *server) { s.nextKind, s.nextCode = kind, code })
+}
+
+// SetPurposes sets the only purposes that exist. Without it every purpose is known.
+func (f *Fake) SetPurposes(purposes ...string) {
+	f.set(func(s *server) { s.log.purposes = append([]string{}, purposes...) })
+}
+
+// SetTTLDays sets the days after which a grant of this purpose expires by the clock; without it never.
+func (f *Fake) SetTTLDays(purpose string, days float64) {
+	f.set(func(s *server) { s.log.ttlDays[purpose] = days })
 }
 
 // SetGPCPolicy sets the effect of Global Privacy Control on a purpose; GPCOptOut if it was not set.
 func (f *Fake) SetGPCPolicy(purpose string, policy GPCPolicy) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.log.policies[purpose] = policy
+	f.set(func(s *server) { s.log.policies[purpose] = policy })
 }
 
 // SetCookieDomain sets the domain of cookies, as consent.Options.CookieDomain does.
-func (f *Fake) SetCookieDomain(domain string) { f.visitors.CookieDomain = domain }
+func (f *Fake) SetCookieDomain(domain string) { f.open(domain) }
 
-// SetNow sets the clock for the age of cookies; time.Now if it was not set.
-func (f *Fake) SetNow(now func() time.Time) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.now = now
-}
+// SetNow sets the clock of grants and cookies; time.Now if it was not set.
+func (f *Fake) SetNow(now func() time.Time) { f.set(func(s *server) { s.now = now }) }
 
 // SetDecision sets the verdict that Decision returns for this request.
 func (f *Fake) SetDecision(requestID string, verdict consent.Verdict) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	verdict.RequestID = requestID
-	f.verdicts[requestID] = verdict
+	f.set(func(s *server) { s.verdicts[requestID] = s.wireOf(requestID, verdict) })
 }
 
-func failure(method string, kind consent.Kind) *consent.Error {
-	return &consent.Error{Method: method, Kind: kind, Code: string(kind)}
+// CookieFor returns a Cookie header as this person's browser would send it now. Later it is as old as the clock of SetNow says.
+func (f *Fake) CookieFor(principalID string) string {
+	f.server.mutex.Lock()
+	defer f.server.mutex.Unlock()
+	return "gpd_consent=" + f.server.sign(principalID, false)["state"].(string)
 }
 
-// begin refuses calls as the client does. If it returns nil, the caller holds the mutex.
-func (f *Fake) begin(ctx context.Context, method, hint string, args ...any) error {
-	if hint != "" {
-		err := failure(method, consent.KindInvalidRequest)
-		err.Hint = hint
-		return err
-	}
-	f.mutex.Lock()
-	var err error
-	switch {
-	case f.isClosed:
-		err = &consent.Error{Method: method, Kind: consent.KindConfig, Code: "closed"}
-	case ctx.Err() == context.Canceled:
-		err = context.Canceled
-	default:
-		f.calls = append(f.calls, Call{method, args})
-		return nil
-	}
-	f.mutex.Unlock()
-	return err
+func (f *Fake) set(change func(*server)) {
+	f.server.mutex.Lock()
+	defer f.server.mutex.Unlock()
+	change(f.server)
 }
 
-// reach is begin for all methods but checks: they fail when the server is down.
-func (f *Fake) reach(ctx context.Context, method, hint string, args ...any) error {
-	if err := f.begin(ctx, method, hint, args...); err != nil {
-		return err
-	}
-	if f.isUnavailable {
-		f.mutex.Unlock()
-		return failure(method, consent.KindNetwork)
-	}
-	return nil
-}
-
-func (f *Fake) decide(method string, check consent.Check) (consent.Decision, error) {
-	if !f.isUnavailable {
-		return f.log.decide(check.PrincipalID, check.Purpose), nil
-	}
-	err := failure(method, consent.KindNetwork)
-	if f.onUnavailable == consent.RaiseUnavailable {
-		return consent.Decision{}, err
-	}
-	return consent.Decision{Reason: "unavailable", Given: "unknown", Err: err}, nil
-}
-
-func (f *Fake) check(ctx context.Context, method string, check consent.Check) (consent.Decision, error) {
-	hint := rules.Check(check.PrincipalID, check.Purpose, check.MinSeq)
-	if err := f.begin(ctx, method, hint, check); err != nil {
-		return consent.Decision{}, err
-	}
-	defer f.mutex.Unlock()
-	return f.decide(method, check)
-}
-
-func (f *Fake) write(ctx context.Context, method string, write consent.Write) (consent.WriteResult, error) {
-	hint := rules.Write(write.PrincipalID, write.Purposes, write.IdempotencyKey)
-	if err := f.reach(ctx, method, hint, write); err != nil {
-		return consent.WriteResult{}, err
-	}
-	defer f.mutex.Unlock()
-	return f.log.write(method, write)
-}
-
-func notFound(method, code string) error {
-	return refusal(method, consent.KindNotFound, code, http.StatusNotFound)
+// statusOf has a status for each kind that comes with one.
+var statusOf = map[consent.Kind]int{
+	consent.KindInvalidRequest: http.StatusBadRequest, consent.KindUnauthenticated: http.StatusUnauthorized,
+	consent.KindPermissionDenied: http.StatusForbidden, consent.KindNotFound: http.StatusNotFound,
+	consent.KindTimeout: http.StatusRequestTimeout, consent.KindConflict: http.StatusConflict,
+	consent.KindRateLimited: http.StatusTooManyRequests, consent.KindServer: http.StatusInternalServerError,
+	consent.KindResponse: http.StatusNoContent,
 }

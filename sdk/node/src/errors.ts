@@ -1,21 +1,7 @@
-import { ALWAYS_RAISED, type DETAILS, KIND_OF_STATUS, type KnownCode } from './wire.ts';
+import { ALWAYS_RAISED, type DETAILS, type ERROR_KINDS, KIND_OF_STATUS, type KnownCode } from './wire.ts';
 
 /** One error type, twelve kinds: the same strings in every language (SPEC.md section 5). */
 
-export const ERROR_KINDS = [
-  'config',
-  'invalid-request',
-  'unauthenticated',
-  'permission-denied',
-  'not-found',
-  'conflict',
-  'rate-limited',
-  'server',
-  'network',
-  'timeout',
-  'response',
-  'proof',
-] as const;
 export type ErrorKind = (typeof ERROR_KINDS)[number];
 export type ErrorDetail = (typeof DETAILS)[number];
 
@@ -72,5 +58,5 @@ export function kindOfStatus(status: number): ErrorKind {
 export function isUndecided(error: unknown): error is ConsentError {
   if (!(error instanceof ConsentError)) return false;
   if (error.status === null) return error.kind !== 'config' && error.kind !== 'invalid-request';
-  return !ALWAYS_RAISED.has(error.status);
+  return !ALWAYS_RAISED.has(error.status) && !(error.status >= 300 && error.status < 400);
 }

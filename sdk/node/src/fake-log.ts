@@ -126,9 +126,9 @@ export class FakeLog {
 
   erase(principalId: string): number {
     const person = this.#personOf(principalId);
-    const kept = this.#events.filter((event) => this.#personOf(event.principalId) !== person);
-    const count = this.#events.length - kept.length;
-    this.#events = kept;
+    const remaining = this.#events.filter((event) => this.#personOf(event.principalId) !== person);
+    const count = this.#events.length - remaining.length;
+    this.#events = remaining;
     this.#signals.delete(person);
     this.#erased.add(person);
     return count;

@@ -230,8 +230,8 @@ export class FakeConsent extends Methods {
   /** Makes the next call that reaches the server fail once. A kind that has one brings its status. */
   setNextError(kind: ErrorKind, facts: ErrorFacts = {}): void {
     const named = Object.entries(KIND_OF_STATUS).find(([, one]) => one === kind)?.[0];
-    const others: Partial<Record<ErrorKind, number>> = { server: 500, 'invalid-request': 400 };
-    const status = named === undefined ? (others[kind] ?? null) : Number(named);
+    const furtherStatuses: Partial<Record<ErrorKind, number>> = { server: 500, 'invalid-request': 400 };
+    const status = named === undefined ? (furtherStatuses[kind] ?? null) : Number(named);
     this.#server.nextError = { status: kind === 'timeout' ? null : status, ...facts, kind };
   }
 

@@ -1,6 +1,6 @@
 /** The public names of the package. */
 export { ConsentClient } from './client.ts';
-export { ConsentError, ERROR_KINDS, type ErrorDetail, type ErrorKind } from './errors.ts';
+export { ConsentError, type ErrorDetail, type ErrorKind } from './errors.ts';
 export type { Consent } from './methods.ts';
 export type { ClientOptions } from './options.ts';
 export {
@@ -60,3 +60,4 @@ export type {
   Purpose,
   SavedPurposes,
 } from './wire.ts';
+export { ERROR_KINDS } from './wire.ts';

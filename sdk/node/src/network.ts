@@ -16,9 +16,10 @@ const DETAILS: readonly (readonly [ErrorDetail, RegExp])[] = [
 export function reasonOf(error: unknown): { readonly detail: ErrorDetail | null; readonly cause?: string } {
   if (!(error instanceof Error)) return { detail: null };
   const inner = error.cause instanceof Error ? error.cause : error;
-  // Undici answers a 407 with this message and without a code.
-  if (inner.message === 'proxy authentication required') return { detail: 'proxy' };
   const { code } = inner as { readonly code?: unknown };
+  // Fetch makes a network error of a 407. It is the only one of undici that has neither code nor message.
+  const isProxy = code === undefined && ['', 'proxy authentication required'].includes(inner.message);
+  if (isProxy && inner !== error) return { detail: 'proxy' };
   if (typeof code !== 'string' || !/^\w{1,64}$/.test(code)) return { detail: null };
   return { detail: DETAILS.find(([, codes]) => codes.test(code))?.[0] ?? null, cause: code };
 }

@@ -62,8 +62,16 @@ interface SentDecision {
 
 export function readDecision(value: unknown): Decision | null {
   if (!isAnswer('canProcess', value)) return null;
-  const sent = value as unknown as SentDecision;
-  const { allowed, reason, proof, policyVersion = null, expiresAt = null, given = 'unknown', subject } = sent;
+  const decision = value as unknown as SentDecision;
+  const {
+    allowed,
+    reason,
+    proof,
+    policyVersion = null,
+    expiresAt = null,
+    given = 'unknown',
+    subject,
+  } = decision;
   const { seq, hash } = proof;
   const named = subject === undefined ? {} : { subject };
   return { allowed, reason, proof: { seq, hash }, policyVersion, expiresAt, given, ...named, error: null };

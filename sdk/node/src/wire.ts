@@ -40,8 +40,9 @@ export const OPERATIONS = {
 } as const satisfies Readonly<Record<string, OperationRow>>;
 
 export const KIND_OF_STATUS = {'401':'unauthenticated','403':'permission-denied','404':'not-found','408':'timeout','409':'conflict','429':'rate-limited'} as const;
-export const ALWAYS_RAISED: ReadonlySet<number> = new Set([400,401,403,422]);
+export const ALWAYS_RAISED: ReadonlySet<number> = new Set([400,401,403,404,405,407,413,415,422]);
 export const RETRIED: ReadonlySet<number> = new Set([408,429,500,502,503,504]);
+export const ERROR_KINDS = ['config','invalid-request','unauthenticated','permission-denied','not-found','conflict','rate-limited','server','network','timeout','response','proof'] as const;
 export const DETAILS = ['dns','refused','reset','tls','protocol','proxy','body'] as const;
 /** Codes of errors that this version of gpd sends. */
 export type KnownCode = 'malformed-sealed-bundle' | 'invalid-json' | 'invalid-request' | 'missing-kid' | 'attestation-failed' | 'unauthenticated' | 'subject-not-identified' | 'subject-only' | 'not-your-decision' | 'reviewer-only' | 'cross-tenant-denied' | 'reviewer-tenant-unbound' | 'not-your-data' | 'staff-export-elsewhere' | 'self-review-denied' | 'insufficient-scope' | 'secret-key-in-page' | 'origin-not-allowed' | 'not-your-principal' | 'no-such-decision' | 'no-such-contest' | 'no-such-case' | 'no-data' | 'no-retained-data' | 'unknown-kid' | 'not-found' | 'method-not-allowed' | 'request-timeout' | 'already-resolved' | 'claimed-by-another' | 'case-closed' | 'stale-version' | 'idempotency-conflict' | 'erased' | 'payload-too-large' | 'unsupported-media-type' | 'unknown-purpose' | 'rate-limited' | 'too-many-cases' | 'headers-too-large' | 'consent-missing' | 'internal' | 'unavailable';

@@ -158,6 +158,31 @@ describe('the client', () => {
     }
   });
 
+  test('shows each error to the hook, also one that became a denial, and is not disturbed by it', async () => {
+    const seen: (readonly [string, string | null])[] = [];
+    const onError = (error: ConsentError): void => {
+      seen.push([error.kind, error.detail]);
+      throw new Error('the logger fails');
+    };
+    const malformed = clientOf(async () => new Response('<html>'), { onError });
+    await expect(malformed.isAllowed(CHECK)).resolves.toBe(false);
+    const broken = clientOf(
+      async () => {
+        throw new TypeError(`fetch failed ${KEY}`, {
+          cause: Object.assign(new Error(KEY), { code: 'ENOTFOUND' }),
+        });
+      },
+      { onError, retries: 0 },
+    );
+    const { error } = await broken.canProcess(CHECK);
+    expect(error).toMatchObject({ detail: 'dns', cause: { message: 'ENOTFOUND' } });
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(KEY);
+    expect(seen).toEqual([
+      ['response', 'body'],
+      ['network', 'dns'],
+    ]);
+  });
+
   test('sets no cache mode where the host has none: an older workerd would refuse the call', async () => {
     const mode = Object.getOwnPropertyDescriptor(Request.prototype, 'cache') as PropertyDescriptor;
     Reflect.deleteProperty(Request.prototype, 'cache');

@@ -8,7 +8,7 @@ const cases = checkCases(readCases());
 
 describe('conformance', () => {
   let started: Awaited<ReturnType<typeof startServers>>;
-  let passed = 0;
+  const passed = new Set<string>();
 
   beforeAll(async () => {
     started = await startServers();
@@ -16,16 +16,19 @@ describe('conformance', () => {
 
   afterAll(async () => {
     // bin/sdks.mjs compares this line between the languages.
-    const line = `gpd-conformance node ${passed}/${cases.length}\n`;
+    const line = `gpd-conformance node ${passed.size}/${cases.length}\n`;
     process.stdout.write(line);
     const report = process.env['GPD_CONFORMANCE_REPORT'];
-    if (report) appendFileSync(report, line);
+    const results = cases.map(
+      ({ name }) => `gpd-case node ${passed.has(name) ? 'passed' : 'failed'} ${name}\n`,
+    );
+    if (report) appendFileSync(report, results.join('') + line);
     await started.stop();
   });
 
   test.each(cases)('$name', async (one) => {
     await runCase(one, started.servers);
-    passed += 1;
+    passed.add(one.name);
   });
 });
 

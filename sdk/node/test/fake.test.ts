@@ -89,4 +89,47 @@ describe('the fake', () => {
     fake.setUnavailable(true);
     await expect(fake.reportOutcome('req_1', 'fraud')).rejects.toMatchObject({ kind: 'network' });
   });
+
+  test('fails once as it was told, and denies or raises as the client does', async () => {
+    const fake = new FakeConsent();
+    fake.setNextError('server');
+    expect(await fake.canProcess(CHECK)).toMatchObject({ reason: 'unavailable', error: { status: 500 } });
+    fake.setNextError('not-found');
+    await expect(fake.isAllowed(CHECK)).rejects.toMatchObject({ kind: 'not-found', status: 404 });
+    fake.setNextError('rate-limited', { retryAfterSeconds: 9 });
+    await expect(fake.grant(WRITE)).rejects.toMatchObject({ kind: 'rate-limited', retryAfterSeconds: 9 });
+    expect((await fake.grant(WRITE)).entries).toHaveLength(1);
+  });
+
+  test('lets a grant expire by its clock, and knows only the purposes that it was given', async () => {
+    let now = Date.parse('2026-05-04T10:00:00Z');
+    const fake = new FakeConsent({ now: () => now });
+    fake.setTtlDays('newsletter', 30);
+    await fake.grant(WRITE);
+    expect(await fake.canProcess(CHECK)).toMatchObject({ expiresAt: '2026-06-03T10:00:00.000Z' });
+    now += 30 * 86_400_000;
+    expect(await fake.canProcess(CHECK)).toMatchObject({ allowed: false, reason: 'expired' });
+    fake.setPurposes(['support']);
+    expect(await fake.canProcess(CHECK)).toMatchObject({ reason: 'unknown-purpose' });
+    await expect(fake.grant(WRITE)).rejects.toMatchObject({ code: 'unknown-purpose', status: 422 });
+  });
+
+  test('refuses what the server refuses', async () => {
+    const fake = new FakeConsent();
+    const refused = { kind: 'invalid-request', status: 400 };
+    await expect(fake.grant({ principalId: 'u-1', purposes: ['a', 'a'] })).rejects.toMatchObject(refused);
+    await expect(fake.grant({ principalId: 'u-1', purposes: ['No!'] })).rejects.toMatchObject(refused);
+    await expect(fake.history('u-1', { limit: 0 })).rejects.toMatchObject(refused);
+    await expect(fake.erase('gpd_ps_unknown')).rejects.toMatchObject({ kind: 'unauthenticated' });
+  });
+
+  test('joins a browser with an account, whose policies can outdate a grant', async () => {
+    const fake = new FakeConsent();
+    await fake.grant({ principalId: 'browser', purposes: ['newsletter'] });
+    const { token } = await fake.sessions.create('u-1');
+    await fake.join(token, { principalId: 'browser', principalSecret: 'secret' });
+    expect(await fake.isAllowed(CHECK)).toBe(true);
+    await fake.publishPolicy({ text: 'New words', material: true });
+    expect(await fake.canProcess(CHECK)).toMatchObject({ reason: 'policy-outdated' });
+  });
 });

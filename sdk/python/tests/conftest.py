@@ -72,6 +72,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     line = f"gpd-conformance python {len(passed)}/{len(read_cases())}\n"
     terminalreporter.write("\n" + line)
     report = os.environ.get("GPD_CONFORMANCE_REPORT")
+    told = [f"gpd-case python {'passed' if name in passed else 'failed'} {name}\n" for name in sorted(names)]
     if report:
         with open(report, "a", encoding="utf-8") as file:
-            file.write(line)
+            file.write("".join(told) + line)

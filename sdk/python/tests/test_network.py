@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -197,7 +197,7 @@ def test_calls_that_were_dropped_give_their_connections_back(server: Any) -> Non
     with ConsentClient(url, KEY, timeout=0.05) as client:
         for _ in range(5):
             assert client.can_process(PERSON, "a").reason == "unavailable"
-        transport = client._transport._http
+        transport = cast(Any, client._sender)._http
         assert isinstance(transport, DeadlineTransport)
         assert transport._pool.connections == []
 
@@ -209,7 +209,7 @@ def test_calls_that_were_dropped_give_their_connections_back(server: Any) -> Non
                 task.cancel()
             outcomes = await asyncio.gather(*running, return_exceptions=True)
             assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
-            transport = client._transport._http
+            transport = cast(Any, client._sender)._http
             assert isinstance(transport, httpx.AsyncHTTPTransport)
             assert transport._pool.connections == []
 

@@ -1,4 +1,4 @@
-import { WORDS } from './locales/en.ts';
+import type { Words } from './words.ts';
 
 /** The page about a person's data: inserts the parts that the server renders, and sends the forms in them. */
 
@@ -8,6 +8,15 @@ type Typed = Readonly<Record<'statement' | 'email', string>>;
 export interface Page {
   readonly kid: string;
   readonly endpoint: string;
+  readonly words: Words;
+  readonly host: HTMLElement;
+  /** The text before the first look-up. */
+  readonly intro: HTMLElement;
+  /** The row of the button. */
+  readonly act: HTMLElement;
+  readonly consents: HTMLElement;
+  /** True on gpd's own page, which has a heading and a switch of languages. */
+  readonly isWhole: boolean;
   readonly button: HTMLButtonElement;
   readonly status: HTMLElement;
   readonly result: HTMLElement;
@@ -31,8 +40,44 @@ export function showStatus(page: Page, text: string): void {
   page.status.textContent = text;
 }
 
+/** An answer replaces the introduction, and the button to look again comes after it. */
+export function arrange({ host, intro, act, button, consents, result }: Page, isAnswered: boolean): void {
+  intro.hidden = isAnswered;
+  button.classList.toggle('primary', !isAnswered);
+  const erase = result.querySelector('[data-testid="forget"]');
+  if (erase) erase.before(consents);
+  else host.append(consents);
+  if (isAnswered) host.append(act);
+  else intro.after(act);
+}
+
+/** The links of the switch carry the token, so that the other language shows the same visit. */
+export function keepToken({ isWhole }: Page, token: string | undefined): void {
+  if (!isWhole || token === undefined) return;
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('.site-head a[hreflang]'))
+    link.hash = `visit=${token}`;
+}
+
+const TIME_STYLES: Readonly<Record<string, Intl.DateTimeFormatOptions>> = {
+  day: { dateStyle: 'long' },
+  clock: { timeStyle: 'short' },
+  moment: { dateStyle: 'long', timeStyle: 'short' },
+};
+
+/** The server writes times in UTC, because it does not know the time zone of the browser. */
+export function localiseTimes(root: HTMLElement): void {
+  const lang = root.closest<HTMLElement>('[lang]')?.lang;
+  for (const time of root.querySelectorAll<HTMLTimeElement>('time[data-style]')) {
+    const style = TIME_STYLES[time.dataset['style'] ?? ''];
+    const format = new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, style);
+    time.textContent = format.format(new Date(time.dateTime));
+  }
+}
+
+const addressOf = ({ endpoint, words }: Page): string => `${endpoint}/my-data${words.query}`;
+
 export function postForm(page: Page, form: URLSearchParams): Promise<Response> {
-  return fetch(`${page.endpoint}/my-data`, {
+  return fetch(addressOf(page), {
     method: 'POST',
     credentials: 'include',
     headers: { accept: 'text/html' },
@@ -43,8 +88,16 @@ export function postForm(page: Page, form: URLSearchParams): Promise<Response> {
 const parseReply = async (reply: Response): Promise<Document> =>
   new DOMParser().parseFromString(await reply.text(), 'text/html');
 
+/** A site's own page has a first heading already. */
+function demote(heading: HTMLElement): void {
+  const attributes = [...heading.attributes].map(({ name, value }) => [name, value] as const);
+  heading.replaceWith(el('h2', Object.fromEntries(attributes), ...heading.childNodes));
+}
+
 /** Makes links of the server absolute: the page may be at the site's origin. */
-function adopt<E extends HTMLElement>({ endpoint }: Page, part: E): E {
+function adopt<E extends HTMLElement>({ endpoint, isWhole }: Page, part: E): E {
+  localiseTimes(part);
+  if (!isWhole) for (const heading of part.querySelectorAll('h1')) demote(heading);
   for (const link of part.querySelectorAll<HTMLAnchorElement>('a[href^="/"]'))
     link.href = endpoint + link.getAttribute('href');
   return document.adoptNode(part);
@@ -57,8 +110,10 @@ export async function showReply(page: Page, reply: Response): Promise<string> {
   if (!summary) throw new Error('no page');
   summary.querySelector(':scope > [role="status"]')?.remove();
   page.result.replaceChildren(adopt(page, summary));
+  arrange(page, true);
+  keepToken(page, summary.querySelector<HTMLInputElement>('input[name="token"]')?.value);
   for (const form of summary.querySelectorAll('form')) {
-    form.action = `${page.endpoint}/my-data`;
+    form.action = addressOf(page);
     form.addEventListener('submit', (event) => {
       const pressed = event.submitter as HTMLButtonElement | null;
       // A form that downloads a file is left to the browser.
@@ -76,7 +131,8 @@ export async function showReply(page: Page, reply: Response): Promise<string> {
  */
 export async function loadWaysLeft(page: Page): Promise<HTMLElement | null> {
   try {
-    const address = `${page.endpoint}/my-data?kid=${encodeURIComponent(page.kid)}`;
+    const address = new URL(addressOf(page));
+    address.searchParams.set('kid', page.kid);
     const answer = await parseReply(await fetch(address, { headers: { accept: 'text/html' } }));
     const ways = answer.querySelector<HTMLElement>('[data-gpd-ways]');
     return ways && adopt(page, ways);
@@ -97,12 +153,17 @@ function showRefusalAt(page: Page, pressed: HTMLButtonElement, text: string, isL
     el('p', {}, text),
   );
   if (isLate) {
-    const again = el('button', { type: 'button' }, WORDS.lookAgain);
+    const again = el('button', { type: 'button' }, page.words.texts.lookAgain);
     again.onclick = () => page.button.click();
     error.append(el('div', { class: 'buttons' }, again));
   }
   pressed.closest('.buttons')?.before(error);
   error.focus();
+}
+
+/** The pressed button is gone, and with it the focus. */
+export function focusAnswer({ result }: Page): void {
+  result.querySelector<HTMLElement>('h1[tabindex], h2[tabindex]')?.focus();
 }
 
 interface Fields {
@@ -137,6 +198,7 @@ export function fillTyped(page: Page): boolean {
 
 /** Sends a form that changes something. A refusal is shown next to its button, and the form stays. */
 async function sendForm(page: Page, form: HTMLFormElement, pressed: HTMLButtonElement): Promise<void> {
+  const { texts } = page.words;
   pressed.disabled = true;
   form.querySelector('[data-testid="refused"]')?.remove();
   showStatus(page, '');
@@ -149,13 +211,14 @@ async function sendForm(page: Page, form: HTMLFormElement, pressed: HTMLButtonEl
       else keepTyped(page);
       showStatus(page, await showReply(page, reply));
       fillTyped(page);
+      focusAnswer(page);
       return;
     }
     const isLate = reply.status === 401;
-    const text = isLate ? WORDS.notDone : ((await refusalOf(reply)) ?? WORDS.unconfirmed);
+    const text = isLate ? texts.notDone : ((await refusalOf(reply)) ?? texts.unconfirmed);
     showRefusalAt(page, pressed, text, isLate);
   } catch {
-    showRefusalAt(page, pressed, WORDS.unconfirmed, false);
+    showRefusalAt(page, pressed, texts.unconfirmed, false);
   } finally {
     pressed.disabled = false;
   }

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import {
   type AgentKey,
@@ -6,9 +7,18 @@ import {
   directoryUrl,
   readJwks,
 } from '../../agents/directory.ts';
-import { newDirectory, refreshDirectory } from '../../agents/service.ts';
+import { type Change, createReplay } from '../../agents/replay.ts';
+import { loadAgentKeys, newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
+import { tryOr } from '../../lib/errors.ts';
+import {
+  type AgentPolicy,
+  agentPolicySchema,
+  type RecordedRequest,
+  recordedRequestSchema,
+} from '../../schema/agents.ts';
+import { explainIssue } from '../../schema/explain-issue.ts';
 import { addCommand, type CommandContext, readJsonFile, YES } from '../command-service.ts';
 import {
   confirm,
@@ -20,7 +30,10 @@ import {
   print,
   printTable,
   say,
+  type TableColumns,
+  tableLines,
 } from '../io-service.ts';
+import { splitLines } from '../replay/line-files.ts';
 
 export function define(agents: Command): void {
   addCommand(agents, 'add', add, {
@@ -40,12 +53,64 @@ export function define(agents: Command): void {
     about: 'list the directories',
     example: 'gpd agents list',
   });
+  addCommand(agents, 'replay', replay, {
+    about: 'answer a recorded day again by another policy; write nothing',
+    example: 'gpd agents replay day.ndjson --policy policy.json',
+  })
+    .argument('<file>', 'NDJSON, a line {at, method, url, headers, answered?}; - for standard input')
+    .requiredOption('--policy <file>', 'a JSON list of rules, as in agents.policy');
   addCommand(agents, 'refresh', refresh, {
     about: 'fetch the directories now',
     example: 'gpd agents refresh https://agent.example',
   }).argument('[url]', 'https origin of the agent, or the URL of its key set');
 }
 
+function readPolicy(file: string): AgentPolicy {
+  const { data, error } = agentPolicySchema.safeParse(readJsonFile(file), { error: explainIssue });
+  const [issue] = error?.issues ?? [];
+  if (issue)
+    throw misused(`${file}: ${['agents.policy', ...issue.path].map(String).join('.')}: ${issue.message}`);
+  return data as AgentPolicy;
+}
+
+function readRecorded(text: string, number: number): RecordedRequest {
+  const value = tryOr(() => JSON.parse(text) as unknown, null);
+  const { data, error } = recordedRequestSchema.safeParse(value, { error: explainIssue });
+  const [issue] = error?.issues ?? [];
+  if (issue)
+    throw misused(`line ${number}: ${issue.path.map(String).join('.') || 'the line'}: ${issue.message}`);
+  return data as RecordedRequest;
+}
+
+async function replay({ open, config }: CommandContext, file: string, options: { readonly policy: string }) {
+  const policy = readPolicy(options.policy);
+  const { database } = await open();
+  const judge = { findKey: await loadAgentKeys(database), tags: config.wba_tags };
+  const replayed = createReplay(judge, policy);
+  let number = 0;
+  for await (const { text } of splitLines(
+    file === '-' ? io().stdin : createReadStream(file),
+    MAX_LINE_BYTES,
+  )) {
+    number += 1;
+    if (text.trim() !== '') await replayed.add(readRecorded(text, number));
+  }
+  const result = replayed.result();
+  const columns: TableColumns<Change> = {
+    AGENT: ({ agent, status }) => agent ?? status,
+    PATH: 'path',
+    BEFORE: 'before',
+    AFTER: 'after',
+    REQUESTS: ({ requests }) => requests.toLocaleString('en'),
+  };
+  print(result, () => [
+    ...(result.changes.length === 0 ? [] : [...tableLines(result.changes, columns), '']),
+    `${result.total.toLocaleString('en')} requests, ${result.changed.toLocaleString('en')} would be answered otherwise`,
+  ]);
+}
+
+/** A line has the headers and at most 32 KB of a body in base64. */
+const MAX_LINE_BYTES = 131_072;
 const MILLISECONDS = 'nbf or exp is in milliseconds, and RFC 7519 wants seconds';
 
 function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {

@@ -18,7 +18,7 @@ import {
 } from '../command-service.ts';
 import { misused, notFound, print, say, wantsJson } from '../io-service.ts';
 import { expectNoFile, writeNewFile } from '../new-files.ts';
-import { createBar, QUIET_MS, runAbortable } from '../progress-service.ts';
+import { createCount, runAbortable } from '../progress-service.ts';
 import { type TargetOptions, targetBody } from './erase.ts';
 
 export function define(dsar: Command): void {
@@ -91,14 +91,12 @@ async function exportArchive(context: CommandContext, options: ExportOptions): P
     say(
       `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,
     );
-  const bar = createBar('decisions', QUIET_MS);
-  const onProgress = (done: number, total: number): void =>
-    bar.update({ done, bytes: done, totalBytes: total });
+  const { onProgress, end } = createCount('decisions');
   const archive = await runAbortable((signal) =>
     writeNewFile(file, (output) =>
       exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress, language }),
     ),
-  ).finally(bar.end);
+  ).finally(end);
   const { decisions, sha256, size, encrypted, signer: signedBy } = archive;
   print({ file, decisions, sha256, size, encrypted, signer: signedBy }, () => [
     `${file}  ${decisions.toLocaleString('en')} ${decisions === 1 ? 'decision' : 'decisions'}, ${size.toLocaleString('en')} bytes${encrypted ? ', encrypted' : ''}`,

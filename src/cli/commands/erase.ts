@@ -45,6 +45,7 @@ import {
   printTable,
   tableLines,
 } from '../io-service.ts';
+import { createCount } from '../progress-service.ts';
 
 export function define(erase: Command): void {
   erase
@@ -256,7 +257,8 @@ const needsResume = ({ scopes }: ErasureReceipt): boolean =>
 
 async function resumeAll({ services }: CommandContext): Promise<void> {
   const { eraser } = (await services()).rights;
-  const { receipts, failures } = await eraser.resume();
+  const { onProgress, end } = createCount('erasures');
+  const { receipts, failures } = await eraser.resume(onProgress).finally(end);
   const open = receipts.filter(needsResume).length;
   const failed = failures.filter(({ kid }) => kid !== null).length;
   const all = receipts.length + failed;

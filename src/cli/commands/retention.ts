@@ -8,6 +8,7 @@ import { reasonOf } from '../../lib/jobs.ts';
 import { runRetention } from '../../ops/housekeeping-service.ts';
 import { addCommand, type CommandContext } from '../command-service.ts';
 import { type DestructiveFlags, failed, print, say, tableLines } from '../io-service.ts';
+import { createCount } from '../progress-service.ts';
 
 export function define(retention: Command): void {
   addCommand(retention, 'run', run, {
@@ -32,6 +33,12 @@ async function timeOfRun(database: Database, isRight: boolean): Promise<number> 
   return now;
 }
 
+/** Rows that steps delete; visitor ids are deleted with their devices. */
+const sumOf = (results: Awaited<ReturnType<typeof runRetention>>['results']): number =>
+  results
+    .flatMap(({ kid: _kid, visitorIndex: _with, ...counts }) => Object.values(counts))
+    .reduce((sum, count) => sum + count, 0);
+
 async function run({ open }: CommandContext, options: DestructiveFlags): Promise<void> {
   const store = await open();
   const { database } = store;
@@ -39,12 +46,21 @@ async function run({ open }: CommandContext, options: DestructiveFlags): Promise
   const isRight = options.yes === true;
   const now = await timeOfRun(database, isRight);
   if (isRight && options.dryRun !== true) await confirmTime(database, now);
+  const { onProgress, end } = createCount('rows');
+  // The number of due rows, to say how much is left.
+  const total = options.dryRun === true ? 0 : sumOf((await runRetention(database, now, true)).results);
+  let done = 0;
+  const onStep = (deleted: number): void => {
+    done += deleted;
+    onProgress(done, Math.max(total, done));
+  };
   const { results, failures } = await runRetention(
     database,
     now,
     options.dryRun,
     (kid) => macs.get(kid)?.stateMac,
-  );
+    onStep,
+  ).finally(end);
   print(results, () => [
     ...tableLines(results, {
       TENANT: 'kid',

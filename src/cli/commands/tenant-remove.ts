@@ -12,6 +12,7 @@ import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, type Flags, noSuchTenant } from '../command-service.ts';
 import { alignColumns, confirm, type DestructiveFlags, EXIT, failed, io, print, say } from '../io-service.ts';
 import { expectNoFile } from '../new-files.ts';
+import { createCount } from '../progress-service.ts';
 
 /**
  * Tables whose rows --export writes, one NDJSON file per table. Keys, and counters that mean nothing
@@ -95,6 +96,7 @@ export async function removeTenant(
   // A missing tenant has no export, but rows that an interrupted removal left are still deleted below.
   const directory = tenant === null ? undefined : options.export;
   const files = directory === undefined ? [] : await exportTenant(context, kid, directory);
+  const { onProgress, end } = createCount('rows');
   const counts = await removeRows(database, kid, {
     // Recorded before anything is deleted, so that a restore repeats even an interrupted removal.
     onStopped: () =>
@@ -104,8 +106,8 @@ export async function removeTenant(
           `tenant ${kid} answers nobody any more and keeps its data, because erasures.log could not be written (${reason}): repeat the command`,
         );
       }),
-    onProgress: (name) => tenant && say(`removing ${name}`),
-  });
+    onProgress,
+  }).finally(end);
   if (!counts) throw noSuchTenant(kid);
   await database.vacuum();
   const incomplete = !(await database.truncateLog());

@@ -193,7 +193,8 @@ function parseAssignment(text: string): readonly [string, string] {
 
 function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
-  return Array.isArray(value) ? value.join(',') : JSON.stringify(value);
+  const isList = Array.isArray(value) && value.every((item) => typeof item === 'string');
+  return isList ? value.join(',') : JSON.stringify(value);
 }
 
 /** @throws {CommandFailed} that names the setting and its invalid value; of a list, only the invalid item */
@@ -201,10 +202,13 @@ function checkedSettings(values: Readonly<Record<string, unknown>>): TenantSetti
   const { data, error } = tenantSettingsSchema.safeParse(values, { error: explainIssue });
   const [issue] = error?.issues ?? [];
   if (!issue) return data as TenantSettings;
-  const [name, item] = issue.path;
+  const [name, item, ...inside] = issue.path;
   const text = String(values[String(name)]);
   const invalidText =
     typeof item === 'number' ? text.split(/[\s,]+/).filter((part) => part !== '')[item] : text;
+  // A row of a table is named by its place and field, because its text would hide them.
+  const isRow = typeof item === 'number' && (inside.length > 0 || issue.code === 'unrecognized_keys');
+  if (isRow) throw misused(`${issue.path.map(String).join('.')}: ${issue.message}`);
   throw misused(`${String(name)}=${invalidText}: ${issue.message}`);
 }
 

@@ -1,5 +1,5 @@
 import type { PeopleLanguage } from '../../lib/languages.ts';
-import { PAGE_WORDS } from '../../lib/people/say.ts';
+import { PEOPLE_WORDS } from '../../lib/people/say.ts';
 import { fillWords } from '../../lib/people/words.ts';
 import de from './words/de.json' with { type: 'json' };
 import en from './words/en.json' with { type: 'json' };
@@ -27,7 +27,7 @@ export function ruleText(id: string, language: PeopleLanguage = 'en'): string {
 }
 
 export function classText(name: string, language: PeopleLanguage = 'en'): string {
-  const words = PAGE_WORDS[language];
+  const words = PEOPLE_WORDS[language].PAGE;
   const key = `class.${name}`;
   return isKeyOf(words, key) ? words[key] : name;
 }

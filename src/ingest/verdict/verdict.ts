@@ -18,6 +18,8 @@ export interface Verdict {
   readonly declaredAgentId: string | null;
   /** The outcome of judging an agent's signature; absent without one. The agent does not get it. */
   readonly signature?: Pick<AgentOutcome, 'status' | 'reason'>;
+  /** The row of the policy for agents that refused a request at the door; absent for a visit. */
+  readonly door?: { readonly action: string; readonly row: number | null; readonly path: string };
   readonly consentState: ConsentState;
   readonly rules: readonly FiredRule[];
   /** Absent if no strong rule fired. */
@@ -34,6 +36,11 @@ export interface Verdict {
   /** The consent that this verdict cast doubt on: its entry of the log. */
   readonly grantSeq?: number;
 }
+
+/** The class of refusals at the door in the database, which counts no visit by it. */
+export const AT_DOOR = 'agent';
+
+export const storedClass = (verdict: Verdict): string => (verdict.door ? AT_DOOR : verdict.class);
 
 type AsGiven = 'requestId' | 'defenses' | 'needsAttestation' | 'consentState' | 'policyVersion';
 

@@ -1,4 +1,4 @@
-import type { PageWords } from './words.ts';
+import type { PageWords, ScriptWords } from './words.ts';
 
 /** The texts of people's pages in French. */
 
@@ -9,6 +9,350 @@ export const PAGE: PageWords = {
   'class.declared_agent': 'Un agent déclaré',
   'class.undeclared_automation': 'Une visite automatisée',
   'class.unknown': 'Non décidé',
+  copy: 'Copier',
+  copied: 'Copié',
+  print: 'Imprimer',
+  until: 'Vous pouvez l’utiliser jusqu’à {until}, cinq minutes après la visite.',
+  'text.left': 'Caractères restants : {count}.',
+  'text.full': 'C’est la limite de {limit} caractères. Rien de plus n’entre.',
+  'class.agent': 'Une requête refusée par les règles du site pour les agents',
   'held.title': 'Ce que le contrôle de l’appareil de ce site conserve sur vous',
+  'site.missing': 'Aucun site ici ne porte ce nom.',
+  'site.one': 'Un site utilise cette adresse. Est-ce celui que vous cherchez ?',
+  'site.many': 'Plusieurs sites utilisent cette adresse. Lequel cherchez-vous ?',
+  'site.enter':
+    'Cette adresse sert à plusieurs sites. Suivez le lien du site que vous avez visité, ou entrez le nom du site tel que sa notice de confidentialité le donne.',
+  'site.name': 'Nom du site',
+  'site.continue': 'Continuer',
+  'held.script':
+    'Cette page a besoin de JavaScript pour chercher ce qui est conservé sur votre navigateur. Sans JavaScript, le contrôle de l’appareil ne fonctionne pas non plus : rien n’est donc conservé de cette visite.',
+  'ways.title': 'Ce que vous pouvez faire sans contrôle',
+  'ways.visit':
+    'Vous avez visité le site il y a moins de cinq minutes ? Utilisez le lien du site : il peut montrer cette visite.',
+  'ways.case': 'Une contestation que vous avez faite : {link} avec sa clé.',
+  'ways.caseLink': 'ouvrez votre dossier',
+  'ways.write':
+    'Pour tout le reste : écrivez à {contact}. Si vous avez le numéro d’une décision (il commence par {prefix}), indiquez-le.',
+  'ways.unnamed':
+    'Pour tout le reste : ce site n’a pas indiqué de contact. Si vous avez le numéro d’une décision (il commence par {prefix}), indiquez-le en vous adressant au site.',
+  'verdict.human': 'Une personne semblait utiliser votre navigateur',
+  'verdict.declared_agent': 'Un programme qui s’est déclaré a fait cette visite',
+  'verdict.undeclared_automation': 'Un programme semblait utiliser votre navigateur',
+  'verdict.unknown': 'On ne sait pas qui utilisait votre navigateur',
+  'verdict.reviewed': 'Cette visite compte comme celle d’une personne',
+  'verdict.checked': 'Notre contrôle l’a décidé le {at}. Personne ne l’a examiné.',
+  'verdict.doubt':
+    'Notre contrôle l’a décidé le {at}. Personne ne l’a examiné. Il peut se tromper, par exemple si vous utilisez un lecteur d’écran ou une autre aide.',
+  'verdict.confirmed':
+    'Un examinateur a confirmé le {at} qu’une personne utilise cet appareil. Les indices ne comptent plus contre vous.',
+  'verdict.overturned':
+    'Un examinateur l’a décidé : une personne utilise cet appareil. Les indices ne comptent plus contre vous.',
+  'verdict.alike':
+    'Des appareils semblables à celui-ci ont été examinés. Ils comptent comme ceux de personnes. Les indices ne comptent pas contre vous.',
+  'verdict.nobody':
+    'Ce navigateur montre trop peu pour être reconnu. Cette décision n’appartient à aucun appareil.',
+  'object.open': 'C’est faux – demander à une personne',
+  'object.note': 'Gratuit, sans compte. Une réponse est due avant le {due}.',
+  'object.what':
+    'Une personne l’examinera, et vous verrez pour quand. D’ici là, personne ne devrait agir sur cette base.',
+  'object.statement': 'Ce qui s’est passé, avec vos mots. Une phrase suffit.',
+  'object.email':
+    'Adresse e-mail, si l’examinateur peut vous écrire. Elle est conservée chiffrée et effacée avec le dossier.',
+  'object.file': 'Demander un examen',
+  'object.other':
+    'Vous pouvez la faire examiner par une personne. Écrivez à {contact}, et indiquez son numéro.',
+  'object.otherUnnamed':
+    'Vous pouvez la faire examiner par une personne. Ce site n’a pas indiqué de contact. Écrivez au site, et indiquez son numéro.',
+  'contest.title': 'Votre contestation',
+  'contest.open':
+    'Vous avez demandé un examen. Nous répondrons avant le {due}. D’ici là, personne ne devrait agir sur la base de cette décision.',
+  'contest.agreed':
+    'Un examinateur vous a donné raison le {at}. La décision était « {class} », et elle le reste.',
+  'contest.overturned': 'Un examinateur l’a annulée le {at} : une personne utilise cet appareil.',
+  'contest.upheld': 'Un examinateur l’a confirmée le {at}. La décision est maintenue.',
+  'contest.number': 'Numéro du dossier',
+  'contest.statement': 'Ce que vous avez écrit',
+  'contest.longer': 'Pourquoi cela prend plus de temps',
+  'contest.question': 'La question de l’examinateur',
+  'contest.reason': 'Motif',
+  'contest.link': 'Ouvrir votre dossier',
+  'why.title': 'Pourquoi cela y ressemblait',
+  'why.reviewed': 'Indices qui ne comptent pas',
+  'why.none': 'Aucun indice d’un programme n’a été trouvé.',
+  'why.all': 'Tous les indices et le score',
+  'why.score': 'Score : {score} sur 1',
+  'why.highest': 'Score : 1 sur 1 (le plus haut)',
+  'why.calmed': 'Score : {score} sur 1, grâce à l’examen.',
+  'why.before': 'Score lors de la décision : {score} sur 1. L’examen l’a annulée.',
+  'why.number': 'Numéro de cette décision : {number}',
+  'why.seen': 'Votre appareil avait déjà été vu.',
+  'why.first': 'Votre appareil a été vu pour la première fois.',
+  'kept.title': 'Ce que nous conservons, et combien de temps',
+  'kept.shared':
+    'Beaucoup d’appareils ressemblent à celui-ci : son identifiant peut être partagé avec d’autres personnes. Cette page ne montre donc que cette visite.',
+  'kept.attested':
+    'Une clé d’accès a distingué cet appareil de ceux qui lui ressemblent. Cela ne montre pas qui l’a utilisé.',
+  'kept.decisions': 'Décisions sur cet appareil : {count}',
+  'kept.newest': 'Les {count} plus récentes sont affichées. Le fichier les contient toutes.',
+  'kept.noSignals':
+    'Aucun détail des signaux n’est conservé ici : seulement les décisions, et un nombre brouillé qui permet de reconnaître l’appareil.',
+  'kept.signals': 'Ce qui distingue cet appareil',
+  'kept.few':
+    'Trop peu d’appareils sont connus ici pour dire à quel point le vôtre est rare. Le tableau montre ce que des études sur beaucoup de navigateurs ont trouvé pour ces signaux.',
+  'kept.narrow': 'Ensemble, ils le ramènent à environ 1 visite sur {count}.',
+  'kept.signal': 'Signal',
+  'kept.gives': 'Révèle',
+  'kept.bits': '{bits} bits',
+  'kept.handle': 'Repère de cet appareil, à comparer à l’œil',
+  'band.common': 'peu : courant',
+  'band.uncommon': 'un peu : peu courant',
+  'band.rare': 'beaucoup : rare',
+  'band.not enough data': 'pas assez de données',
+  'signal.architecture': 'Famille du processeur',
+  'signal.audio': 'Calcul du son',
+  'signal.bitness': 'Largeur du processeur',
+  'signal.canvas': 'Dessin des graphiques',
+  'signal.colorDepth': 'Couleurs de l’écran',
+  'signal.cores': 'Cœurs du processeur',
+  'signal.errorMessage': 'Formulation des erreurs',
+  'signal.evalLength': 'Longueur du code intégré',
+  'signal.family': 'Moteur du navigateur et système',
+  'signal.fonts': 'Polices installées',
+  'signal.gamut': 'Étendue des couleurs',
+  'signal.gpu': 'Puce graphique',
+  'signal.hdr': 'Grande plage dynamique',
+  'signal.math': 'Arrondi des nombres',
+  'signal.memory': 'Mémoire, par paliers',
+  'signal.model': 'Modèle de l’appareil',
+  'signal.screen': 'Taille de l’écran',
+  'signal.touch': 'Points de contact',
+  'who.title': 'Qui les reçoit',
+  'who.responsible': 'Responsable',
+  'who.purposes': 'À quoi elles servent',
+  'who.recipients': 'Qui les reçoit',
+  'who.transfers': 'Envoi vers d’autres pays',
+  'rights.title': 'Vos droits',
+  'rights.access': 'Accès : voir ce qui est conservé, sur cette page ou dans un fichier.',
+  'rights.rectification': 'Rectification : faire corriger ce qui est faux.',
+  'rights.erasure': 'Effacement, sur cette page.',
+  'rights.restriction':
+    'Limitation : tant qu’une contestation est en cours, personne ne devrait agir sur la base de la décision.',
+  'rights.portability': 'Portabilité : une copie à emporter, sous forme de fichier pour programmes.',
+  'rights.review': 'Examen de toute décision automatisée par une personne.',
+  'rights.withdrawal': 'Retrait de votre consentement à tout moment.',
+  'rights.complaint': 'Réclamation auprès de l’autorité : {authority}',
+  'take.title': 'Enregistrer une copie',
+  'take.page': 'Enregistrer comme page',
+  'take.json': 'Enregistrer en JSON',
+  'foot.responsible': 'Responsable : {controller}.',
+  'foot.write': 'Écrivez à {contact} et indiquez {number}.',
+  'foot.quote': 'En vous adressant au site, indiquez {number}.',
+  'erase.visit': 'Effacer cette visite',
+  'erase.device': 'Effacer ce qui est conservé sur cet appareil',
+  'erase.onHold':
+    'Une obligation légale impose de garder ce qui est conservé sur cet appareil : rien ne peut être effacé maintenant. Enregistrez votre demande : vous recevrez un reçu qui dit ce qui est gardé et pourquoi.',
+  'erase.shared':
+    'Cela n’efface que cette visite : sa décision et ses motifs. C’est irréversible. Les autres visites de cet appareil restent, car son identifiant peut être partagé avec d’autres personnes. Pour faire effacer les précédentes, écrivez à {contact} ; vous devrez peut-être montrer qu’elles étaient les vôtres.',
+  'erase.sharedUnnamed':
+    'Cela n’efface que cette visite : sa décision et ses motifs. C’est irréversible. Les autres visites de cet appareil restent, car son identifiant peut être partagé avec d’autres personnes. Pour faire effacer les précédentes, adressez-vous au site ; vous devrez peut-être montrer qu’elles étaient les vôtres.',
+  'erase.one':
+    'Cela efface la décision ci-dessus avec ses motifs, et le nombre brouillé qui permet de reconnaître cet appareil. C’est irréversible. Un examen en votre faveur est gardé.',
+  'erase.all':
+    'Cela efface les {count} décisions ci-dessus avec leurs motifs, et le nombre brouillé qui permet de reconnaître cet appareil. C’est irréversible. Un examen en votre faveur est gardé.',
+  'erase.open':
+    'Vous avez demandé un examen qui n’a pas encore de réponse. Nous répondrons avant le {due} (dossier {number}). Le dossier et la décision dont il s’agit sont gardés.',
+  'erase.after':
+    'Ensuite, personne ne pourra vous expliquer ces décisions. Si vous voulez qu’une personne en examine une, demandez-le d’abord, ou enregistrez-les.',
+  'erase.record': 'Enregistrer ma demande',
+  'erase.now': 'Effacer maintenant',
+  'forgotten.none': 'Oublié : rien n’était plus conservé.',
+  'forgotten.kept': 'Rien n’a été effacé. La liste ci-dessous dit ce qui est gardé et pourquoi.',
+  'forgotten.some': 'Tout n’a pas été effacé. La liste ci-dessous dit ce qui est gardé et pourquoi.',
+  'forgotten.visit':
+    'Seule cette visite a été effacée. Des appareils semblables partagent un identifiant : les autres visites peuvent être celles d’autres personnes.',
+  'forgotten.visitPending':
+    'Seule cette visite est en cours d’effacement. Des appareils semblables partagent un identifiant : les autres visites peuvent être celles d’autres personnes.',
+  'forgotten.device': 'Oublié : les décisions sur cet appareil et son nombre brouillé ont été effacés.',
+  'forgotten.devicePending':
+    'Oublié : les décisions sur cet appareil et son nombre brouillé sont en cours d’effacement.',
+  'forgotten.title': 'Ce qui a été effacé',
+  'forgotten.titleKept': 'Rien n’a été effacé',
+  'forgotten.empty': 'Rien n’était plus conservé.',
+  'forgotten.others':
+    'Aucune autre visite n’a été effacée, car les appareils d’autres personnes se ressemblent : ce qui est conservé sous cet identifiant peut être à elles. Si ce navigateur revient, il sera reconnu comme avant.',
+  'forgotten.write':
+    'Pour faire effacer le reste, écrivez au contact ci-dessous et indiquez le reçu. Vous devrez peut-être montrer que ces visites étaient les vôtres.',
+  'forgotten.ask':
+    'Pour faire effacer le reste, indiquez le reçu en écrivant au site. Vous devrez peut-être montrer que ces visites étaient les vôtres.',
+  'forgotten.consent':
+    'La trace de ce que vous avez accepté est gardée comme preuve, et aucun effacement ici n’y touche.',
+  'forgotten.receipt': 'Numéro du reçu',
+  'forgotten.contact': 'Contact',
+  'scope.sightings': 'quand et combien de fois l’appareil a été vu',
+  'scope.visitor-index': 'ses identifiants de visiteur',
+  'scope.decisions': 'décisions',
+  'scope.contests': 'contestations',
+  'scope.override': 'l’examen en votre faveur',
+  'scope.links': 'liens avec un compte',
+  'scope.signal-summaries': 'la rareté de ses signaux',
+  'scope.network-marks': 'le nombre de réseaux d’où il est venu',
+  'scope.credentials': 'sa clé d’accès',
+  'scope.consent': 'la trace de votre consentement',
+  'scope.backups': 'sauvegardes faites avant',
+  'scope.storage': 'les fichiers de la base de données',
+  'action.erased': 'effacé',
+  'action.pending': 'effacé ; les fichiers peuvent encore en contenir des octets',
+  'action.retained': 'gardé',
+  'action.failed': 'pas encore effacé ; gpd réessaie',
+  'action.storage': 'retiré de là aussi',
+  'filed.told': 'Votre contestation a été déposée. Une personne l’examinera.',
+  'filed.toldAgain': 'Rien de nouveau n’a été déposé : un examen de cette décision avait déjà été demandé.',
+  'filed.title': 'Une personne va l’examiner',
+  'filed.titleAgain': 'Un examen de cette décision avait déjà été demandé',
+  'filed.due': 'Nous répondrons avant le {due}. Il vous faut cette clé pour lire la réponse.',
+  'filed.key': 'Votre clé de dossier, montrée une seule fois',
+  'filed.keep':
+    'Gardez-la : c’est le seul moyen de retrouver votre dossier. Toute personne qui l’a peut lire le dossier et répondre à votre place.',
+  'filed.open':
+    'Il est en cours. La clé du dossier a été montrée lors de la demande et ne peut pas être montrée à nouveau.',
+  'filed.decided': 'Un examinateur a décidé. Consultez cet appareil à nouveau pour lire comment.',
+  'filed.filed': 'Déposée',
+  'filed.dueBy': 'Nous répondrons avant le',
+  'remember.note':
+    'Ce navigateur retient la clé jusqu’au {until}, ou jusqu’à ce que vous ayez lu la décision. D’autres utilisent ce navigateur ? Alors oubliez-la ici.',
+  'remember.forget': 'Oublier ici',
+  'remember.forgotten': 'Oubliée dans ce navigateur. Le dossier lui-même continue : gardez la clé.',
+  'remember.ended': 'Le dossier est décidé : ce navigateur ne retient plus sa clé.',
   'case.title': 'Votre contestation d’une décision automatisée',
+  'case.script':
+    'Cette page a besoin de JavaScript. Sans lui, écrivez au contact du site et donnez le numéro de dossier reçu avec votre clé.',
+  'case.key': 'Clé de dossier',
+  'case.keyHint':
+    'Les 26 caractères reçus quand vous avez demandé un examen. Majuscules et traits d’union sont facultatifs.',
+  'case.show': 'Afficher le dossier',
+  'case.another': 'Ouvrir un autre dossier',
+  'case.loading': 'Chargement …',
+  'case.missing':
+    'Aucun dossier n’a cette clé. Vérifiez chaque caractère ; le dossier peut aussi avoir été effacé.',
+  'case.later': 'Trop de requêtes de votre réseau. Réessayez dans quelques minutes.',
+  'case.away': 'Le dossier n’a pas pu être lu. Rien n’a été modifié. Réessayez dans un instant.',
+  'case.answered': 'Votre réponse a été envoyée à l’examinateur.',
+  'case.invalid':
+    'La réponse n’a pas été envoyée : écrivez de 1 à 4 000 caractères, sans caractères de contrôle.',
+  'case.closed': 'La réponse n’a pas été envoyée : plus aucune question n’est ouverte.',
+  'case.open': 'Nous répondrons avant le {due}',
+  'case.late': 'En retard : une réponse était due avant le {due}',
+  'case.overturned': 'Nous avions tort : cette visite compte comme celle d’une personne.',
+  'case.stays': 'Un examinateur vous a donné raison. La décision elle-même reste ce qu’elle est.',
+  'case.upheld': 'Un examinateur l’a regardée : la décision est maintenue.',
+  'next.reading': 'Une personne lit votre dossier. Vous n’avez rien à faire.',
+  'next.question': 'L’examinateur a une question pour vous. Répondez ci-dessous.',
+  'next.answered': 'L’examinateur a votre réponse. Vous n’avez rien à faire.',
+  'next.upheld':
+    'Si vous n’êtes pas d’accord, vous pouvez écrire au contact ci-dessous ou faire une réclamation auprès de votre autorité de protection des données.',
+  'step.filed': 'Déposée',
+  'step.asked': 'Question posée',
+  'step.answered': 'Vous avez répondu',
+  'step.decided': 'Décidé par un examinateur',
+  'step.due': 'Due avant le {due}',
+  'step.none': 'Pas de question jusqu’ici',
+  'step.never': 'Aucune question n’a été posée',
+  'case.extended': 'Prolongé jusqu’au',
+  'case.longer': 'Pourquoi cela prend plus de temps',
+  'case.number': 'Numéro du dossier',
+  'case.contact': 'Contact',
+  'case.question': 'La question de l’examinateur',
+  'case.answer': 'Votre réponse',
+  'case.answerHint': 'Jusqu’à 4 000 caractères. Vous pouvez répondre une fois.',
+  'case.send': 'Envoyer la réponse',
+  'case.reasons': 'Motif du résultat',
+  'case.first': 'Le motif du premier examinateur',
+  'case.second': 'Le motif du second examinateur',
+  'case.statement': 'Ce que vous avez écrit',
+  'case.decision': 'La décision que vous contestez',
+  'case.gone': 'Les indices qui y ont conduit ne sont plus conservés.',
+  'case.secret':
+    'Toute personne qui a la clé de dossier peut lire ce dossier et répondre à votre place. Gardez-la pour vous.',
+  'notice.noController': 'Ce site n’a pas indiqué qui est responsable.',
+  'notice.noContact': 'Ce site n’a pas indiqué de contact.',
+  'notice.noRecipients': 'Le site n’a pas dit qui d’autre les reçoit.',
+  'notice.webhooks':
+    'Ce système envoie des avis de ce qui se passe à {hosts}. Le site n’a pas dit qui d’autre les reçoit.',
+  'notice.noTransfers': 'Ce système n’en fait aucun.',
+  'notice.askTransfers': 'Demandez au contact ci-dessus où {hosts} traite les avis.',
+  'notice.retention':
+    'Les décisions sont gardées {days} jours, une forme brouillée de votre adresse réseau un jour, et pendant une semaine le nombre de réseaux d’où cet appareil est venu ; la trace de votre consentement jusqu’à son effacement.',
+  'notice.noAuthority':
+    'Le site n’a pas indiqué d’autorité. Dans l’Union européenne, trouvez la vôtre sur edpb.europa.eu.',
+  'refused.title': 'Cette demande a été refusée',
+  'refused.notFoundTitle': 'Page introuvable',
+  'refused.first': 'Vérifiez l’adresse, ou {link}.',
+  'refused.firstLink': 'commencez à la première page',
+  'refused.code': 'Référence {code}',
+  'refused.not-found': 'Il n’y a pas de page à cette adresse.',
+  'refused.unauthenticated':
+    'Rien n’a été modifié. Cette page est restée ouverte trop longtemps, ou son cookie manque. Revenez en arrière et consultez à nouveau.',
+  'refused.no-data': 'Rien n’est plus conservé sur cette visite.',
+  'refused.rate-limited': 'Trop de requêtes en ce moment. Attendez une minute, puis réessayez.',
+  'refused.too-many-cases':
+    'Plusieurs contestations sont venues de votre réseau aujourd’hui : celle-ci n’a pas été déposée.',
+  'refused.unavailable': 'gpd ne peut pas répondre en ce moment. Réessayez dans un instant.',
+  'refused.unchanged': 'Rien n’a été modifié.',
+  'refused.long': 'Ce que vous avez écrit : le texte est trop long, 4 000 caractères au plus.',
+  'refused.short': 'Écrivez ce qui s’est passé. Une phrase suffit.',
+  'refused.email': 'L’adresse e-mail n’est pas complète.',
+  'refused.write': 'Écrivez à {contact}, et donnez le numéro {number}.',
+  'refused.ask': 'Ce site n’a pas indiqué de contact. Écrivez au site, et donnez le numéro {number}.',
+};
+
+export const SCRIPT: ScriptWords = {
+  intro:
+    'Avec votre consentement, ce site contrôle votre appareil, pour le reconnaître et distinguer les personnes des programmes. Ici, vous pouvez voir ce qu’il conserve sur ce navigateur, et le faire effacer. Beaucoup d’appareils se ressemblent. Si c’est le cas du vôtre, son identifiant peut être partagé, et seule la visite affichée peut être vue et effacée ici.',
+  once: 'Le bouton « Afficher » contrôle votre navigateur. Cette visite est gardée aussi longtemps qu’une autre, sauf si vous l’effacez ici.',
+  visit: 'Voici la visite que le lien a apportée ici. Votre navigateur n’a pas été contrôlé de nouveau.',
+  lookUpAlone:
+    'Beaucoup d’appareils partagent cet identifiant : seule cette consultation est montrée, et aucune visite antérieure. Le lien qu’un site donne juste après une visite montre cette visite.',
+  visitOver:
+    'La visite qui vous a amené ici ne peut plus être montrée : cela fonctionne pendant cinq minutes, dans le même navigateur. Appuyez sur « Afficher ».',
+  look: 'Afficher',
+  looking: 'Recherche en cours …',
+  gpc: 'Votre navigateur envoie Global Privacy Control. Le contrôle de l’appareil n’a pas eu lieu, et cette visite n’a rien laissé ici.',
+  away: 'Le contrôle de l’appareil est injoignable. Rien n’a été modifié. Réessayez dans un instant.',
+  noDetails:
+    'Le serveur n’a pas dit ce qu’il conserve d’autre. Appuyez de nouveau sur « Afficher » dans un instant.',
+  refused: 'Le contrôle de l’appareil n’a rien décidé : rien n’a donc été recherché.',
+  unproven:
+    'Ce site ne fait le contrôle qu’avec un consentement enregistré, et ce navigateur n’en a pas. Rien n’a été recherché.',
+  clockFast:
+    'Votre horloge avance d’environ {duration}. Le contrôle de l’appareil a utilisé l’heure du serveur.',
+  clockSlow:
+    'Votre horloge retarde d’environ {duration}. Le contrôle de l’appareil a utilisé l’heure du serveur.',
+  nobody:
+    'Ce navigateur montre trop peu pour être reconnu. Il n’y a que la décision qui vient d’être prise, et elle n’appartient à aucun appareil.',
+  verdictTitle: 'La décision qui vient d’être prise',
+  request: 'Numéro de cette décision, à indiquer dans une question :',
+  notDone:
+    'Rien n’a été effacé ni déposé : cette page est restée ouverte plus de cinq minutes, ou son cookie manque. Consultez de nouveau, puis appuyez encore sur le bouton. Ce que vous avez écrit est gardé.',
+  lookAgain: 'Consulter de nouveau',
+  typedKept: 'Ce que vous avez écrit est de nouveau dans le formulaire.',
+  unconfirmed: 'Le serveur ne l’a pas confirmé. Appuyez de nouveau sur le bouton.',
+  noToken:
+    'Le site n’a pas enregistré l’adresse de cette page : elle ne peut ni montrer de détails ni effacer quoi que ce soit. Demandez au site.',
+  noCookie:
+    'Votre navigateur n’a pas gardé le cookie dont cette page a besoin pour montrer des détails ou effacer quelque chose. Autorisez les cookies pour ce site, puis appuyez de nouveau sur « Afficher ».',
+  human: 'Une personne',
+  declared_agent: 'Un agent déclaré',
+  undeclared_automation: 'Une visite automatisée',
+  unknown: 'Non décidé',
+  consentsTitle: 'Ce que ce navigateur a accepté',
+  noConsents: 'Ce navigateur n’a enregistré aucun choix pour cette adresse.',
+  granted: 'Vous avez accepté le {at}. Cela prend fin le {until}.',
+  denied: 'Vous avez refusé le {at}. Nous pourrons redemander après le {until}.',
+  withdrawn: 'Vous avez retiré votre consentement le {at}.',
+  withdraw: 'Retirer',
+  receiptPage: 'Enregistrer un reçu à imprimer',
+  receiptFile: 'L’enregistrer pour un programme',
+  withdrawnNow:
+    'Consentement retiré. Aucune autre visite ne sera contrôlée. Les données des visites passées sont gardées jusqu’à la fin de leur durée. Ce que montre cette page peut être effacé ici.',
+  notWithdrawn: 'Le retrait n’a pas pu être enregistré. Appuyez de nouveau sur « Retirer ».',
 };

@@ -1,15 +1,20 @@
 import type { PeopleLanguage } from '../languages.ts';
-import { PAGE as de } from './de.ts';
-import { PAGE as en } from './en.ts';
-import { PAGE as es } from './es.ts';
-import { PAGE as fr } from './fr.ts';
-import { PAGE as it } from './it.ts';
-import { PAGE as pl } from './pl.ts';
-import { fillWords, type PageKey, type PageWords, type Piece, piecesOf } from './words.ts';
+import * as de from './de.ts';
+import * as en from './en.ts';
+import * as es from './es.ts';
+import * as fr from './fr.ts';
+import * as it from './it.ts';
+import * as pl from './pl.ts';
+import { fillWords, type PageKey, type PageWords, type Piece, piecesOf, type ScriptWords } from './words.ts';
 
 /** The texts of people's pages in the language of a request. */
 
-export const PAGE_WORDS: Readonly<Record<PeopleLanguage, PageWords>> = { en, de, fr, es, it, pl };
+interface Language {
+  readonly PAGE: PageWords;
+  readonly SCRIPT: ScriptWords;
+}
+
+export const PEOPLE_WORDS: Readonly<Record<PeopleLanguage, Language>> = { en, de, fr, es, it, pl };
 
 /** The languages by their own names, for the switch. */
 export const LANGUAGE_NAMES: Readonly<Record<PeopleLanguage, string>> = {
@@ -23,15 +28,15 @@ export const LANGUAGE_NAMES: Readonly<Record<PeopleLanguage, string>> = {
 
 export interface Speaker {
   readonly lang: PeopleLanguage;
-  say(key: PageKey, values?: Readonly<Record<string, string | number>>): string;
+  readonly say: (key: PageKey, values?: Readonly<Record<string, string | number>>) => string;
   /** The text in pieces, where a value is an element. */
-  pieces(key: PageKey): readonly Piece[];
+  readonly pieces: (key: PageKey) => readonly Piece[];
 }
 
 /** Speaks one language. Templates are not typed, so an unknown key throws. */
 export function speakerOf(lang: PeopleLanguage): Speaker {
   const read = (key: PageKey): string => {
-    const text = PAGE_WORDS[lang][key];
+    const text = PEOPLE_WORDS[lang].PAGE[key];
     if (text === undefined) throw new Error(`no text ${key}`);
     return text;
   };
@@ -41,3 +46,5 @@ export function speakerOf(lang: PeopleLanguage): Speaker {
     pieces: (key) => piecesOf(read(key)),
   };
 }
+
+export const ENGLISH = speakerOf('en');

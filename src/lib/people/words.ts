@@ -1,9 +1,10 @@
-import type { PAGE } from './en.ts';
+import type { PAGE, SCRIPT } from './en.ts';
 
-/** The shape of a language's texts. A missing key, or one that English does not have, is an error of types. */
+/** The shape of a language's texts: a missing key, or one that English lacks, is an error of types. */
 
 export type PageKey = keyof typeof PAGE;
 export type PageWords = Readonly<Record<PageKey, string>>;
+export type ScriptWords = Readonly<Record<keyof typeof SCRIPT, string>>;
 
 type Values = Readonly<Record<string, string | number>>;
 

@@ -1,6 +1,7 @@
 import { rightsRef } from '../../audit/audit-store.ts';
 import type { Database } from '../../db/engine.ts';
-import { findDecision } from '../../ingest/decisions-store.ts';
+import { decisionKey, findDecision, tenantOfDecision } from '../../ingest/decisions-store.ts';
+import { AT_DOOR } from '../../ingest/verdict/verdict.ts';
 import { ruleText } from '../../ingest/verdict/verdict-words.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
@@ -8,9 +9,11 @@ import { Refusal } from '../../lib/errors.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
 import type { CaseFiled, CaseFiling, ComplaintFiled } from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
+import { siteName } from '../dsar/dsar.ts';
 import { type RightsParts, reachOfRequests } from '../subject.ts';
 import type { CaseKind, Contest } from './contest.ts';
-import { complaintResponse, dueDates, reasonsOf } from './record.ts';
+import { complaintResponse, dueDates, kindOf, reasonsOf } from './record.ts';
 import type { ContestService } from './service.ts';
 import { findContest } from './store.ts';
 
@@ -33,6 +36,11 @@ export interface CaseByKeyService {
     from: Omit<Visited, 'kid' | 'requestId'>,
     filing: CaseFiling,
   ): Promise<ComplaintFiled>;
+  /**
+   * Files a review of a refusal at the door, for anybody who has its number.
+   * @throws {Refusal} `no-such-decision`, `too-many-cases`
+   */
+  fileForAgent(requestId: string, network: string, filing: CaseFiling): Promise<CaseFiled>;
   /** Shows the case. @throws {Refusal} `no-such-case` */
   view(caseKey: string): Promise<CaseView>;
   /** Answers the reviewer's question. @throws {Refusal} `no-such-case`, `case-closed` */
@@ -58,14 +66,19 @@ async function readDecision(database: Database, { kid, requestId, class: name }:
   };
 }
 
-async function caseResponse({ database, tenantOf }: Pick<Parts, 'database' | 'tenantOf'>, contest: Contest) {
+async function caseResponse(database: Database, { settings }: Tenant, contest: Contest) {
   const { contestId, status, statement, question, answer, outcome } = contest;
+  const pageFacts = {
+    site: siteName(contest.kid, settings),
+    contact: settings['notice.contact'].trim() || null,
+  };
   const decision = await readDecision(database, contest);
   if (contest.kind === 'complaint') {
     const { requestId: _, version: _version, resolvedBy: _by, ...complaint } = complaintResponse(contest);
-    return { ...complaint, askedAt: iso(contest.askedAt), answer, decision };
+    return { ...complaint, askedAt: iso(contest.askedAt), answer, decision, ...pageFacts };
   }
   return {
+    ...kindOf(contest),
     contestId,
     status,
     filedAt: isoTime(contest.filedAt),
@@ -78,7 +91,8 @@ async function caseResponse({ database, tenantOf }: Pick<Parts, 'database' | 'te
     reasons: reasonsOf(contest),
     resolvedAt: iso(contest.resolvedAt),
     decision,
-    ...(tenantOf(contest.kid)?.settings['rights.profile'] === 'uk' && { takesComplaints: true as const }),
+    ...pageFacts,
+    ...(settings['rights.profile'] === 'uk' && { takesComplaints: true as const }),
   };
 }
 
@@ -87,8 +101,9 @@ async function openCase({ database, serverSecret, contestTexts, tenantOf }: Part
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await findContest(database.read, contestTexts, { caseHash });
   // A writer of the database may have moved a hash to another row.
-  if (contest?.caseHash !== caseHash || !tenantOf(contest.kid)) throw new Refusal('no-such-case');
-  return contest;
+  const tenant = contest && tenantOf(contest.kid);
+  if (contest?.caseHash !== caseHash || !tenant) throw new Refusal('no-such-case');
+  return { contest, tenant };
 }
 
 /** The contested decision, and the network and language of the person who files. */
@@ -143,23 +158,37 @@ async function complainByKey(
   from: Omit<Visited, 'kid' | 'requestId'>,
   filing: CaseFiling,
 ) {
-  const { kid, requestId } = await openCase(parts, caseKey);
-  if (parts.tenantOf(kid)?.settings['rights.profile'] !== 'uk')
+  const { contest, tenant } = await openCase(parts, caseKey);
+  if (tenant.settings['rights.profile'] !== 'uk')
     throw new Refusal('invalid-request', { details: ['this site takes complaints at its own address'] });
+  const { kid, requestId } = contest;
   return complain(parts, { kid, requestId, ...from }, filing);
 }
 
 async function answer(parts: Parts, caseKey: string, text: string) {
-  const { kid, filedBy, contestId } = await openCase(parts, caseKey);
-  const replier = { kid, ref: filedBy, refusalIfMissing: 'no-such-case' } as const;
-  return caseResponse(parts, await parts.contests.answer(replier, contestId, text));
+  const { contest, tenant } = await openCase(parts, caseKey);
+  const replier = { kid: contest.kid, ref: contest.filedBy, refusalIfMissing: 'no-such-case' } as const;
+  return caseResponse(parts.database, tenant, await parts.contests.answer(replier, contest.contestId, text));
+}
+
+async function fileForAgent(parts: Parts, requestId: string, network: string, filing: CaseFiling) {
+  const { database, tenantOf } = parts;
+  const kid = await tenantOfDecision(database, requestId);
+  const decision = kid === null || !tenantOf(kid) ? null : await decisionKey(database.read, kid, requestId);
+  // A visit is contested with its own credentials.
+  if (kid === null || decision?.class !== AT_DOOR) throw new Refusal('no-such-decision');
+  return file(parts, { kid, requestId, network, language: 'en' }, filing);
 }
 
 export const createCaseByKeyService = (parts: Parts): CaseByKeyService => ({
   file: (visit, filing) => file(parts, visit, filing),
   complain: (visit, filing) => complain(parts, visit, filing),
   complainByKey: (caseKey, from, filing) => complainByKey(parts, caseKey, from, filing),
-  view: async (caseKey) => caseResponse(parts, await openCase(parts, caseKey)),
+  fileForAgent: (requestId, network, filing) => fileForAgent(parts, requestId, network, filing),
+  view: async (caseKey) => {
+    const { contest, tenant } = await openCase(parts, caseKey);
+    return caseResponse(parts.database, tenant, contest);
+  },
   answer: (caseKey, text) => answer(parts, caseKey, text),
 });
 

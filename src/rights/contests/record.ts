@@ -1,8 +1,12 @@
+import { AT_DOOR } from '../../ingest/verdict/verdict.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import type { ComplaintResponse, ContestResponse } from '../../schema/rights.ts';
 import { complaintStatus } from './complaint.ts';
 import type { CaseKind, Contest } from './contest.ts';
 import { acknowledgeBy } from './period.ts';
+
+/** The kind of a contest, where it is not about a visit. */
+export const kindOf = ({ class: name }: Contest) => name === AT_DOOR && ({ kind: 'agent' } as const);
 
 /** The original due date, and the extended one that replaces it. */
 export const dueDates = ({ dueAt, extendedFrom, extensionReason }: Contest) => ({
@@ -16,6 +20,7 @@ export function contestResponse(contest: Contest): ContestResponse {
   const { contestId, requestId, status, outcome, statement, version, question, reason, resolvedBy } = contest;
   const proposal = status === 'open' ? contest.proposal : null;
   return {
+    ...kindOf(contest),
     contestId,
     requestId,
     status,

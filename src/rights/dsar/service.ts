@@ -1,5 +1,6 @@
 import { recordAudit, rightsRef } from '../../audit/audit-store.ts';
 import { joinedRefs } from '../../consent/join-store.ts';
+import { wordsOf } from '../../consent/purpose-words.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
 import type { Reader } from '../../db/engine.ts';
 import { classByRules, explain } from '../../ingest/verdict/classify.ts';
@@ -12,12 +13,13 @@ import { pagesBy } from '../../lib/collections.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { isLoopback } from '../../lib/ip.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
+import { ENGLISH, type Speaker } from '../../lib/people/say.ts';
 import { listWebhooks } from '../../notify/webhooks-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldComplaint, heldContest } from '../contests/record.ts';
 import type { Reach, RightsParts } from '../subject.ts';
-import { createNotice } from './dsar.ts';
+import { createNotice, siteName } from './dsar.ts';
 import {
   countDecisions,
   type HeldDecision,
@@ -172,9 +174,14 @@ async function readRecipients(database: Reader, kid: string): Promise<string[]> 
   return [...new Set(webhooks.map(({ url }) => new URL(url).hostname))].filter((host) => !isLoopback(host));
 }
 
-export async function readNotice(database: Reader, { kid, settings, purposes }: Tenant) {
-  const titles = purposes.map(({ title }) => title);
-  return createNotice(settings, titles, await readRecipients(database, kid));
+export async function readNotice(database: Reader, { kid, settings, purposes }: Tenant, speaker = ENGLISH) {
+  const titles = purposes.map((purpose) => wordsOf(purpose, speaker.lang).title);
+  return createNotice(settings, titles, await readRecipients(database, kid), speaker);
+}
+
+/** The notice with the name of the site, for a page in the language of its reader. */
+export async function readPageNotice(database: Reader, tenant: Tenant, speaker: Speaker) {
+  return { ...(await readNotice(database, tenant, speaker)), site: siteName(tenant.kid, tenant.settings) };
 }
 
 /** Null when nothing at all is held. Its reads hold no connection that checks and visits need. */

@@ -77,7 +77,7 @@ export interface EraseService {
    * Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to
    * be.
    */
-  resume(): Promise<Resumed>;
+  resume(onProgress?: (done: number, total: number) => void): Promise<Resumed>;
   /** Finishes erasures for a job, except those that began in the last minute. */
   resumeStale(): Promise<Resumed>;
   /** Gives free pages of the file back, while nothing searches it. */
@@ -280,13 +280,14 @@ interface ResumeScope {
   /** Erasures that began no later. */
   readonly before: number;
   readonly rewriteNow: boolean;
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
 /** Finishes erasures that a crash, a full disk or a busy file interrupted. */
 async function resumeAll(
   run: Run,
   isUnderWay: (receiptId: string) => boolean,
-  { before, rewriteNow }: ResumeScope,
+  { before, rewriteNow, onProgress }: ResumeScope,
 ): Promise<Resumed> {
   const { database, cleaner } = run;
   const failures: JobFault[] = [];
@@ -303,7 +304,9 @@ async function resumeAll(
   const { erasures, unreadable } = await incompleteErasures(database, states, before);
   failures.push(...unreadable.map((error) => ({ kid: error.kid, error })));
   const deleted: StoredErasure[] = [];
-  for (const erasure of erasures.filter(({ receiptId }) => !isUnderWay(receiptId))) {
+  const waiting = erasures.filter(({ receiptId }) => !isUnderWay(receiptId));
+  for (const [place, erasure] of waiting.entries()) {
+    onProgress?.(place, waiting.length);
     const at = await attempt(erasure.kid, async () => deletePages(run, await writeLine(run, erasure), null));
     if (at) deleted.push(at);
   }
@@ -341,7 +344,7 @@ export function createEraseService(deps: EraseDeps): EraseService {
       const damaged = unreadable.map(({ receiptId }) => receiptId);
       return { receipts: erasures.map(receiptOf), unreadable: damaged, ids };
     },
-    resume: () => resume({ before: clock(), rewriteNow: true }),
+    resume: (onProgress) => resume({ before: clock(), rewriteNow: true, onProgress }),
     resumeStale: () => resume({ before: clock() - UNDER_WAY_MS, rewriteNow: false }),
     releasePages: cleaner.releasePages,
     async stop() {

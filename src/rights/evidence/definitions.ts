@@ -1,4 +1,4 @@
-import type { InForce } from './log-scan.ts';
+import { type InForce, textIn } from './log-scan.ts';
 import type { NamedText } from './proofs-service.ts';
 
 /** `definitions/` and `gpc.json`: what the site said, and how it treated the signal. */
@@ -19,7 +19,7 @@ export function definitionParts(
     { name: 'definitions/policies.json', text: json(policies.map(describe)) },
     ...policies.flatMap(({ body }) => {
       const text = texts.get(Number(body['version']));
-      return text === undefined ? [] : [{ name: `definitions/policy-${String(body['version'])}.txt`, text }];
+      return text === undefined ? [] : [{ name: `definitions/policy-${textIn(body, 'version')}.txt`, text }];
     }),
   ];
 }

@@ -23,10 +23,9 @@ import type { EvidenceSource, Progress } from './parts-service.ts';
 import type { EvidenceRequest } from './period.ts';
 
 /**
- * `make` writes the evidence of a tenant or of one person in a period, and audits it.
- * @throws {Refusal} `not-found` for an unknown tenant, principal or request
+ * Writes the evidence of a tenant or of one person in a period, and audits it.
+ * `make` and `spool` throw {@link Refusal} `not-found` for an unknown tenant, principal or request.
  */
-export type EvidenceService = ReturnType<typeof createEvidenceService>;
 
 interface Parts extends Pick<Installation, 'database' | 'tenantOf' | 'clock'> {
   readonly log: Pick<LogService, 'lastCheckpoint'>;
@@ -103,35 +102,34 @@ const writableOf = (spool: Spool): Writable =>
     },
   });
 
-export function createEvidenceService(deps: Parts) {
+async function prepare(deps: Parts, kid: string, request: EvidenceRequest, onProgress: Progress) {
   const { database, tenantOf, clock, log, embed, witnesses } = deps;
   const reader: Reader = { read: database.longRead };
+  const tenant = tenantOf(kid);
+  if (!tenant) throw new Refusal('not-found');
+  const { person, subject } = await findSubject(deps, reader, tenant, request);
+  const newest = await log.lastCheckpoint(kid);
+  if (!newest) throw new Refusal('not-found');
+  const { size } = newest;
+  const policies = await listPolicies(database, kid);
+  const now = clock();
+  return {
+    now,
+    subject,
+    input: {
+      source: { reader, tenant, request, person, size, onProgress },
+      proofs: { database, kid, signer: tenant.signer, witnesses, period: request, size },
+      newest,
+      key: createEvidenceKey(tenant.evidenceSecret),
+      embed,
+      policyTexts: new Map(policies.map(({ version, text }) => [version, text])),
+      facts: { version: VERSION, subject },
+      madeAt: isoTime(now),
+    },
+  };
+}
 
-  async function prepare(kid: string, request: EvidenceRequest, onProgress: Progress) {
-    const tenant = tenantOf(kid);
-    if (!tenant) throw new Refusal('not-found');
-    const { person, subject } = await findSubject(deps, reader, tenant, request);
-    const newest = await log.lastCheckpoint(kid);
-    if (!newest) throw new Refusal('not-found');
-    const { size } = newest;
-    const policies = await listPolicies(database, kid);
-    const now = clock();
-    return {
-      now,
-      subject,
-      input: {
-        source: { reader, tenant, request, person, size, onProgress },
-        proofs: { database, kid, signer: tenant.signer, witnesses, period: request, size },
-        newest,
-        key: createEvidenceKey(tenant.evidenceSecret),
-        embed,
-        policyTexts: new Map(policies.map(({ version, text }) => [version, text])),
-        facts: { version: VERSION, subject },
-        madeAt: isoTime(now),
-      },
-    };
-  }
-
+export function createEvidenceService(deps: Parts) {
   /** `kid` is the caller's own tenant. The row of the audit log has the hash of the whole file. */
   async function make(
     kid: string,
@@ -140,11 +138,11 @@ export function createEvidenceService(deps: Parts) {
     output: Writable,
     { onProgress = () => {}, signal }: EvidenceOptions = {},
   ) {
-    const { input, subject, now } = await prepare(kid, request, onProgress);
+    const { input, subject, now } = await prepare(deps, kid, request, onProgress);
     const archive = await writeEvidence(input, output, signal);
     const detail = { from: isoTime(request.from), to: isoTime(request.to), sha256: archive.sha256 };
     const event = { kid, at: now, actor, object: subject ?? kid, detail };
-    await recordAudit(database, { ...event, action: 'evidence.made' });
+    await recordAudit(deps.database, { ...event, action: 'evidence.made' });
     return archive;
   }
 

@@ -58,9 +58,15 @@ export interface InForce extends LoggedDefinition {
   readonly until: string | null;
 }
 
+/** The field of a definition, as a text. */
+export function textIn(body: LoggedDefinition['body'], name: string): string {
+  const value = body[name];
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
 /** A later definition with the same key replaces this one: a purpose by its id, others by their type. */
 const keyOf = ({ type, body }: LoggedDefinition): string =>
-  type === 'purpose.defined' ? `${type} ${String(body['id'])}` : type;
+  type === 'purpose.defined' ? `${type} ${textIn(body, 'id')}` : type;
 
 /**
  * Each definition with the time in which it was in force. A choice may name an old purpose or policy, so that

@@ -53,11 +53,13 @@ export async function* openedEntries(
 ): AsyncGenerator<readonly OpenedEntry[]> {
   const wrapper = createMasterKey(principalWrap, randomBytes);
   for (let next = first; next <= last; ) {
+    // Without a window SQLite sorts all that is left for each page.
+    const end = refs ? last : Math.min(last, next + PAGE - 1);
     const query = read('consent_openings as o')
       .join('consent_principals as p', (on) => on.on('p.kid', 'o.kid').on('p.principal', 'o.principal'))
       .join('ledger_entries as e', (on) => on.on('e.kid', 'o.kid').on('e.seq', 'o.seq'))
       .where('o.kid', kid)
-      .whereBetween('o.seq', [next, last])
+      .whereBetween('o.seq', [next, end])
       .whereNotNull('p.wrapped_key');
     if (refs) query.whereIn('o.principal', refs);
     const rows = (await query
@@ -80,8 +82,8 @@ export async function* openedEntries(
       key: wrapper.unwrap(wrapped, principalKeyContext(kid, row.principal)),
       detail: committedFields(JSON.parse(detail) as EntryDetail | DoubtDetail) as OpenedEntry['detail'],
     }));
-    if (rows.length < PAGE) return;
-    next = Number(rows.at(-1)?.seq) + 1;
+    if (refs && rows.length < PAGE) return;
+    next = refs ? Number(rows.at(-1)?.seq) + 1 : end + 1;
   }
 }
 

@@ -46,20 +46,20 @@ async function* entryPages({ reader, tenant }: EvidenceSource, first: number, la
 /** Walks the log once. `tombstone`: the entry that erased the person, if only one entry can be it. */
 export async function scanLog(source: EvidenceSource) {
   const { request, person, size, onProgress } = source;
-  const { scan, add } = createScan(request);
+  const walk = createScan(request);
   const erasures: number[] = [];
   const erasedAt = person?.erasedAt ?? null;
   const erasedTime =
     erasedAt === null ? null : `"time":"${isoTime(erasedAt).slice(0, 19)}Z","type":"subject.erased"`;
   for await (const page of entryPages(source, 0, size - 1)) {
     for (const entry of page) {
-      add(entry);
+      walk.add(entry);
       if (erasedTime !== null && entry.entry.includes(erasedTime)) erasures.push(entry.seq);
     }
     onProgress((page.at(-1)?.seq ?? 0) + 1, 2 * size);
   }
   const [tombstone = null, ...moreErasures] = erasures;
-  return { scan, tombstone: moreErasures.length === 0 ? tombstone : null };
+  return { scan: walk.scan, tombstone: moreErasures.length === 0 ? tombstone : null };
 }
 
 /** Entries of the file: all of a run, and single ones. */

@@ -45,7 +45,7 @@ export async function listCheckpointsOf(
 }
 
 /** A note over the export key that the log's key signed: one trust anchor is enough. */
-export function endorseKey(signer: NoteSigner, { thumbprint, jwk }: EvidenceKey): string {
+function endorseKey(signer: NoteSigner, { thumbprint, jwk }: EvidenceKey): string {
   return signNote(`gpd/export-key/v1\n${signer.name}\n${thumbprint}\n${jwk.x} ${jwk.y}\n`, signer);
 }
 

@@ -1,9 +1,9 @@
 import type { EvidenceKey } from '../../keys/evidence-key.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { ENGLISH } from '../../lib/people/say.ts';
 import { renderPage } from '../dsar/archive-page-files.ts';
-import { UNNAMED } from '../dsar/dsar.ts';
 import type { ChoiceTally } from './definitions.ts';
-import type { InForce } from './log-scan.ts';
+import { type InForce, textIn } from './log-scan.ts';
 import type { EvidenceSource } from './parts-service.ts';
 
 /** `README.html` of a file of evidence: for a person who is no engineer, without a network. */
@@ -41,19 +41,19 @@ export function readmePage(facts: ReadmeFacts): Promise<string> {
   const titles = new Map(
     definitions
       .filter(({ type, body }) => type === 'purpose.defined' && body['title'] !== undefined)
-      .map(({ body }) => [String(body['id']), String(body['title'])]),
+      .map(({ body }) => [textIn(body, 'id'), textIn(body, 'title')]),
   );
   return renderPage('evidence/readme', {
     ...facts,
     ...{ title: 'Evidence of consent', person, thumbprint: key.thumbprint },
     ...{ kid: tenant.kid, log: tenant.signer.name, vkey: tenant.signer.vkey },
-    controller: textOr(tenant.settings['notice.controller'], UNNAMED.controller),
-    contact: textOr(tenant.settings['notice.contact'], UNNAMED.contact),
+    controller: textOr(tenant.settings['notice.controller'], ENGLISH.say('notice.noController')),
+    contact: textOr(tenant.settings['notice.contact'], ENGLISH.say('notice.noContact')),
     from: isoTime(request.from),
     to: isoTime(request.to),
     choiceText: (choice: string): string => CHOICES[choice] ?? choice,
     titleOf: (id: string): string => titles.get(id) ?? tenant.termsOf(id)?.title ?? id,
     isoTime,
-    choices: [...tally.choices].sort(),
+    choices: [...tally.choices].sort(([a], [b]) => a.localeCompare(b, 'en')),
   });
 }

@@ -3,27 +3,26 @@ import { promisify } from 'node:util';
 import { type Request, type Response, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
 import type { Presented } from '../../attest/ceremony.ts';
-import { speakTo } from '../../http/people.ts';
+import { type PeopleLocals, speakTo } from '../../http/people.ts';
 import { jsonReply, noteRefusal } from '../../http/reply.ts';
 import { parseShape } from '../../http/request.ts';
 import { json, page, reply, type ServedRoute } from '../../http/routes.ts';
 import { requestFacts, send } from '../../http/server.ts';
-import { toldOnce } from '../../ingest/verdict/classify.ts';
-import { isReconciled } from '../../ingest/verdict/verdict.ts';
-import { classText } from '../../ingest/verdict/verdict-words.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { type PeopleLanguage, requestLanguage } from '../../lib/languages.ts';
-import { type CaseFiling, caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
+import { type PeopleLanguage, preferredLanguage } from '../../lib/languages.ts';
+import type { Speaker } from '../../lib/people/say.ts';
+import { type CaseFiling, caseFilingSchema } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
-import { type createNotice, UNNAMED } from '../dsar/dsar.ts';
+import type { readPageNotice } from '../dsar/service.ts';
 import type { SendExport, TakePlace } from '../export-routes.ts';
+import { forgottenText, pageWords } from './page-words.ts';
 import type { MeService } from './service.ts';
 import { TOKEN_TTL_MS } from './transparency.ts';
 
-export const languageOfPerson = (headers: IncomingHttpHeaders, lang?: unknown): PeopleLanguage =>
-  requestLanguage(lang, headers['accept-language'] ?? null);
+export const languageOfPerson = (headers: IncomingHttpHeaders): PeopleLanguage =>
+  preferredLanguage(headers['accept-language'] ?? null);
 
 /** POST /me and POST /v1/principals/link, which need a transparency token (contract 3.5 and 6.1). */
 
@@ -58,8 +57,8 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
  */
 
 export interface Sites {
-  /** Reads the notice with the controller and its contact; null: the tenant does not exist. */
-  notice(kid: string): Promise<ReturnType<typeof createNotice> | null>;
+  /** Reads the notice with the controller, its contact and the site; null: the tenant does not exist. */
+  notice(kid: string, speaker: Speaker): ReturnType<typeof readPageNotice> | Promise<null>;
   /** Tenants whose pages are at this host, or the only tenant of the installation. Others are never shown. */
   at(host: string | undefined): readonly string[];
 }
@@ -68,22 +67,21 @@ export interface Sites {
 const MAX_FORM = '64kb';
 const SHOWN_DECISIONS = 100;
 
-const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
-const formatTime = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
-
 interface Shown extends Readonly<Record<string, unknown>> {
   readonly kid?: string;
   readonly publishableKey?: string | null;
 }
 
-function showPage(response: Response, values: Shown, status = 200): void {
-  const people = speakTo(response, { kid: values.kid, key: values.publishableKey });
+/** Speaks the language of the request, in a page that shows `values`. */
+const speakOf = (response: Response, { kid, publishableKey }: Shown): PeopleLocals =>
+  speakTo(response, { kid, key: publishableKey });
+
+function showPage(response: Response, people: PeopleLocals, values: Shown, status = 200): void {
   // Under no-referrer browsers send `Origin: null` with a form, and every token would be refused.
   response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
-  const isNamed = (contact: string): boolean => contact !== UNNAMED.contact;
-  const inLanguage = (name: string): string => classText(name, people.lang);
-  const words = { when: formatTime, toldOnce, classText: inLanguage, isReconciled, isNamed };
-  response.status(status).render('my-data', { ...values, status, ...words, ...people });
+  response
+    .status(status)
+    .render('my-data', { saved: false, ...values, status, ...pageWords(people), ...people });
 }
 
 export function myDataRoutes(sites: Sites, form: FormDeps): readonly ServedRoute[] {
@@ -92,40 +90,29 @@ export function myDataRoutes(sites: Sites, form: FormDeps): readonly ServedRoute
       const { kid: named = '', key } = query as Readonly<Record<string, unknown>>;
       const here = sites.at(headers.host);
       const kid = named === '' && here.length === 1 ? here[0] : named;
-      const notice = typeof kid === 'string' ? await sites.notice(kid) : null;
-      if (typeof kid === 'string' && notice !== null) {
-        const publishableKey = publishableKeySchema.safeParse(key).data ?? null;
-        showPage(response, { kid, notice, publishableKey });
+      const publishableKey = publishableKeySchema.safeParse(key).data ?? null;
+      const shown = typeof kid === 'string' ? { kid, publishableKey } : {};
+      const people = speakOf(response, shown);
+      const notice = typeof kid === 'string' ? await sites.notice(kid, people) : null;
+      if (notice !== null) {
+        showPage(response, people, { ...shown, notice });
         return;
       }
       if (named !== '') noteRefusal('unknown-kid', String(named));
       const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
       if (headers.accept?.includes('text/html') !== true) throw refusal;
-      showPage(response, { tenants: here }, named === '' ? 200 : refusal.status);
+      showPage(response, people, { tenants: here }, named === '' ? 200 : refusal.status);
     }),
     page(ROUTES.submitMyDataForm, createFormPage(form)),
   ];
 }
 
-function forgottenText({ shared, scopes }: Forgotten): string {
-  const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
-  if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
-  const isKept = acts.some(({ action }) => action === 'retained');
-  if (acts.every(({ action }) => action === 'retained'))
-    return 'Nothing was erased. The list below says what is kept and why.';
-  if (isKept) return 'Not all of it was erased. The list below says what is kept and why.';
-  const isDone = acts.every(({ action }) => action === 'erased');
-  if (shared)
-    return `Only this visit ${isDone ? 'was' : 'is being'} erased. Similar devices share an id, so the others may be other people’s.`;
-  return `Forgotten: the decisions about this device and its hash ${isDone ? 'were' : 'are being'} erased.`;
-}
-
 /** @param saved true if the person saves the page as a file, which is an export */
-async function readHeldData(me: MeService, presented: Presented, saved: boolean, language: PeopleLanguage) {
+async function readHeldData(me: MeService, presented: Presented, people: PeopleLocals, saved: boolean) {
   const dsar = await (saved ? me.export(presented) : me.look(presented));
   const { head, total } = dsar;
   const shown = [];
-  for await (const one of dsar.decisions(language)) {
+  for await (const one of dsar.decisions(people.lang)) {
     shown.push(...one.slice(0, SHOWN_DECISIONS - shown.length));
     if (shown.length >= SHOWN_DECISIONS) break;
   }
@@ -137,18 +124,11 @@ async function readHeldData(me: MeService, presented: Presented, saved: boolean,
   const visit = shown.find(({ requestId }) => requestId === me.check(presented).requestId);
   const until = visit && isoTime(Date.parse(visit.decidedAt) + TOKEN_TTL_MS);
   const onHold = await me.isHeld(presented);
-  const { takesComplaints } = me.check(presented);
-  return {
-    ...head,
-    total,
-    takesComplaints,
-    view,
-    onHold,
-    until,
-    told: '',
-    token: presented.token,
-    decisions: shown,
-  };
+  const notice = await me.notice(presented, people);
+  const { token } = presented;
+  const { requestId, takesComplaints } = me.check(presented);
+  const facts = { total, view, onHold, until, token, requestId, takesComplaints, decisions: shown };
+  return { ...head, notice, told: '', ...facts };
 }
 
 export interface FormDeps {
@@ -162,19 +142,25 @@ interface SentForm {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly client: string;
   readonly network: string;
-  readonly language: PeopleLanguage;
 }
 
-/** An empty address is none. */
-const readFiling = ({ statement, email = '' }: SentForm['fields']): CaseFiling =>
-  parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
+/** Codes of the fields, in the language of the person. @throws {Refusal} `invalid-request` */
+function readFiling({ statement, email = '' }: SentForm['fields'], { say }: PeopleLocals): CaseFiling {
+  const parsed = caseFilingSchema.safeParse(email === '' ? { statement } : { statement, email });
+  if (parsed.success) return parsed.data;
+  const isEmail = parsed.error.issues.every(({ path: [field] }) => field === 'email');
+  const isEmpty = typeof statement !== 'string' || statement.trim() === '';
+  const detail = say(isEmail ? 'refused.email' : isEmpty ? 'refused.short' : 'refused.long');
+  throw new Refusal('invalid-request', { details: [detail] });
+}
 
 async function answerForm(
   { me, takePlace, sendExport }: FormDeps,
-  { presented, fields, client, network, language }: SentForm,
+  { presented, fields, client, network }: SentForm,
   response: Response,
 ) {
-  const { kid, requestId, takesComplaints } = me.check(presented);
+  const { kid, takesComplaints } = me.check(presented);
+  const people = speakOf(response, { kid });
   const { action } = fields;
   if (action === 'export') {
     const exported = await sendExport({ kid, client }, () => me.export(presented));
@@ -182,36 +168,34 @@ async function answerForm(
     return send(response, exported);
   }
   if (action === 'forget') {
-    const notice = await me.notice(presented);
+    const notice = await me.notice(presented, people);
     const forgotten = await me.forget(presented);
-    return showPage(response, { kid, held: { forgotten, notice, told: forgottenText(forgotten) } });
+    const summary = forgottenText(people, forgotten);
+    return showPage(response, people, { kid, notice, held: { forgotten, notice, told: summary } });
   }
   if (action === 'contest') {
-    const filing = readFiling(fields);
-    const notice = await me.notice(presented);
-    const filed = await me.contest(presented, { network, language }, filing);
+    const filing = readFiling(fields, people);
+    const notice = await me.notice(presented, people);
+    const filed = await me.contest(presented, { network, language: people.lang }, filing, people);
     // A second objection is answered with the first one, which may be resolved already.
-    const message =
-      filed.caseKey === undefined
-        ? 'Nothing new was filed: a review of this decision was asked for before.'
-        : 'Your objection was filed. A person will review it.';
-    return showPage(response, { kid, held: { filed, notice, told: message } });
+    const summary = people.say(filed.caseKey === undefined ? 'filed.toldAgain' : 'filed.told');
+    return showPage(response, people, { kid, notice, held: { filed, notice, told: summary } });
   }
   if (action === 'complain' && takesComplaints) {
-    const notice = await me.notice(presented);
-    const complained = await me.complain(presented, { network, language }, readFiling(fields));
-    const told =
+    const filing = readFiling(fields, people);
+    const notice = await me.notice(presented, people);
+    const complained = await me.complain(presented, { network, language: people.lang }, filing);
+    const summary =
       complained.caseKey === undefined
         ? 'Nothing new was sent: you complained before.'
         : 'Your complaint was sent.';
-    return showPage(response, { kid, held: { complained, notice, told } });
+    return showPage(response, people, { kid, notice, held: { complained, notice, told: summary } });
   }
   const saved = action === 'page';
   const leave = takePlace({ kid, client });
-  const data = await readHeldData(me, presented, saved, language).finally(leave);
-  const values = { kid, saved, held: { ...data, requestId } };
+  const data = await readHeldData(me, presented, people, saved).finally(leave);
   if (saved) response.attachment('my-data.html');
-  return showPage(response, values);
+  return showPage(response, people, { kid, saved, notice: data.notice, held: data });
 }
 
 function createFormPage(deps: FormDeps) {
@@ -221,7 +205,6 @@ function createFormPage(deps: FormDeps) {
     const fields = (request.body ?? {}) as SentForm['fields'];
     const presented = present(request.headers, fields['token']);
     const { limitKey: client, networkKey: network } = requestFacts(request);
-    const language = languageOfPerson(request.headers, request.query['lang']);
-    await answerForm(deps, { presented, fields, client, network, language }, response);
+    await answerForm(deps, { presented, fields, client, network }, response);
   };
 }

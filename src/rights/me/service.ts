@@ -8,6 +8,7 @@ import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { PeopleLanguage } from '../../lib/languages.ts';
+import { ENGLISH, type Speaker } from '../../lib/people/say.ts';
 import { withHead } from '../../log/head-queue-store.ts';
 import type {
   CaseFiled,
@@ -18,8 +19,8 @@ import type {
 } from '../../schema/rights.ts';
 import type { Installation } from '../../tenants/directory.ts';
 import type { CaseByKeyService } from '../contests/case-by-key-service.ts';
-import { UNNAMED } from '../dsar/dsar.ts';
-import { type Dsar, exportDsar, readNotice, requireDsar } from '../dsar/service.ts';
+import { PERIODS } from '../contests/period.ts';
+import { type Dsar, exportDsar, readNotice, readPageNotice, requireDsar } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase-service.ts';
 import { NOTHING } from '../erase/erasure-service.ts';
 import { linkRequest } from '../link-store.ts';
@@ -40,8 +41,8 @@ export interface MeService {
     /** True if the law of the tenant gives people a complaint form (rights.profile uk). */
     readonly takesComplaints: boolean;
   };
-  /** Names the controller and its purposes. */
-  notice(presented: Presented): ReturnType<typeof readNotice>;
+  /** Names the controller, its purposes and the site, and when an objection filed now would be due. */
+  notice(presented: Presented, speaker: Speaker): Promise<PersonNotice>;
   /**
    * True if a legal hold keeps everything about the device of the visit, so that nothing can be erased now.
    */
@@ -57,13 +58,18 @@ export interface MeService {
   look(presented: Presented): Promise<Dsar>;
   /** Shows the summary of the signals, where the tenant keeps it. @throws {Refusal} `no-retained-data` */
   view(presented: Presented): Promise<TransparencyView>;
-  /** Files a contest of the visit. @throws {Refusal} `no-such-decision`, `too-many-cases` */
-  contest(presented: Presented, from: Filer, filing: CaseFiling): Promise<CaseFiled>;
+  /**
+   * Files a contest of the visit. A refusal is in English unless `speaker` says another language.
+   * @throws {Refusal} `no-such-decision`, `too-many-cases`
+   */
+  contest(presented: Presented, from: Filer, filing: CaseFiling, speaker?: Speaker): Promise<CaseFiled>;
   /** Files a complaint about how data are handled. @throws {Refusal} as `contest` */
   complain(presented: Presented, from: Filer, filing: CaseFiling): Promise<ComplaintFiled>;
   /** Links the visit with the session's principal. @throws {Refusal} `claimed-by-another` */
   link(session: PrincipalSession, presented: Presented): Promise<LinkAnswer>;
 }
+
+type PersonNotice = Awaited<ReturnType<typeof readPageNotice>> & { readonly dueBy: string };
 
 /** The network and the language of the browser that files. */
 interface Filer {
@@ -189,23 +195,30 @@ async function linkToPrincipal(
  * A library or a school is one network: a person whom the limit stops can still object by mail, with the
  * number of the decision.
  */
-const wayByMail = (contact: string, requestId: string): string =>
-  contact === UNNAMED.contact
-    ? `This site has not named a contact. Write to the site, and give the number ${requestId}.`
-    : `Write to ${contact}, and give the number ${requestId}.`;
+const wayByMail = ({ say }: Speaker, contact: string, number: string): string =>
+  contact === say('notice.noContact')
+    ? say('refused.ask', { number })
+    : say('refused.write', { contact, number });
+
+async function readPersonNotice({ database, clock }: Parts, { tenant }: Opened, speaker: Speaker) {
+  const dueBy = isoTime(PERIODS[tenant.settings['rights.profile']].dueAt(clock()));
+  return { ...(await readPageNotice(database, tenant, speaker)), dueBy };
+}
 
 /** Files for the visit; where the limit stops the person, the refusal says how to write to the site. */
 async function orByMail<Filed>(
   { database }: Parts,
   { tenant, requestId }: Opened,
+  speaker: Speaker,
   file: (visit: { readonly kid: string; readonly requestId: string }) => Promise<Filed>,
 ): Promise<Filed> {
   try {
     return await file({ kid: tenant.kid, requestId });
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'too-many-cases') throw error;
-    const { contact } = await readNotice(database, tenant);
-    throw new Refusal(error.code, { headers: error.headers, details: [wayByMail(contact, requestId)] });
+    const { contact } = await readNotice(database, tenant, speaker);
+    const details = [wayByMail(speaker, contact, requestId)];
+    throw new Refusal(error.code, { headers: error.headers, details });
   }
 }
 
@@ -217,16 +230,16 @@ export function createMeService(deps: Parts): MeService {
       const takesComplaints = tenant.settings['rights.profile'] === 'uk';
       return { kid: tenant.kid, requestId, takesComplaints };
     },
-    notice: async (presented) => readNotice(deps.database, open(presented).tenant),
+    notice: async (presented, speaker) => readPersonNotice(deps, open(presented), speaker),
     isHeld: async (presented) => isHeld(deps, open(presented)),
     forget: async (presented) => forgetDevice(deps, open(presented)),
     export: async (presented) => exportAll(deps, open(presented)),
     look: async (presented) => requireDsar(deps, await findReach(deps, open(presented))),
     view: async (presented) => viewSignals(deps, open(presented)),
-    contest: async (presented, from, filing) =>
-      orByMail(deps, open(presented), (visit) => deps.cases.file({ ...visit, ...from }, filing)),
+    contest: async (presented, from, filing, speaker = ENGLISH) =>
+      orByMail(deps, open(presented), speaker, (visit) => deps.cases.file({ ...visit, ...from }, filing)),
     complain: async (presented, from, filing) =>
-      orByMail(deps, open(presented), (visit) => deps.cases.complain({ ...visit, ...from }, filing)),
+      orByMail(deps, open(presented), ENGLISH, (visit) => deps.cases.complain({ ...visit, ...from }, filing)),
     link: async (session, presented) => linkToPrincipal(deps, open(presented), session),
   };
 }

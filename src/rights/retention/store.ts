@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/engine.ts';
-import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
-import { countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
+import { type Key, type OnStep, type Removal, remove, removeWalking } from '../../db/purge.ts';
+import { byIndex, countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
 import { deleteVisitorIds, unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
@@ -48,6 +48,9 @@ export function cutoffsOf({ now, days }: Pick<RetentionRules, 'now' | 'days'>) {
 
 type Cutoffs = ReturnType<typeof cutoffsOf>;
 
+/** Of the indexes of contests SQLite would rather take one that begins with the state. */
+const CONTEST_OF_REQUEST = 'contests_kid_request_id_kind_unique';
+
 /** Narrows rows of the table to those that are due. */
 function whereDue(query: Knex.QueryBuilder, db: Knex, table: AgingTable, cutoffs: Cutoffs) {
   const { ages, expires, names } = rowOf(table);
@@ -59,7 +62,8 @@ function whereDue(query: Knex.QueryBuilder, db: Knex, table: AgingTable, cutoffs
   for (const [rows, by] of ages.keptBy ?? []) {
     const keeper = rows === 'open contests' ? 'contests' : rows;
     const names = [keeper, table, keeper, by, table, by];
-    const keepers = db(keeper).whereRaw('??.kid = ??.kid AND ??.?? = ??.??', names);
+    const from = rows === 'open contests' ? db.raw(byIndex(db, keeper, CONTEST_OF_REQUEST)) : keeper;
+    const keepers = db(from as string).whereRaw('??.kid = ??.kid AND ??.?? = ??.??', names);
     if (rows === 'open contests') keepers.where('contests.status', 'open');
     else keepers.whereNot((dueKeepers) => void whereDue(dueKeepers, db, keeper, cutoffs));
     query.whereNotExists(keepers);
@@ -203,11 +207,11 @@ async function forgetStaffNames(database: Database, kid: string, before: number)
   });
 }
 
-/** Deletes the expired rows of one tenant. @param shouldContinue false stops between two steps */
+/** Deletes the expired rows of one tenant. */
 export async function deleteExpired(
   database: Database,
   rules: RetentionRules,
-  shouldContinue: () => boolean = () => true,
+  { shouldContinue = () => true, onStep }: Pick<RetentionOptions, 'shouldContinue' | 'onStep'> = {},
 ): Promise<RetentionCounts> {
   const { kid } = rules;
   const cutoffs = cutoffsOf(rules);
@@ -221,6 +225,7 @@ export async function deleteExpired(
     const { key, ages } = rowOf(table);
     const removal: Removal = {
       shouldContinue,
+      onStep,
       table,
       key: key.at(-1) ?? '',
       within: { kid },
@@ -244,6 +249,7 @@ export interface RetentionOptions {
   readonly dryRun?: boolean | undefined;
   /** Asked between two steps; false stops the job. */
   readonly shouldContinue?: (() => boolean) | undefined;
+  readonly onStep?: OnStep | undefined;
   readonly macs?: EntryMacs | undefined;
 }
 
@@ -255,12 +261,12 @@ export async function retainTenant(
   database: Database,
   kid: string,
   now: number,
-  { dryRun = false, shouldContinue, macs }: RetentionOptions = {},
+  { dryRun = false, macs, ...steps }: RetentionOptions = {},
 ) {
   const tenant = await createTenantStore(database).get(kid);
   if (!tenant) return null;
   const rules = { kid, days: tenant.settings['retention.days'], now, macs };
-  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, shouldContinue);
+  return dryRun ? planRetention(database, rules) : deleteExpired(database, rules, steps);
 }
 
 export const RETENTION_JOB = 'retention';

@@ -79,6 +79,9 @@ describe('the script', () => {
 
   it('has types, and takes nothing but GET', async () => {
     expect((await get('/v1/embed.d.ts')).text).toContain('interface GpdConsent');
+    const agentTypes = await get('/v1/agent.d.ts');
+    expect(agentTypes.text).toContain('export declare function identify(');
+    expect(agentTypes.headers['content-type']).toBe('text/plain; charset=utf-8');
     const reply = await ask(api.gpd.url, '/v1/embed.js', { method: 'POST' });
     expectError(reply, 'method-not-allowed');
     expect(reply.headers.allow).toBe('GET, HEAD');

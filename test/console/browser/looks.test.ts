@@ -34,6 +34,7 @@ const PAGES = [
     'terms',
     'terms?lang=ar',
     'banner',
+    'register',
     'sessions',
   ],
   ...['help', 'nothing'],

@@ -39,6 +39,7 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/overview': 'GET, HEAD',
   '/ledger': 'GET, HEAD',
   '/ledger/verify': 'POST',
+  '/agents': 'GET, HEAD',
   '/keys': 'GET, HEAD',
   '/terms': 'GET, HEAD',
   '/banner': 'GET, HEAD',

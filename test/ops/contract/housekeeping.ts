@@ -116,8 +116,13 @@ export function housekeepingContract(make: MakeDatabase): void {
       const planned = await runRetention(db.database, at, true);
       expect(planned.failures.map(({ kid }) => kid)).toEqual(['bbb']);
       expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('retention');
-      const { results, failures } = await runRetention(db.database, at);
+      const steps: number[] = [];
+      const { results, failures } = await runRetention(db.database, at, false, undefined, (deleted) =>
+        steps.push(deleted),
+      );
       expect(results.map(({ kid, decisions }) => `${kid} ${decisions}`)).toEqual(['aaa 1', 'ccc 2']);
+      // Each step reports its rows once: two decisions of one tenant, one of the other.
+      expect(steps.reduce((sum, deleted) => sum + deleted, 0)).toBe(3);
       expect(failures.map(({ kid }) => kid)).toEqual(['bbb']);
       const failure = { job: 'retention', kid: 'bbb', reason: 'ZodError', since: at };
       expect(await readJobFailures(db.database)).toContainEqual(failure);

@@ -104,8 +104,8 @@ const DUTIES: readonly Duty[] = [
     from: COMPLAINTS_FROM,
     duty: 'make enquiries, and tell the complainant about progress',
     holds() {
-      const asked = ask(filed('complaint'), '2026-07-21T09:00:00Z');
-      expect(complaintResponse(asked)).toMatchObject({ status: 'received', question: 'Which visit?' });
+      const inquiry = ask(filed('complaint'), '2026-07-21T09:00:00Z');
+      expect(complaintResponse(inquiry)).toMatchObject({ status: 'received', question: 'Which visit?' });
     },
   },
   {
@@ -125,12 +125,12 @@ const DUTIES: readonly Duty[] = [
     from: COMPLAINTS_FROM,
     duty: 'the days from the question to the answer, both included, do not count',
     holds() {
-      const asked = ask(filed('contest'), '2026-07-25T23:59:00Z');
-      expect(isPaused(asked)).toBe(true);
-      expect(due(asked)).toBe('2026-08-20T15:30:00.000Z');
-      const answered = reply(asked, '2026-07-28T00:01:00Z');
+      const inquiry = ask(filed('contest'), '2026-07-25T23:59:00Z');
+      expect(isPaused(inquiry)).toBe(true);
+      expect(due(inquiry)).toBe('2026-08-20T15:30:00.000Z');
+      const answered = reply(inquiry, '2026-07-28T00:01:00Z');
       expect(due(answered)).toBe('2026-08-24T15:30:00.000Z');
-      expect(answered).toMatchObject({ pausedFrom: asked.askedAt, pausedTo: answered.answeredAt });
+      expect(answered).toMatchObject({ pausedFrom: inquiry.askedAt, pausedTo: answered.answeredAt });
       expect(notice()).toContain('the days from our question to your answer do not count');
     },
   },
@@ -177,9 +177,9 @@ describe('the duties of the United Kingdom', () => {
   });
 
   it('asks again without a second pause, and a ruling ends one', () => {
-    const asked = ask(filed('contest'), '2026-07-25T08:00:00Z');
-    const again = ask(asked, '2026-07-27T08:00:00Z');
-    expect(again.pausedFrom).toBe(asked.pausedFrom);
+    const inquiry = ask(filed('contest'), '2026-07-25T08:00:00Z');
+    const again = ask(inquiry, '2026-07-27T08:00:00Z');
+    expect(again.pausedFrom).toBe(inquiry.pausedFrom);
     const ruling = {
       outcome: 'upheld',
       reason: 'r',
@@ -201,8 +201,8 @@ describe('the duties of the United Kingdom', () => {
   });
 
   it('never pauses a period that has ended, a complaint, or another law', () => {
-    const late = ask(filed('contest'), '2026-08-20T15:30:01Z');
-    expect(late).toMatchObject({ pausedFrom: null, dueAt: filed('contest').dueAt });
+    const lateCase = ask(filed('contest'), '2026-08-20T15:30:01Z');
+    expect(lateCase).toMatchObject({ pausedFrom: null, dueAt: filed('contest').dueAt });
     expect(ask(filed('complaint'), '2026-07-25T08:00:00Z').pausedFrom).toBeNull();
     for (const profile of RIGHTS_PROFILES.filter((name) => name !== 'uk'))
       expect(ask(filed('contest'), '2026-07-25T08:00:00Z', profile).pausedFrom).toBeNull();

@@ -115,7 +115,8 @@ export function registerContract(make: MakeDatabase): void {
     ]);
     const dates = { dueAt: isoTime(NOW + 45 * DAY), extendedTo: isoTime(NOW + 50 * DAY), doneAt: null };
     const open = { kind: 'contest', number: 'con_register', receivedAt: isoTime(NOW), state: 'open' };
-    expect(all[4]).toEqual({ ...open, ...dates, askedBy: 'case-key' });
+    const never = { pausedFrom: null, pausedTo: null, acknowledgedAt: null };
+    expect(all[4]).toEqual({ ...open, ...dates, ...never, askedBy: 'case-key' });
     expect(all[2]).toMatchObject({ dueAt: isoTime(NOW + 45 * DAY), doneAt: null });
     const paged = [];
     for await (const one of twoByTwo(database, tenant)) paged.push(one);

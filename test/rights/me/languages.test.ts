@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { VERDICT_WORDS } from '../../../src/ingest/verdict/verdict-words.ts';
 import { PEOPLE_LANGUAGES } from '../../../src/lib/languages.ts';
-import { PAGE_WORDS } from '../../../src/lib/people/say.ts';
+import { PEOPLE_WORDS } from '../../../src/lib/people/say.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { ask } from '../../support/http.ts';
 import { started } from '../../support/started.ts';
@@ -27,7 +27,7 @@ describe.each([
       expect(reply.headers['content-language']).toBe(language);
       expect(reply.headers['vary']).toContain('Accept-Language');
       expect(reply.text).toContain(`<html lang="${language}"`);
-      expect(reply.text).toContain(`<h1>${PAGE_WORDS[language][title]}</h1>`);
+      expect(reply.text).toContain(`>${PEOPLE_WORDS[language].PAGE[title]}</h1>`);
     }
   });
 
@@ -36,8 +36,8 @@ describe.each([
     expect(headers['content-language']).toBe('en');
     const links = [...text.matchAll(/<a href="([^"]*)" lang="(\w+)" hreflang/g)];
     expect(links.map(([, , lang]) => lang)).toEqual(PEOPLE_LANGUAGES);
-    const kept = path.includes('kid') ? `?kid=${KID}&amp;lang=pl` : '?lang=pl';
-    expect(links.at(-1)?.[1]).toBe(kept);
+    const lastLink = path.includes('kid') ? `?kid=${KID}&amp;lang=pl` : '?lang=pl';
+    expect(links.at(-1)?.[1]).toBe(lastLink);
   });
 });
 

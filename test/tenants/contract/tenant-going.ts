@@ -236,7 +236,12 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
       it('go by the removal that is asked for once more', async () => {
         await orphan('asked-again');
-        expect(await removeTenant(other, 'asked-again')).toMatchObject({ decisions: 3 });
+        const progress: (readonly [done: number, total: number])[] = [];
+        const onProgress = (...step: [number, number]) => void progress.push(step);
+        const counts = await removeTenant(other, 'asked-again', { onProgress });
+        expect(counts).toMatchObject({ decisions: 3 });
+        const sum = Object.values(counts ?? {}).reduce((all, count) => all + count, 0);
+        expect([progress.at(-1), sum > 3]).toEqual([[sum, sum], true]);
         expect(await rowsOf('asked-again')).toEqual({});
         expect(await removeTenant(other, 'asked-again')).toBeNull();
       });

@@ -7,6 +7,11 @@ import (
 	"unicode/utf8"
 )
 
+// Recorder is a transport that notes the calls of a client: that of the fake.
+type Recorder interface {
+	Record(method string, args []any)
+}
+
 const (
 	maxSeq    = 1<<53 - 1
 	maxChecks = 100
@@ -25,6 +30,14 @@ func Principal(principalID string) string {
 		return ""
 	}
 	return "PrincipalID is a text in UTF-8 that is not empty"
+}
+
+// Text checks a text that must not be empty, such as a token.
+func Text(name, value string) string {
+	if isText(value) {
+		return ""
+	}
+	return name + " is a text in UTF-8 that is not empty"
 }
 
 func Check(principalID, purpose string, minSeq *int64) string {

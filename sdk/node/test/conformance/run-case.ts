@@ -11,8 +11,16 @@ import type { Consent } from '../../src/methods.ts';
 import type { ClientOptions } from '../../src/options.ts';
 import { verifyConsistency, verifyProof } from '../../src/proof.ts';
 import type { HeaderSource } from '../../src/request.ts';
-import type { CallOptions, Check, ConsentWrite } from '../../src/types.ts';
-import { verifyWebhook, type WebhookHeaders } from '../../src/webhook.ts';
+import type {
+  BrowserPrincipal,
+  CallOptions,
+  Check,
+  ConsentWrite,
+  HistoryEvent,
+  PolicyDefinition,
+  PurposeDefinition,
+} from '../../src/types.ts';
+import { signWebhook, verifyWebhook, type WebhookHeaders } from '../../src/webhook.ts';
 import type { Case, Range, RequestExpectation, RequestsExpectation, Step } from './case.ts';
 import { difference, substitute, type Variables, within } from './match.ts';
 import type { Servers } from './servers.ts';
@@ -47,6 +55,26 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
     clientOf(run).history(String(principalId), page, options),
   'sessions.create': (run, args, options) =>
     clientOf(run).sessions.create(String(args['principalId']), options),
+  historyAll: async (run, { principalId, ...page }, options) => {
+    const events: HistoryEvent[] = [];
+    for await (const event of clientOf(run).historyAll(String(principalId), page, options))
+      events.push(event);
+    return events;
+  },
+  join: (run, { session, ...browser }, options) =>
+    clientOf(run).join(String(session), browser as unknown as BrowserPrincipal, options),
+  link: (run, { session, token }, options) => clientOf(run).link(String(session), String(token), options),
+  erase: (run, { session }, options) => clientOf(run).erase(String(session), options),
+  purposes: (run, _args, options) => clientOf(run).purposes(options),
+  savePurposes: (run, { purposes, ...all }, options) =>
+    clientOf(run).savePurposes(purposes as PurposeDefinition[], all, options),
+  policies: (run, _args, options) => clientOf(run).policies(options),
+  publishPolicy: (run, args, options) =>
+    clientOf(run).publishPolicy(args as unknown as PolicyDefinition, options),
+  checkpoint: (run, _args, options) => clientOf(run).checkpoint(options),
+  vkey: (run, _args, options) => clientOf(run).vkey(options),
+  exportLog: (run, _args, options) => clientOf(run).exportLog(options),
+  signWebhook: (_run, { body, ...rest }) => signWebhook(String(body), rest as unknown as { secret: string }),
   receipt: (run, args, options) => clientOf(run).receipt(Number(args['seq']), options),
   proof: (run, args, options) => clientOf(run).proof(Number(args['seq']), options),
   decision: (run, args, options) => clientOf(run).decision(String(args['requestId']), options),
@@ -88,6 +116,7 @@ function createVariables(one: Case, servers: Servers, base: string): Variables {
     ['publishableKey', servers.keys['publishable']],
     ['vkey', servers.vkey],
     ['requestId', servers.requestId],
+    ...Object.entries(servers.variables),
   ]);
 }
 
@@ -144,8 +173,8 @@ function checkHidden(error: unknown, run: Run, furtherSecrets: readonly string[]
 
 function checkError(error: unknown, expected: Readonly<Record<string, unknown>>): void {
   if (!(error instanceof ConsentError)) throw new Error(`this is no ConsentError: ${inspect(error)}`);
-  const { kind, code, status, requestId, retryAfterSeconds } = error;
-  const facts = { kind, code, status, requestId, retryAfterSeconds };
+  const { kind, code, status, requestId, retryAfterSeconds, detail } = error;
+  const facts = { kind, code, status, requestId, retryAfterSeconds, detail };
   const found = difference(facts, expected, 'error');
   if (found) throw new Error(found);
 }

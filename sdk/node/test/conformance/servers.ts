@@ -9,6 +9,7 @@ export interface Servers {
   readonly stub: string;
   readonly vkey: string;
   readonly requestId: string;
+  readonly variables: Readonly<Record<string, string>>;
   readonly keys: Readonly<Record<string, string>>;
 }
 

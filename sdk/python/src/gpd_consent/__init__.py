@@ -1,10 +1,25 @@
 """Asks a gpd server whether personal data may be processed, records consent, verifies its proofs offline."""
 
-from ._async_client import AsyncConsentClient
-from ._client import ConsentClient
-from ._errors import ConsentError, ErrorKind
+from ._async_methods import AsyncConsent, AsyncSessions
+from ._client import AsyncClientOptions, AsyncConsentClient, ClientOptions, ConsentClient
+from ._errors import (
+    CallTimeoutError,
+    ConfigError,
+    ConflictError,
+    ConsentError,
+    InvalidRequestError,
+    NetworkError,
+    NotFoundError,
+    PermissionDeniedError,
+    ProofError,
+    RateLimitedError,
+    ResponseError,
+    ServerError,
+    UnauthenticatedError,
+)
+from ._methods import Consent, Sessions
+from ._options import OnUnavailable
 from ._proof import verify_consistency, verify_proof
-from ._protocols import AsyncConsent, Consent
 from ._types import (
     Check,
     ConsentState,
@@ -15,7 +30,6 @@ from ._types import (
     History,
     HistoryEvent,
     Permissions,
-    ProofRef,
     ProvenEntry,
     PurposeState,
     Receipt,
@@ -28,12 +42,32 @@ from ._types import (
     WriteResult,
 )
 from ._version import VERSION as __version__
-from ._webhook import verify_webhook
+from ._webhook import WebhookHeaders, sign_webhook, verify_webhook
+from ._wire import (
+    Detail,
+    ErasureReceipt,
+    ErasureScope,
+    ErrorKind,
+    Join,
+    KnownCode,
+    Link,
+    Policy,
+    ProofRef,
+    PublishedPolicy,
+    Purpose,
+    SavedPurposes,
+)
 
 __all__ = [
+    "AsyncClientOptions",
     "AsyncConsent",
     "AsyncConsentClient",
+    "AsyncSessions",
+    "CallTimeoutError",
     "Check",
+    "ClientOptions",
+    "ConfigError",
+    "ConflictError",
     "Consent",
     "ConsentClient",
     "ConsentError",
@@ -41,23 +75,46 @@ __all__ = [
     "Cosigner",
     "CurrentState",
     "Decision",
+    "Detail",
+    "ErasureReceipt",
+    "ErasureScope",
     "ErrorKind",
     "Health",
     "History",
     "HistoryEvent",
+    "InvalidRequestError",
+    "Join",
+    "KnownCode",
+    "Link",
+    "NetworkError",
+    "NotFoundError",
+    "OnUnavailable",
+    "PermissionDeniedError",
     "Permissions",
+    "Policy",
+    "ProofError",
     "ProofRef",
     "ProvenEntry",
+    "PublishedPolicy",
+    "Purpose",
     "PurposeState",
+    "RateLimitedError",
     "Receipt",
     "ReportedOutcome",
+    "ResponseError",
+    "SavedPurposes",
+    "ServerError",
     "Session",
+    "Sessions",
+    "UnauthenticatedError",
     "Verdict",
     "VisitorState",
     "WebhookEvent",
+    "WebhookHeaders",
     "WriteEntry",
     "WriteResult",
     "__version__",
+    "sign_webhook",
     "verify_consistency",
     "verify_proof",
     "verify_webhook",

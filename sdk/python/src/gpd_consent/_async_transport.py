@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable
-from typing import cast
+from collections.abc import AsyncIterable, Mapping
+from typing import Any, cast
 
 import httpx
 
-from ._course import MAX_BODY_BYTES, Answer, Break, Course, RequestMaker, break_of, is_coded
+from ._course import Answer, Break, Call, Course, RequestMaker, break_of, is_coded
 from ._errors import ConsentError
 from ._options import Settings
 
@@ -19,25 +19,31 @@ class AsyncTransport:
     def __init__(self, settings: Settings, http: httpx.AsyncBaseTransport, *, owned: bool) -> None:
         """`owned`: `close` closes the connections too. Otherwise they belong to the caller."""
         self._requests = RequestMaker(settings)
+        self._settings = settings
+        self._preferred = 0
+        """Place of the address that answered last."""
         self._http = http
         self._owned = owned
         self._closed = False
         self._running: set[asyncio.Timeout] = set()
         self._idle = asyncio.Event()
 
-    def check_open(self, method: str) -> None:
+    def begin(self, method: str, _args: Mapping[str, Any]) -> None:
         if self._closed:
             raise ConsentError(method, "config", code="closed")
 
-    async def send(self, course: Course) -> Answer | ConsentError:
-        name = course.call.name
+    async def send(self, call: Call, seconds: float | None) -> Answer | ConsentError:
+        name = call.name
+        course = Course(call, self._settings, seconds, self._preferred)
         if self._closed:
             return ConsentError(name, "config", code="closed")
         limit = asyncio.timeout(course.remaining())
         try:
             async with limit:
                 self._running.add(limit)
-                return await self._attempts(course)
+                outcome = await self._attempts(course)
+                self._preferred = course.at
+                return outcome
         except TimeoutError:
             pass
         finally:
@@ -46,7 +52,9 @@ class AsyncTransport:
                 self._idle.set()
         if self._closed:
             return ConsentError(name, "config", code="closed")
-        return ConsentError(name, "timeout")
+        ended = course.judge(Break("timeout"))
+        self._preferred = course.at
+        return ended if isinstance(ended, ConsentError) else ConsentError(name, "timeout")
 
     async def close(self) -> None:
         """Cancels running calls and closes the connections."""
@@ -73,13 +81,13 @@ class AsyncTransport:
 
     async def _attempt(self, course: Course) -> Answer | Break:
         # The scope around all attempts is the only timeout; single reads have none.
-        request = self._requests.make(course.call, {})
+        request = self._requests.make(course, {})
         has_head = False
         try:
             response = await self._http.handle_async_request(request)
             has_head = True
             try:
-                body = await self._read(response)
+                body = await self._read(response, course.call.max_bytes)
             finally:
                 await response.aclose()
         # A transport may raise anything, even an ExceptionGroup of anyio.
@@ -88,13 +96,13 @@ class AsyncTransport:
         return Answer(response.status_code, response.headers, body)
 
     @staticmethod
-    async def _read(response: httpx.Response) -> bytes | None:
+    async def _read(response: httpx.Response, max_bytes: int) -> bytes | None:
         """None if it is too large or coded; closing the response then closes the connection."""
         if is_coded(response.headers):
             return None
         body = bytearray()
         async for chunk in cast("AsyncIterable[bytes]", response.stream):
             body += chunk
-            if len(body) > MAX_BODY_BYTES:
+            if len(body) > max_bytes:
                 return None
         return bytes(body)

@@ -26,6 +26,10 @@ def check_principal(method: str, principal_id: object) -> None:
     _require(method, _is_text(principal_id), "principal_id is a str that is not empty")
 
 
+def check_text(method: str, name: str, value: object) -> None:
+    _require(method, _is_text(value), f"{name} is a str that is not empty")
+
+
 def check_check(method: str, principal_id: object, purpose: object, min_seq: object = None) -> None:
     check_principal(method, principal_id)
     _require(method, _is_text(purpose), "purpose is a str that is not empty")

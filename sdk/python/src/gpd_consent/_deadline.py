@@ -100,22 +100,27 @@ def _resolve(host: str, port: int, timeout: float | None) -> list[str]:
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(host)
         return [host]
-    found: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+    found: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
     def look_up() -> None:
         try:
             answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            answers = []
-        found.put(list(dict.fromkeys(str(answer[4][0]) for answer in answers)))
+            found.put(list(dict.fromkeys(str(answer[4][0]) for answer in answers)))
+        except OSError as error:
+            found.put(error)
+        except UnicodeError:
+            found.put(socket.gaierror(socket.EAI_NONAME, "the name cannot be looked up"))
 
     threading.Thread(target=look_up, name="gpd-consent-resolver", daemon=True).start()
     try:
         addresses = found.get(timeout=timeout)
     except queue.Empty:
         raise httpcore.ConnectTimeout from None
-    if not addresses:
-        raise httpcore.ConnectError
+    if isinstance(addresses, OSError):
+        failed = httpcore.ConnectError()
+        # The context, because the pool of httpcore removes the cause.
+        failed.__context__ = addresses
+        raise failed
     return addresses
 
 

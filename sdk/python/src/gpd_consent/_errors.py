@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Self
 
-ErrorKind = Literal[
-    "config",
-    "invalid-request",
-    "unauthenticated",
-    "permission-denied",
-    "not-found",
-    "conflict",
-    "rate-limited",
-    "server",
-    "network",
-    "timeout",
-    "response",
-    "proof",
-]
+from ._wire import ALWAYS_RAISED, KIND_OF_STATUS, Detail, ErrorKind, KnownCode
 
 
 class ConsentError(Exception):
     """The error contains neither the key nor a principal id, and no text of a server."""
 
     kind: ErrorKind
-    code: str
+    code: KnownCode | str
     """The server's error code, `closed`, the reason why a proof fails, or else the kind."""
     status: int | None
     request_id: str | None
     """Identifies the request in the server's log."""
     retry_after_seconds: int | None
+    detail: Detail | None
+    """Why there is no answer, or none of gpd; None if the kind says it all."""
+
+    def __new__(cls, _method: str, kind: ErrorKind, **_facts: Any) -> Self:
+        """Makes an error of the class of its kind."""
+        chosen: Any = _CLASSES[kind] if cls is ConsentError else cls
+        made: Self = chosen.__new__(chosen, _method, kind) if chosen is not cls else super().__new__(cls)
+        return made
 
     def __init__(
         self,
@@ -41,60 +36,104 @@ class ConsentError(Exception):
         status: int | None = None,
         request_id: str | None = None,
         retry_after_seconds: int | None = None,
+        detail: Detail | None = None,
+        cause: Exception | None = None,
         hint: str | None = None,
     ) -> None:
+        """`cause` must be free of secrets: the failure of the system, never an exception of httpx."""
         self.kind = kind
         self.code = kind if code is None else code
         self.status = status
         self.request_id = request_id
         self.retry_after_seconds = retry_after_seconds
+        self.detail = detail
         self._method = method
         self._hint = hint
         parts = [kind if self.code == kind else f"{kind} ({self.code})"]
         if status is not None:
             parts.append(f"status {status}")
-        super().__init__(f"{method}: {', '.join(parts)}" + ("" if hint is None else f": {hint}"))
+        if detail is not None:
+            parts.append(detail)
+        # Not by the constructor of Exception: OSError, a base of two kinds, would drop it.
+        self.args = (f"{method}: {', '.join(parts)}" + ("" if hint is None else f": {hint}"),)
+        if cause is not None:
+            self.__cause__ = cause
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
     def __reduce__(self) -> tuple[Callable[..., ConsentError], tuple[object, ...]]:
-        facts = (self.code, self.status, self.request_id, self.retry_after_seconds, self._hint)
-        return _rebuild, (self._method, self.kind, *facts)
+        facts = {
+            "code": self.code,
+            "status": self.status,
+            "request_id": self.request_id,
+            "retry_after_seconds": self.retry_after_seconds,
+            "detail": self.detail,
+            "hint": self._hint,
+        }
+        return _rebuild, (self._method, self.kind, facts)
 
 
-def _rebuild(
-    method: str,
-    kind: ErrorKind,
-    code: str,
-    status: int | None,
-    request_id: str | None,
-    retry_after_seconds: int | None,
-    hint: str | None,
-) -> ConsentError:
+def _rebuild(method: str, kind: ErrorKind, facts: dict[str, Any]) -> ConsentError:
     """Supports pickle and copy, because an error may be sent to another process."""
-    return ConsentError(
-        method,
-        kind,
-        code=code,
-        status=status,
-        request_id=request_id,
-        retry_after_seconds=retry_after_seconds,
-        hint=hint,
-    )
+    return ConsentError(method, kind, **facts)
 
 
-_KIND_OF: dict[int, ErrorKind] = {
-    401: "unauthenticated",
-    403: "permission-denied",
-    404: "not-found",
-    408: "timeout",
-    409: "conflict",
-    429: "rate-limited",
+class ConfigError(ConsentError): ...
+
+
+class InvalidRequestError(ConsentError): ...
+
+
+class UnauthenticatedError(ConsentError): ...
+
+
+class PermissionDeniedError(ConsentError): ...
+
+
+class NotFoundError(ConsentError): ...
+
+
+class ConflictError(ConsentError): ...
+
+
+class RateLimitedError(ConsentError): ...
+
+
+class ServerError(ConsentError): ...
+
+
+class NetworkError(ConsentError, ConnectionError): ...
+
+
+class CallTimeoutError(ConsentError, TimeoutError): ...
+
+
+class ResponseError(ConsentError): ...
+
+
+class ProofError(ConsentError): ...
+
+
+_CLASSES: dict[ErrorKind, type[ConsentError]] = {
+    "config": ConfigError,
+    "invalid-request": InvalidRequestError,
+    "unauthenticated": UnauthenticatedError,
+    "permission-denied": PermissionDeniedError,
+    "not-found": NotFoundError,
+    "conflict": ConflictError,
+    "rate-limited": RateLimitedError,
+    "server": ServerError,
+    "network": NetworkError,
+    "timeout": CallTimeoutError,
+    "response": ResponseError,
+    "proof": ProofError,
 }
-_ALWAYS_RAISED = frozenset({400, 401, 403, 422})
 
 
 def kind_of_status(status: int) -> ErrorKind:
     """Other 4xx mean an invalid request; a status that is neither 4xx nor 5xx means a malformed response."""
-    named = _KIND_OF.get(status)
+    named = KIND_OF_STATUS.get(status)
     if named is not None:
         return named
     if status >= 500:
@@ -106,4 +145,4 @@ def is_undecided(error: ConsentError) -> bool:
     """True if a check may become a denial. Errors that the caller has to fix are raised instead."""
     if error.status is None:
         return error.kind not in ("config", "invalid-request")
-    return error.status not in _ALWAYS_RAISED
+    return error.status not in ALWAYS_RAISED and not 300 <= error.status < 400

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Any, Literal
 
-from ._errors import ConsentError
-from ._types import (
-    ConsentState,
-    Decision,
-    History,
-    HistoryEvent,
-    ProofRef,
-    PurposeState,
-    ReportedOutcome,
-    WriteEntry,
-    WriteResult,
-)
+from ._errors import ConsentError, kind_of_status
 
-WriteMethod = Literal["grant", "deny", "withdraw"]
 GpcPolicy = Literal["opt-out", "ask", "ignore"]
 """Effect of Global Privacy Control on a purpose."""
 
-_CHOICE_OF: dict[WriteMethod, str] = {"grant": "granted", "deny": "denied", "withdraw": "withdrawn"}
-_GENESIS = ProofRef(0, "0" * 64)
-TIME = "2026-01-01T00:00:00.000Z"
-"""A fixed time, so that no test depends on the date."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    method: WriteMethod
-    principal_id: str
-    purposes: tuple[str, ...]
-    policy_version: int | None
-    gpc: bool | None
-    over_gpc: bool | None
+_CHOICE_OF = {"grant": "granted", "deny": "denied", "withdraw": "withdrawn"}
+_PURPOSE = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_CURSOR = re.compile(r"\d{1,16}")
+_MAX_PURPOSES = 50
+_MAX_PAGE = 200
+_DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,76 +30,170 @@ class _Event:
     choice: str
     policy_version: int
     gpc: bool
-    proof: ProofRef
+    seq: int
     over_gpc: bool
+    time: str
+    expires: float | None
+
+
+def refusal(method: str, code: str, status: int) -> ConsentError:
+    return ConsentError(method, kind_of_status(status), code=code, status=status)
+
+
+def _proof_of(seq: int) -> dict[str, Any]:
+    genesis = "0" * 64
+    return {
+        "seq": seq,
+        "hash": genesis if seq == 0 else hashlib.sha256(f"fake entry {seq}".encode()).hexdigest(),
+    }
+
+
+def _text_of(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class FakeLog:
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.ttl_days: dict[str, float] = {}
+        self._clock = clock
         self._events: list[_Event] = []
         self._policies: dict[str, GpcPolicy] = {}
         self._signals: dict[str, set[str]] = {}
-        """The principals with a GPC signal, and the purposes that each granted without it since."""
-        self._answers: dict[str, tuple[Write, WriteResult]] = {}
+        """The people with a GPC signal, and the purposes that each granted without it since."""
+        self._answers: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._accounts: dict[str, str] = {}
+        self._erased: set[str] = set()
+        self._purposes: list[str] | None = None
+        """None: every purpose is known."""
+        self._entries = 0
+        self._policy_version = 0
+        self._material_version = 0
+        """Grants under an older policy are outdated."""
+
+    def time(self, later: float = 0) -> str:
+        return _text_of(self._clock() + later)
 
     def set_gpc_policy(self, purpose: str, policy: GpcPolicy) -> None:
         self._policies[purpose] = policy
 
-    def write(self, write: Write, idempotency_key: str | None) -> WriteResult:
-        self._check_over_gpc(write)
+    def set_purposes(self, purposes: Sequence[str]) -> None:
+        self._purposes = list(purposes)
+
+    def join(self, browser: str, account: str) -> None:
+        """From then on the browser and the account answer for each other."""
+        self._accounts[browser] = account
+
+    def erase(self, principal_id: str) -> int:
+        person = self._person_of(principal_id)
+        kept = [event for event in self._events if self._person_of(event.principal_id) != person]
+        count = len(self._events) - len(kept)
+        self._events = kept
+        self._signals.pop(person, None)
+        self._erased.add(person)
+        return count
+
+    def purposes(self) -> list[dict[str, Any]]:
+        ids = self._purposes or list(dict.fromkeys(event.purpose for event in self._events))
+        return [
+            {
+                "id": name,
+                "title": name,
+                "description": "",
+                "lawfulBasis": "consent",
+                "gpc": self._policy_of(name),
+                "ttlDays": int(self.ttl_days.get(name, 180)),
+                "banner": True,
+            }
+            for name in ids
+        ]
+
+    def define_purposes(self, method: str, purposes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        for one in purposes:
+            if not _PURPOSE.fullmatch(str(one.get("id"))):
+                raise refusal(method, "invalid-request", 400)
+            self._policies[one["id"]] = one.get("gpc", "opt-out")
+            self.ttl_days[one["id"]] = one.get("ttlDays", 180)
+        known = [one["id"] for one in self.purposes()]
+        self._purposes = list(dict.fromkeys([*known, *(one["id"] for one in purposes)]))
+        return self.purposes()
+
+    def publish(self, version: int, is_material: bool) -> dict[str, Any]:
+        """Publishes a policy; a material one makes older grants outdated."""
+        self._policy_version = version
+        if is_material:
+            self._material_version = version
+        self._entries += 1
+        return _proof_of(self._entries)
+
+    def write(self, method: str, body: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
+        self._check_write(method, body)
+        request = json.dumps([method, body], sort_keys=True)
         if idempotency_key is not None and idempotency_key in self._answers:
             known, answer = self._answers[idempotency_key]
-            if known != write:
-                raise _refusal(write.method, "idempotency-conflict", 409)
+            if known != request:
+                raise refusal(method, "idempotency-conflict", 409)
             return answer
-        self._apply_signal(write)
-        entries = tuple(self._append(write, purpose) for purpose in write.purposes)
-        result = WriteResult(entries, entries[-1].seq, entries[-1].hash)
+        person = self._person_of(body["principalId"])
+        if body.get("gpc") is True:
+            self._signals[person] = set()
+        elif body.get("gpc") is False and method == "grant" and person in self._signals:
+            self._signals[person].update(body["purposes"])
+        if method == "grant":
+            self._erased.discard(person)
+        entries = [{"purpose": one, **self._append(method, body, one)} for one in body["purposes"]]
+        result = {"entries": entries, "seq": entries[-1]["seq"], "hash": entries[-1]["hash"]}
         if idempotency_key is not None:
-            self._answers[idempotency_key] = (write, result)
+            self._answers[idempotency_key] = (request, result)
         return result
 
-    def _check_over_gpc(self, write: Write) -> None:
-        if not write.over_gpc:
+    def _check_write(self, method: str, body: dict[str, Any]) -> None:
+        purposes = body["purposes"]
+        is_list = len(purposes) <= _MAX_PURPOSES and len(set(purposes)) == len(purposes)
+        if not is_list or not all(map(_PURPOSE.fullmatch, purposes)):
+            raise refusal(method, "invalid-request", 400)
+        if not all(map(self._is_known, purposes)):
+            raise refusal(method, "unknown-purpose", 422)
+        if not body.get("overGpc"):
             return
-        if write.gpc is not True or len(write.purposes) != 1:
-            raise _refusal(write.method, "invalid-request", 400)
-        if self._policy_of(write.purposes[0]) != "ask":
-            raise _refusal(write.method, "unknown-purpose", 422)
+        if body.get("gpc") is not True or len(purposes) != 1:
+            raise refusal(method, "invalid-request", 400)
+        if self._policy_of(purposes[0]) != "ask":
+            raise refusal(method, "unknown-purpose", 422)
 
-    def _apply_signal(self, write: Write) -> None:
-        if write.gpc is True:
-            self._signals[write.principal_id] = set()
-        elif write.gpc is False and write.method == "grant" and write.principal_id in self._signals:
-            self._signals[write.principal_id].update(write.purposes)
-
-    def _append(self, write: Write, purpose: str) -> WriteEntry:
-        seq = len(self._events) + 1
-        proof = ProofRef(seq, hashlib.sha256(f"fake entry {seq}".encode()).hexdigest())
-        is_signal = write.method == "deny" and write.gpc is True and self._policy_of(purpose) != "ignore"
+    def _append(self, method: str, body: dict[str, Any], purpose: str) -> dict[str, Any]:
+        self._entries += 1
+        is_signal = method == "deny" and body.get("gpc") is True and self._policy_of(purpose) != "ignore"
+        days = self.ttl_days.get(purpose) if method == "grant" else None
         event = _Event(
-            principal_id=write.principal_id,
+            principal_id=body["principalId"],
             purpose=purpose,
-            choice="gpc-opt-out" if is_signal else _CHOICE_OF[write.method],
-            policy_version=write.policy_version or 0,
-            gpc=self._is_opted_out(write.principal_id, purpose),
-            proof=proof,
-            over_gpc=write.over_gpc is True,
+            choice="gpc-opt-out" if is_signal else _CHOICE_OF[method],
+            policy_version=body.get("policyVersion", self._policy_version),
+            gpc=self._is_opted_out(body["principalId"], purpose),
+            seq=self._entries,
+            over_gpc=body.get("overGpc") is True,
+            time=self.time(),
+            expires=None if days is None else self._clock() + days * _DAY,
         )
         self._events.append(event)
-        return WriteEntry(purpose, proof.seq, proof.hash)
+        return _proof_of(event.seq)
+
+    def _person_of(self, principal_id: str) -> str:
+        return self._accounts.get(principal_id, principal_id)
+
+    def _events_of(self, principal_id: str) -> list[_Event]:
+        person = self._person_of(principal_id)
+        return [event for event in self._events if self._person_of(event.principal_id) == person]
+
+    def _is_known(self, purpose: str) -> bool:
+        return self._purposes is None or purpose in self._purposes
 
     def _policy_of(self, purpose: str) -> GpcPolicy:
         return self._policies.get(purpose, "opt-out")
 
     def _is_opted_out(self, principal_id: str, purpose: str) -> bool:
-        return principal_id in self._signals and purpose not in self._signals[principal_id]
-
-    def _last_of(self, principal_id: str, purpose: str) -> _Event | None:
-        for event in reversed(self._events):
-            if event.principal_id == principal_id and event.purpose == purpose:
-                return event
-        return None
+        granted = self._signals.get(self._person_of(principal_id))
+        return granted is not None and purpose not in granted
 
     def _is_overruled_by_gpc(self, purpose: str, last: _Event | None) -> bool:
         """True if a signal ends this choice: it heeds the signal, and was not made despite it."""
@@ -123,87 +201,72 @@ class FakeLog:
         return policy != "ignore" and not (policy == "ask" and last is not None and last.over_gpc)
 
     def _reason_of(self, principal_id: str, purpose: str, last: _Event | None) -> str:
+        if not self._is_known(purpose):
+            return "unknown-purpose"
+        if last is None and self._person_of(principal_id) in self._erased:
+            return "erased"
         if self._is_opted_out(principal_id, purpose) and self._is_overruled_by_gpc(purpose, last):
             return "gpc-opt-out"
-        return "never-asked" if last is None or last.choice == "gpc-opt-out" else last.choice
+        if last is None or last.choice == "gpc-opt-out":
+            return "never-asked"
+        if last.choice == "granted" and last.expires is not None and last.expires <= self._clock():
+            return "expired"
+        is_outdated = last.choice == "granted" and last.policy_version < self._material_version
+        return "policy-outdated" if is_outdated else last.choice
 
-    def _decide(self, principal_id: str, purpose: str) -> tuple[str, ProofRef, int]:
-        last = self._last_of(principal_id, purpose)
+    def decide(self, principal_id: str, purpose: str) -> dict[str, Any]:
+        last = next((one for one in reversed(self._events_of(principal_id)) if one.purpose == purpose), None)
         reason = self._reason_of(principal_id, purpose, last)
-        if last is not None and reason != "never-asked":
-            return reason, last.proof, last.policy_version
-        return reason, self._events[-1].proof if self._events else _GENESIS, 0
+        proven = None if reason == "never-asked" else last
+        newest = self._events[-1].seq if self._events else 0
+        return {
+            "allowed": reason == "granted",
+            "reason": reason,
+            "proof": _proof_of(proven.seq if proven else newest),
+            "policyVersion": proven.policy_version if proven else self._policy_version,
+            "expiresAt": _text_of(proven.expires) if proven and proven.expires is not None else None,
+            "given": "unknown",
+        }
 
-    def decide(self, principal_id: str, purpose: str) -> Decision:
-        reason, proof, policy_version = self._decide(principal_id, purpose)
-        return Decision(reason == "granted", reason, proof, policy_version, None)
-
-    def state(self, principal_id: str) -> ConsentState:
-        last = {event.purpose: event for event in self._events if event.principal_id == principal_id}
-        return ConsentState(principal_id, tuple(map(self._state_of, last.values())))
-
-    def _state_of(self, event: _Event) -> PurposeState:
-        reason, proof, policy_version = self._decide(event.principal_id, event.purpose)
-        return PurposeState(
-            purpose=event.purpose,
-            choice=event.choice,
-            at=TIME,
-            allowed=reason == "granted",
-            reason=reason,
-            proof=proof,
-            policy_version=policy_version,
-            expires_at=None,
-        )
+    def state(self, principal_id: str) -> list[dict[str, Any]]:
+        last = {event.purpose: event for event in self._events_of(principal_id)}
+        return [
+            {"purpose": purpose, "choice": one.choice, "at": one.time, **self.decide(principal_id, purpose)}
+            for purpose, one in last.items()
+        ]
 
     def visitor_state(self, principal_id: str, *, gpc: bool) -> tuple[tuple[str, ...], int]:
         """Returns what this person's cookie says; `gpc`: under a signal of this request."""
-        last = {event.purpose: event for event in self._events if event.principal_id == principal_id}
+        last = {event.purpose: event for event in self._events_of(principal_id)}
         allowed = tuple(
             purpose
             for purpose, event in last.items()
-            if self._decide(principal_id, purpose)[0] == "granted"
+            if self.decide(principal_id, purpose)["allowed"]
             and not (gpc and self._is_overruled_by_gpc(purpose, event))
         )
-        return allowed, max((event.proof.seq for event in last.values()), default=0)
+        return allowed, max((event.seq for event in last.values()), default=0)
 
-    def history(self, principal_id: str, cursor: str | None, limit: int | None) -> History:
+    def history(self, method: str, principal_id: str, cursor: str | None, limit: Any) -> dict[str, Any]:
         """Returns the events before the cursor, newest first."""
-        before = len(self._events) + 1 if cursor is None else int(cursor)
-        found = [
-            one
-            for one in reversed(self._events)
-            if one.principal_id == principal_id and one.proof.seq < before
-        ]
-        page = found[: 50 if limit is None else limit]
-        cursor_after = str(page[-1].proof.seq) if page and len(found) > len(page) else None
-        return History(principal_id, tuple(map(_told, page)), cursor_after)
+        is_page = type(limit) is int and 1 <= limit <= _MAX_PAGE
+        if not is_page or (cursor is not None and not _CURSOR.fullmatch(cursor)):
+            raise refusal(method, "invalid-request", 400)
+        before = self._entries + 1 if cursor is None else int(cursor)
+        found = [one for one in reversed(self._events_of(principal_id)) if one.seq < before]
+        page = found[:limit]
+        after = str(page[-1].seq) if len(found) > len(page) else None
+        return {"principalId": principal_id, "events": list(map(_told, page)), "nextCursor": after}
 
 
-def _refusal(method: str, code: str, status: int) -> ConsentError:
-    kind: Literal["conflict", "invalid-request"] = "conflict" if status == 409 else "invalid-request"
-    return ConsentError(method, kind, code=code, status=status)
-
-
-def _told(event: _Event) -> HistoryEvent:
-    return HistoryEvent(
-        seq=event.proof.seq,
-        type=f"consent.{event.choice}",
-        purpose=event.purpose,
-        time=TIME,
-        policy_version=event.policy_version,
-        gpc=event.gpc,
-        source="backend",
-        expires_at=None,
-        over_gpc=event.over_gpc,
-    )
-
-
-def store_outcome(
-    stored: dict[str, ReportedOutcome], request_id: str, outcome: str, at: str | None
-) -> ReportedOutcome:
-    """Keeps the first report; times are compared as texts."""
-    first = ReportedOutcome(request_id, outcome, TIME if at is None else at)
-    first_report = stored.setdefault(request_id, first)
-    if first_report.outcome != outcome or (at is not None and first_report.at != at):
-        raise ConsentError("report_outcome", "conflict", code="idempotency-conflict", status=409)
-    return first_report
+def _told(event: _Event) -> dict[str, Any]:
+    return {
+        "seq": event.seq,
+        "type": f"consent.{event.choice}",
+        "purpose": event.purpose,
+        "time": event.time,
+        "policyVersion": event.policy_version,
+        "gpc": event.gpc,
+        "source": "backend",
+        "expiresAt": None if event.expires is None else _text_of(event.expires),
+        **({"overGpc": True} if event.over_gpc else {}),
+    }

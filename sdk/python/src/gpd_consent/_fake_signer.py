@@ -6,7 +6,6 @@ import hashlib
 import json
 from typing import Any
 
-from ._shapes import StateKeySet
 from ._state_cookie import encode_part
 from ._state_keys import require_cryptography
 
@@ -27,10 +26,11 @@ class FakeSigner:
     def principal_of(self, subject: str) -> str | None:
         return self._principals.get(subject)
 
-    def keys(self) -> StateKeySet:
+    def jwks(self) -> dict[str, Any]:
         numbers = self._private_key().public_key().public_numbers()
         x, y = (encode_part(part.to_bytes(32, "big")) for part in (numbers.x, numbers.y))
-        return StateKeySet(_TENANT, ((_KEY_ID, x, y),))
+        key = {"kid": _KEY_ID, "kty": "EC", "crv": "P-256", "x": x, "y": y, "alg": "ES256", "use": "sig"}
+        return {"tenant": _TENANT, "keys": [key]}
 
     def sign(self, principal_id: str, purposes: tuple[str, ...], seq: int, now: float) -> str:
         from cryptography.hazmat.primitives.asymmetric.ec import ECDSA

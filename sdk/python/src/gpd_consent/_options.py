@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -25,14 +25,15 @@ _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    base: str
-    """Without a trailing slash."""
+    bases: tuple[str, ...]
+    """Without trailing slashes; at least one."""
     key: str = field(repr=False)
     timeout: float
     write_timeout: float
     retries: int
     on_unavailable: OnUnavailable
     cookie_domain: str | None = None
+    on_error: Callable[[ConsentError], object] | None = None
 
 
 def _refusal(hint: str) -> ConsentError:
@@ -51,6 +52,16 @@ def _parse_base(url: object) -> str | None:
     if parsed.port is not None and not 0 < parsed.port <= _MAX_PORT:
         return None
     return str(parsed).rstrip("/")
+
+
+def _parse_bases(url: object) -> tuple[str, ...]:
+    """Several addresses are tried in their order."""
+    urls = url if isinstance(url, Sequence) and not isinstance(url, (str, bytes)) else [url]
+    bases = [_parse_base(one) for one in urls]
+    known = tuple(base for base in bases if base is not None)
+    if not known or len(known) < len(bases):
+        raise _refusal("url is an http or https address without user info, query and fragment")
+    return known
 
 
 def check_seconds(name: str, value: object, maximum: float = _MAX_SECONDS) -> float:
@@ -80,29 +91,29 @@ def read_settings(
     retries: object,
     on_unavailable: object,
     cookie_domain: object = None,
+    on_error: Callable[[ConsentError], object] | None = None,
 ) -> Settings:
     if not isinstance(key, str) or not _VISIBLE_ASCII.fullmatch(key):
         raise _refusal("key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)")
-    base = _parse_base(url)
-    if base is None:
-        raise _refusal("url is an http or https address without user info, query and fragment")
+    bases = _parse_bases(url)
     if type(retries) is not int or not 0 <= retries <= _MAX_RETRIES:
         raise _refusal(f"retries is an int from 0 to {_MAX_RETRIES}")
     if on_unavailable != "deny" and on_unavailable != "error":
         raise _refusal("on_unavailable is deny or error")
     return Settings(
-        base=base,
+        bases=bases,
         key=key,
         timeout=check_seconds("timeout", timeout),
         write_timeout=check_seconds("write_timeout", write_timeout),
         retries=retries,
         cookie_domain=check_cookie_domain(cookie_domain),
         on_unavailable="deny" if on_unavailable == "deny" else "error",
+        on_error=on_error,
     )
 
 
-def read_environment(environ: Mapping[str, str]) -> tuple[str, str]:
-    """Returns address and key."""
+def read_environment(environ: Mapping[str, str]) -> tuple[list[str], str]:
+    """Returns addresses, which white space parts, and the key."""
 
     def read(name: str) -> str:
         value = environ.get(name)
@@ -110,4 +121,4 @@ def read_environment(environ: Mapping[str, str]) -> tuple[str, str]:
             raise _refusal(f"{name} is not set")
         return value
 
-    return read("GPD_CONSENT_URL"), read("GPD_CONSENT_KEY")
+    return read("GPD_CONSENT_URL").split(), read("GPD_CONSENT_KEY")

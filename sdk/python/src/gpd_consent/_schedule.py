@@ -6,15 +6,16 @@ import math
 import re
 from email.utils import parsedate_to_datetime
 
+from ._wire import RETRIED
+
 _BASE = 0.1
 _CAP = 1.0
-_RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _DATE = re.compile(r"[A-Z][a-z]{2}, ")
 
 
 def is_retryable(status: int) -> bool:
-    return status in _RETRYABLE
+    return status in RETRIED
 
 
 def jitter(retry: int, chance: float) -> float:

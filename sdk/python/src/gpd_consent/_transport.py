@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import httpx
 
-from ._course import MAX_BODY_BYTES, Answer, Break, Course, RequestMaker, break_of, is_coded
+from ._course import Answer, Break, Call, Course, RequestMaker, break_of, is_coded
 from ._deadline import Budget, DeadlineTransport
 from ._errors import ConsentError
 from ._options import Settings
@@ -18,24 +18,30 @@ class Transport:
     def __init__(self, settings: Settings, http: httpx.BaseTransport, *, owned: bool) -> None:
         """`owned`: `close` closes the connections too. Otherwise they belong to the caller."""
         self._requests = RequestMaker(settings)
+        self._settings = settings
+        self._preferred = 0
+        """Place of the address that answered last."""
         self._http = http
         self._owned = owned
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._running = 0
 
-    def check_open(self, method: str) -> None:
+    def begin(self, method: str, _args: Mapping[str, Any]) -> None:
         if self._closing.is_set():
             raise ConsentError(method, "config", code="closed")
 
-    def send(self, course: Course) -> Answer | ConsentError:
-        name = course.call.name
+    def send(self, call: Call, seconds: float | None) -> Answer | ConsentError:
+        name = call.name
+        course = Course(call, self._settings, seconds, self._preferred)
         with self._lock:
             if self._closing.is_set():
                 return ConsentError(name, "config", code="closed")
             self._running += 1
         try:
-            return self._attempts(course)
+            outcome = self._attempts(course)
+            self._preferred = course.at
+            return outcome
         finally:
             with self._lock:
                 self._running -= 1
@@ -72,10 +78,10 @@ class Transport:
 
     def _attempt(self, course: Course) -> Answer | Break:
         if course.remaining() <= 0:
-            return "timeout"
+            return Break("timeout")
         budget = Budget.until(course.deadline)
         timeouts = {"connect": budget, "read": budget, "write": budget, "pool": budget}
-        request = self._requests.make(course.call, cast("dict[str, float]", timeouts))
+        request = self._requests.make(course, cast("dict[str, float]", timeouts))
         has_head = False
         try:
             response = self._http.handle_request(request)
@@ -86,7 +92,7 @@ class Transport:
                 response.close()
         # A transport may raise anything; the caller gets only errors of this package.
         except Exception as error:
-            return "timeout" if course.remaining() <= 0 else break_of(error, has_head)
+            return Break("timeout") if course.remaining() <= 0 else break_of(error, has_head)
         return Answer(response.status_code, response.headers, body)
 
     @staticmethod
@@ -97,7 +103,7 @@ class Transport:
         body = bytearray()
         for chunk in cast("Iterable[bytes]", response.stream):
             body += chunk
-            if len(body) > MAX_BODY_BYTES:
+            if len(body) > course.call.max_bytes:
                 return None
             # Needed only for a transport of the caller; this package's own one keeps the deadline itself.
             if course.remaining() <= 0:

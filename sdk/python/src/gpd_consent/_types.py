@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from ._errors import ConsentError
+from ._wire import ProofRef
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 class Check(NamedTuple):
@@ -14,15 +20,6 @@ class Check(NamedTuple):
 
     principal_id: str
     purpose: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProofRef:
-    """The place of an entry in the tenant's log."""
-
-    seq: int
-    hash: str
-    """64 lower-case hex digits: SHA-256(0x00 || entry)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,12 @@ class Decision:
     """The reason why the check could not be decided; set exactly if the SDK itself answered `unavailable`."""
     given: str = "unknown"
     """Origin of the grant behind the decision: `person`, `agent`, `automation` or `unknown`."""
+    subject: str | None = None
+    """The reference of the person that the events `subject.erased` and `subject.linked` carry."""
+
+    @property
+    def expires(self) -> datetime | None:
+        return _time(self.expires_at)
 
     def __bool__(self) -> bool:
         """True only for an allowing decision: by default every object is true, even a denial."""
@@ -73,25 +76,39 @@ class PurposeState:
     expires_at: str | None
     given: str = "unknown"
 
+    @property
+    def expires(self) -> datetime | None:
+        return _time(self.expires_at)
+
 
 @dataclass(frozen=True, slots=True)
 class ConsentState:
     principal_id: str
     purposes: tuple[PurposeState, ...]
+    subject: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
     seq: int
     type: str
-    purpose: str | None
-    time: str | None
+    purpose: str
+    time: str
     policy_version: int | None
-    gpc: bool | None
-    source: str | None
+    gpc: bool
+    source: str
     expires_at: str | None
     over_gpc: bool = False
     """True if the person agreed despite the signal."""
+
+    @property
+    def expires(self) -> datetime | None:
+        return _time(self.expires_at)
+
+    @property
+    def happened(self) -> datetime:
+        """`time` as a time."""
+        return datetime.fromisoformat(self.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +125,12 @@ class Session:
     token: str = field(repr=False)
     principal_id: str
     expires_at: str
+    subject: str | None = None
+    """The reference that the events `subject.erased` and `subject.linked` carry."""
+
+    @property
+    def expires(self) -> datetime:
+        return datetime.fromisoformat(self.expires_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +162,8 @@ class Verdict:
     """The whole answer of the server, with fields that this version does not know."""
     attested: Mapping[str, Any] | None = None
     """`by` and `deviceBound`, where a passkey distinguished the device from identical ones."""
+    ref: str | None = None
+    """The reference that the event `decision.erased` carries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from gpd_consent import (
@@ -11,6 +12,7 @@ from gpd_consent import (
     Check,
     ConsentClient,
     Verdict,
+    sign_webhook,
     verify_consistency,
     verify_proof,
     verify_webhook,
@@ -35,6 +37,16 @@ _METHODS = {
     "readState": "read_state",
     "currentState": "current_state",
     "ping": "ping",
+    "join": "join",
+    "link": "link",
+    "erase": "erase",
+    "purposes": "purposes",
+    "savePurposes": "save_purposes",
+    "policies": "policies",
+    "publishPolicy": "publish_policy",
+    "checkpoint": "checkpoint",
+    "vkey": "vkey",
+    "exportLog": "export_log",
     "close": "close",
 }
 _NAMES = {
@@ -50,6 +62,8 @@ _NAMES = {
     "cookie": "cookie_header",
     "minWitnesses": "min_witnesses",
     "witnesses": "witnesses",
+    "principalSecret": "principal_secret",
+    **{name: name for name in ("session", "token", "material", "text", "secret", "id")},
     "proof": "text",
     **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
     **{name: name for name in ("outcome", "at")},
@@ -76,6 +90,13 @@ def _verify_consistency(**words: Any) -> None:
     verify_consistency(words["oldSize"], words["oldRoot"], words["newSize"], words["newRoot"], words["text"])
 
 
+def _all_of(events: Any) -> Any:
+    async def collect() -> list[Any]:
+        return [event async for event in events]
+
+    return collect() if hasattr(events, "__aiter__") else list(events)
+
+
 def call_of(name: str, client: Client | None) -> Callable[..., Any]:
     if name == "verifyProof":
         return verify_proof
@@ -83,11 +104,15 @@ def call_of(name: str, client: Client | None) -> Callable[..., Any]:
         return _verify_consistency
     if name == "verifyWebhook":
         return verify_webhook
+    if name == "signWebhook":
+        return sign_webhook
     assert client is not None, "this case has no client"
     if name == "sessions.create":
         return client.sessions.create
     if name == "may":
         return lambda headers, purposes, **options: client.may(headers, purposes, **options)
+    if name == "historyAll":
+        return lambda **words: _all_of(client.history_all(**words))
     method: Callable[..., Any] = getattr(client, _METHODS[name])
     return method
 
@@ -106,6 +131,8 @@ def to_wire(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         fields = dataclasses.fields(value)
         return {_camel(field.name): to_wire(getattr(value, field.name)) for field in fields}
+    if isinstance(value, datetime):
+        return value.isoformat()
     if isinstance(value, (list, tuple)):
         return [to_wire(item) for item in value]
     return value

@@ -61,6 +61,7 @@ def _make_variables(case: Case, servers: Servers, base: str) -> dict[str, Any]:
         "publishableKey": servers["keys"]["publishable"],
         "vkey": servers["vkey"],
         "requestId": servers["requestId"],
+        **servers["variables"],
     }
 
 
@@ -113,6 +114,7 @@ def _check_error(error: BaseException, expected: dict[str, Any]) -> None:
         "status": error.status,
         "requestId": error.request_id,
         "retryAfterSeconds": error.retry_after_seconds,
+        "detail": error.detail,
     }
     assert difference(facts, expected, "error") is None, difference(facts, expected, "error")
 

@@ -1,69 +1,61 @@
 package dev.gpd.consent;
 
-import com.google.gson.JsonObject;
 import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
-import java.time.Duration;
 import java.util.List;
-import java.util.Set;
 
 /**
  * A request to be sent.
  *
  * @param name the method, for errors
- * @param body null for a GET
+ * @param operation its row in {@link Wire#OPERATIONS}
+ * @param body null for none
+ * @param token a token of a person in place of the key, or null
  * @param idempotencyKey may be null
- * @param isOpen true if it is sent without the key
- * @param statuses statuses of a successful answer
- * @param principals ids that no error may contain
+ * @param secrets principal ids and tokens that no error may contain
+ * @param args the arguments of the method, for the fake; null for a call that no method of the user made
  */
 record Call(
     String name,
+    String operation,
     String path,
     String body,
-    String accept,
+    String token,
     String idempotencyKey,
-    boolean isOpen,
-    Set<Integer> statuses,
-    Duration timeout,
-    List<String> principals) {
+    List<String> secrets,
+    List<Object> args) {
 
-  static Call get(String name, String path, Duration timeout) {
-    return new Call(name, path, null, "application/json", null, false, Set.of(200), timeout, List.of());
+  /** @param param what stands in the path, or null */
+  static Call of(String name, String operation, Object param) {
+    String path = Wire.OPERATIONS.get(operation).path().replaceFirst("\\{\\w+}", String.valueOf(param));
+    return new Call(name, operation, path, null, null, null, List.of(), null);
   }
 
-  static Call post(String name, String path, JsonObject body, Duration timeout, List<String> principals) {
-    return new Call(name, path, body.toString(), "application/json", null, false, Set.of(200), timeout, principals);
+  Call sending(String json, String... hidden) {
+    return new Call(name, operation, path, json, token, idempotencyKey, List.of(hidden), args);
   }
 
-  Call accepting(String type) {
-    return new Call(name, path, body, type, idempotencyKey, isOpen, statuses, timeout, principals);
+  Call by(String session) {
+    return new Call(name, operation, path, body, session, idempotencyKey, secrets, args);
   }
 
-  Call open() {
-    return new Call(name, path, body, accept, idempotencyKey, true, statuses, timeout, principals);
+  Call under(String key) {
+    return new Call(name, operation, path, body, token, key, secrets, args);
   }
 
-  /** A write is answered with 201 and has a separate timeout. */
-  Call writing(Duration writeTimeout, String newKey) {
-    return new Call(name, path, body, accept, newKey, isOpen, Set.of(201), writeTimeout, principals);
+  Call noting(Object... noted) {
+    return new Call(name, operation, path, body, token, idempotencyKey, secrets, java.util.Arrays.asList(noted));
   }
 
-  /** A report is answered with 200 if it was stored before. */
-  Call reporting(Duration writeTimeout) {
-    return new Call(name, path, body, accept, null, isOpen, Set.of(200, 201), writeTimeout, principals);
+  Wire.Row row() {
+    return Wire.OPERATIONS.get(operation);
   }
 
-  String method() {
-    return body == null ? "GET" : "POST";
+  int maxBytes() {
+    return operation.equals("exportLog") ? Collector.MAX_EXPORT_BYTES : Collector.MAX_BYTES;
   }
 
   BodyPublisher publisher() {
     return body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body);
-  }
-
-  ConsentException malformed(Answer answer) {
-    String code = ErrorKind.RESPONSE.toString();
-    return ConsentException.answered(name, ErrorKind.RESPONSE, code, answer.status(), answer.requestId(), null);
   }
 }

@@ -4,6 +4,7 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -20,15 +21,12 @@ final class Calls {
     this.settings = transport.settings;
   }
 
-  static boolean isNone(List<Check> checks) {
-    return checks != null && checks.isEmpty();
-  }
-
   private static <T> T rethrow(ConsentException error) {
     throw error;
   }
 
   private <T> Pending<T> pending(
+      String name,
       CallOptions options,
       Supplier<Call> createCall,
       Function<Answer, T> result,
@@ -36,28 +34,51 @@ final class Calls {
     return new Pending<>(
         () -> {
           Call call = createCall.get();
-          String name = call.name();
           if (options == null) throw ConsentException.hinted(name, ErrorKind.CONFIG, "there are no options");
           if (options.timeout() != null) ConsentClientBuilder.checkCallTimeout(name, options.timeout());
           return transport.begin(call, options);
         },
         result,
-        otherwise);
+        error -> otherwise.apply(transport.told(error)));
   }
 
-  /** Reads an answer with the reader {@code shape}. */
-  private static <T> T read(Call call, Answer answer, Function<Fields, T> shape) {
+  /** Reads an answer of this shape with the reader. */
+  private static <T> T read(
+      String name, String operation, Answer answer, Function<Map<String, Object>, T> reader) {
     Map<String, Object> body = Json.object(answer.body());
-    if (body == null) throw call.malformed(answer);
+    Object shape = Wire.OPERATIONS.get(operation).shape();
     try {
-      return shape.apply(new Fields(body));
+      if (body != null && (shape == null || Shape.matches(body, shape))) return reader.apply(body);
     } catch (Fields.Malformed malformed) {
-      throw call.malformed(answer);
+      // As for another shape.
     }
+    throw ConsentException.malformed(name, answer);
   }
 
-  private <T> Pending<T> json(CallOptions options, Supplier<Call> createCall, Call like, Function<Fields, T> shape) {
-    return pending(options, createCall, answer -> read(like, answer, shape), Calls::rethrow);
+  private <T> Pending<T> json(
+      String name,
+      String operation,
+      CallOptions options,
+      Supplier<Call> createCall,
+      Function<Map<String, Object>, T> reader) {
+    return pending(
+        name, options, createCall, answer -> read(name, operation, answer, reader), Calls::rethrow);
+  }
+
+  private <T> Pending<T> json(String name, CallOptions options, Supplier<Call> createCall, Class<T> type) {
+    return json(name, name, options, createCall, body -> Records.build(type, body));
+  }
+
+  private Pending<String> text(String name, CallOptions options, Supplier<Call> createCall) {
+    return pending(
+        name,
+        options,
+        createCall,
+        answer -> {
+          if (answer.body() == null) throw ConsentException.malformed(name, answer);
+          return new String(answer.body(), StandardCharsets.UTF_8);
+        },
+        Calls::rethrow);
   }
 
   /** The only place where an error becomes a denial. */
@@ -66,12 +87,33 @@ final class Calls {
     throw error;
   }
 
-  private Call get(String name, String path) {
-    return Call.get(name, path, settings.timeout);
+  private static JsonObject object(Object... pairs) {
+    JsonObject body = new JsonObject();
+    for (int i = 0; i < pairs.length; i += 2) {
+      String name = (String) pairs[i];
+      if (pairs[i + 1] instanceof String text) body.addProperty(name, text);
+      else if (pairs[i + 1] instanceof Number number) body.addProperty(name, number);
+      else if (pairs[i + 1] instanceof Boolean truth) body.addProperty(name, truth);
+    }
+    return body;
   }
 
-  private Call post(String name, String path, JsonObject body, String... principals) {
-    return Call.post(name, path, body, settings.timeout, List.of(principals));
+  private static Decision decision(Map<String, Object> body) {
+    return new Fields(body).decision();
+  }
+
+  private Pending<Decision> check(String name, Check check, CallOptions options) {
+    return pending(
+        name,
+        options,
+        () -> {
+          Rules.check(name, check);
+          JsonObject body =
+              object("principalId", check.principalId(), "purpose", check.purpose(), "minSeq", check.minSeq());
+          return Call.of(name, "canProcess", null).sending(body.toString(), check.principalId()).noting(check);
+        },
+        answer -> read(name, "canProcess", answer, Calls::decision),
+        this::undecided);
   }
 
   Pending<Boolean> isAllowed(Check check, CallOptions options) {
@@ -86,71 +128,63 @@ final class Calls {
     return check("canProcess", check, options);
   }
 
-  private Pending<Decision> check(String name, Check check, CallOptions options) {
-    String path = "/v1/consent/can-process";
-    return pending(
-        options,
-        () -> {
-          Rules.check(name, check);
-          JsonObject body = bodyOf(check);
-          if (check.minSeq() != null) body.addProperty("minSeq", check.minSeq());
-          return post(name, path, body, check.principalId());
-        },
-        answer -> read(get(name, path), answer, Fields::decision),
-        this::undecided);
-  }
-
-  private static JsonObject bodyOf(Check check) {
-    JsonObject body = new JsonObject();
-    body.addProperty("principalId", check.principalId());
-    body.addProperty("purpose", check.purpose());
-    return body;
-  }
-
   Pending<StateKeys.KeySet> stateKeys(String name, CallOptions options) {
-    Call call = get(name, "/v1/consent/state-keys");
-    return json(options, () -> call, call, StateKeys::read);
+    Supplier<Call> createCall = () -> Call.of(name, "stateKeys", null);
+    return pending(
+        name,
+        options,
+        createCall,
+        answer -> {
+          Map<String, Object> body = Json.object(answer.body());
+          try {
+            if (body != null) return StateKeys.read(new Fields(body));
+          } catch (Fields.Malformed malformed) {
+            // Below.
+          }
+          throw ConsentException.malformed(name, answer);
+        },
+        Calls::rethrow);
   }
 
   Pending<Visitors.Refreshed> refresh(String name, SignedState state, boolean gpc, CallOptions options) {
-    String path = "/v1/consent/state/refresh";
+    JsonObject body = object("state", state.text(), "gpc", gpc ? Boolean.TRUE : null);
     Supplier<Call> createCall =
-        () -> {
-          JsonObject body = new JsonObject();
-          body.addProperty("state", state.text());
-          if (gpc) body.addProperty("gpc", true);
-          return post(name, path, body, state.text());
-        };
-    return json(options, createCall, get(name, path), Visitors.Refreshed::read);
+        () -> Call.of(name, "refreshState", null).sending(body.toString(), state.text());
+    return json(name, "refreshState", options, createCall, answer -> Visitors.Refreshed.read(new Fields(answer)));
   }
 
   Pending<List<Decision>> canProcessMany(List<Check> checks, CallOptions options) {
-    return checkMany("canProcessMany", checks, options);
+    return checkMany("canProcessMany", checks, options, true);
   }
 
-  Pending<List<Decision>> checkMany(String name, List<Check> checks, CallOptions options) {
-    String path = "/v1/consent/can-process/batch";
+  /** @param isNoted false for a call that is part of another method */
+  Pending<List<Decision>> checkMany(String name, List<Check> checks, CallOptions options, boolean isNoted) {
     return pending(
+        name,
         options,
         () -> {
           Rules.batch(name, checks);
           JsonArray items = new JsonArray();
           for (Check check : checks) {
-            JsonObject item = bodyOf(check);
-            item.addProperty("id", String.valueOf(items.size()));
-            items.add(item);
+            items.add(
+                object("id", String.valueOf(items.size()), "principalId", check.principalId(), "purpose", check.purpose()));
           }
           JsonObject body = new JsonObject();
           body.add("checks", items);
-          return post(name, path, body, checks.stream().map(Check::principalId).toArray(String[]::new));
+          String[] principals = checks.stream().map(Check::principalId).toArray(String[]::new);
+          Call call = Call.of(name, "canProcessMany", null).sending(body.toString(), principals);
+          return isNoted ? call.noting(checks) : call;
         },
         answer -> {
-          Call like = get(name, path);
-          Map<String, Decision> found = read(like, answer, Shapes::batch);
+          Map<String, Object> body = Json.object(answer.body());
+          if (body == null || !(body.get("results") instanceof List<?> results)) {
+            throw ConsentException.malformed(name, answer);
+          }
+          Map<String, Decision> found = byId(results);
           List<Decision> decisions = new ArrayList<>();
           for (int i = 0; i < checks.size(); i++) {
             Decision decision = found.get(String.valueOf(i));
-            decisions.add(decision == null ? undecided(like.malformed(answer)) : decision);
+            decisions.add(decision == null ? undecided(ConsentException.malformed(name, answer)) : decision);
           }
           return List.copyOf(decisions);
         },
@@ -160,107 +194,220 @@ final class Calls {
         });
   }
 
+  /** Null for an id that appears twice or whose decision is malformed. */
+  private static Map<String, Decision> byId(List<?> results) {
+    Object shape = Wire.OPERATIONS.get("canProcess").shape();
+    Map<String, Decision> found = new HashMap<>();
+    for (Object item : results) {
+      if (!(item instanceof Map<?, ?> result) || !(result.get("id") instanceof String id)) continue;
+      boolean isDecision = !found.containsKey(id) && Shape.matches(item, shape);
+      found.put(id, isDecision ? Fields.ofValue(item).decision() : null);
+    }
+    return found;
+  }
+
   Pending<WriteResult> write(String name, ConsentWrite write, CallOptions options) {
-    String path = "/v1/consent/" + name;
     return json(
+        name,
         options,
         () -> {
           Rules.write(name, write);
           String namedKey = options == null ? null : options.idempotencyKey();
           if (namedKey != null) Rules.idempotencyKey(name, namedKey);
-          JsonObject body = new JsonObject();
-          body.addProperty("principalId", write.principalId());
+          JsonObject body = object("principalId", write.principalId());
           JsonArray purposes = new JsonArray();
           write.purposes().forEach(purposes::add);
           body.add("purposes", purposes);
-          if (write.policyVersion() != null) body.addProperty("policyVersion", write.policyVersion());
-          if (write.gpc() != null) body.addProperty("gpc", write.gpc());
-          if (write.overGpc() != null) body.addProperty("overGpc", write.overGpc());
+          object("policyVersion", write.policyVersion(), "gpc", write.gpc(), "overGpc", write.overGpc())
+              .entrySet()
+              .forEach(field -> body.add(field.getKey(), field.getValue()));
           String key = namedKey == null ? UUID.randomUUID().toString() : namedKey;
-          return post(name, path, body, write.principalId()).writing(settings.writeTimeout, key);
+          return Call.of(name, name, null).sending(body.toString(), write.principalId()).under(key).noting(write);
         },
-        get(name, path).writing(settings.writeTimeout, null),
-        Shapes::writeResult);
-  }
-
-  private Call ofPrincipal(String name, String path, String principalId, History.Page page) {
-    Rules.principal(name, principalId);
-    JsonObject body = new JsonObject();
-    body.addProperty("principalId", principalId);
-    if (page.cursor() != null) body.addProperty("cursor", page.cursor());
-    if (page.limit() != null) body.addProperty("limit", page.limit());
-    return post(name, path, body, principalId);
+        WriteResult.class);
   }
 
   Pending<ConsentState> state(String principalId, CallOptions options) {
-    String path = "/v1/consent/state";
-    Supplier<Call> createCall = () -> ofPrincipal("state", path, principalId, History.Page.FIRST);
-    return json(options, createCall, get("state", path), Shapes::state);
+    return json(
+        "state",
+        "state",
+        options,
+        () -> {
+          Rules.principal("state", principalId);
+          JsonObject body = object("principalId", principalId);
+          return Call.of("state", "state", null).sending(body.toString(), principalId).noting(principalId);
+        },
+        Calls::readState);
+  }
+
+  private static ConsentState readState(Map<String, Object> body) {
+    Fields fields = new Fields(body);
+    List<ConsentState.PurposeState> purposes = new ArrayList<>();
+    for (Object item : fields.list("purposes")) {
+      Fields one = Fields.ofValue(item);
+      purposes.add(
+          new ConsentState.PurposeState(
+              one.text("purpose"), one.optionalText("choice"), one.optionalText("at"), one.decision()));
+    }
+    return new ConsentState(fields.text("principalId"), List.copyOf(purposes), fields.optionalText("subject"));
   }
 
   Pending<History> history(String principalId, History.Page page, CallOptions options) {
-    String path = "/v1/consent/history";
-    Supplier<Call> createCall =
-        () -> ofPrincipal("history", path, principalId, page == null ? History.Page.FIRST : page);
-    return json(options, createCall, get("history", path), Shapes::history);
+    return json(
+        "history",
+        options,
+        () -> {
+          Rules.principal("history", principalId);
+          History.Page asked = page == null ? History.Page.FIRST : page;
+          JsonObject body = object("principalId", principalId, "cursor", asked.cursor(), "limit", asked.limit());
+          return Call.of("history", "history", null).sending(body.toString(), principalId).noting(principalId, page);
+        },
+        History.class);
   }
 
   Pending<Session> session(String principalId, CallOptions options) {
     String name = "sessions.create";
-    String path = "/v1/sessions";
+    return json(
+        name,
+        options,
+        () -> {
+          Rules.principal(name, principalId);
+          JsonObject body = object("principalId", principalId);
+          return Call.of(name, name, null).sending(body.toString(), principalId).noting(principalId);
+        },
+        Session.class);
+  }
+
+  Pending<Join> join(String session, String principalId, String secret, CallOptions options) {
+    return json(
+        "join",
+        options,
+        () -> {
+          Rules.text("join", "session", session);
+          Rules.principal("join", principalId);
+          Rules.text("join", "principalSecret", secret);
+          String body = object("principalId", principalId, "principalSecret", secret).toString();
+          Call call = Call.of("join", "join", null).sending(body, session, principalId, secret);
+          return call.by(session).noting(session, principalId, secret);
+        },
+        Join.class);
+  }
+
+  Pending<Link> link(String session, String token, CallOptions options) {
+    return json(
+        "link",
+        options,
+        () -> {
+          Rules.text("link", "session", session);
+          Rules.text("link", "token", token);
+          String body = object("token", token).toString();
+          return Call.of("link", "link", null).sending(body, session, token).by(session).noting(session, token);
+        },
+        Link.class);
+  }
+
+  Pending<ErasureReceipt> erase(String session, CallOptions options) {
+    return json(
+        "erase",
+        options,
+        () -> {
+          Rules.text("erase", "session", session);
+          return Call.of("erase", "erase", null).sending("{}", session).by(session).noting(session);
+        },
+        ErasureReceipt.class);
+  }
+
+  Pending<Purposes> purposes(CallOptions options) {
+    return json("purposes", options, () -> Call.of("purposes", "purposes", null).noting(), Purposes.class);
+  }
+
+  Pending<SavedPurposes> savePurposes(List<PurposeDefinition> purposes, Boolean material, CallOptions options) {
+    return json(
+        "savePurposes",
+        options,
+        () -> {
+          JsonArray items = new JsonArray();
+          for (PurposeDefinition one : purposes) {
+            items.add(
+                object(
+                    "id", one.id(), "title", one.title(), "description", one.description(), "lawfulBasis", one.lawfulBasis(),
+                    "gpc", one.gpc(), "ttlDays", one.ttlDays(), "banner", one.banner(), "material", one.material()));
+          }
+          JsonObject body = object("material", material);
+          body.add("purposes", items);
+          Call call = Call.of("savePurposes", "savePurposes", null).sending(body.toString());
+          return call.noting(purposes, material);
+        },
+        SavedPurposes.class);
+  }
+
+  Pending<Policies> policies(CallOptions options) {
+    return json("policies", options, () -> Call.of("policies", "policies", null).noting(), Policies.class);
+  }
+
+  Pending<PublishedPolicy> publishPolicy(String text, boolean material, CallOptions options) {
+    String body = object("text", text, "material", material).toString();
     Supplier<Call> createCall =
-        () -> ofPrincipal(name, path, principalId, History.Page.FIRST).writing(settings.writeTimeout, null);
-    return json(options, createCall, get(name, path).writing(settings.writeTimeout, null), Shapes::session);
+        () -> Call.of("publishPolicy", "publishPolicy", null).sending(body).noting(text, material);
+    return json("publishPolicy", options, createCall, PublishedPolicy.class);
+  }
+
+  /** Checkpoint, key and export of the log. */
+  Pending<String> ofLog(String name, CallOptions options) {
+    return text(name, options, () -> Call.of(name, name, null).noting());
+  }
+
+  private static Call withSeq(String name, long seq) {
+    Rules.seq(name, seq);
+    return Call.of(name, name, seq).noting(seq);
   }
 
   Pending<Receipt> receipt(long seq, CallOptions options) {
-    Call call = get("receipt", "/v1/consent/receipts/" + seq);
-    return json(options, () -> withSeq(call, seq), call, Shapes::receipt);
+    return json("receipt", options, () -> withSeq("receipt", seq), Receipt.class);
   }
 
   Pending<String> proof(long seq, CallOptions options) {
-    Call call = get("proof", "/v1/consent/proofs/" + seq).accepting("text/plain");
-    return pending(
-        options,
-        () -> withSeq(call, seq),
-        answer -> {
-          if (answer.body() == null) throw call.malformed(answer);
-          return new String(answer.body(), StandardCharsets.UTF_8);
-        },
-        Calls::rethrow);
-  }
-
-  private static Call withSeq(Call call, long seq) {
-    Rules.seq(call.name(), seq);
-    return call;
+    return text("proof", options, () -> withSeq("proof", seq));
   }
 
   Pending<Verdict> decision(String requestId, CallOptions options) {
-    Call call = get("decision", "/v1/decisions/" + requestId);
     Supplier<Call> createCall =
         () -> {
           Rules.requestId("decision", requestId);
-          return call;
+          return Call.of("decision", "decision", requestId).noting(requestId);
         };
-    return json(options, createCall, call, fields -> Shapes.verdict(fields, requestId));
+    return json("decision", "decision", options, createCall, body -> Verdict.read(new Fields(body), requestId));
   }
 
   Pending<ReportedOutcome> reportOutcome(String requestId, String outcome, String at, CallOptions options) {
     String name = "reportOutcome";
-    String path = "/v1/decisions/" + requestId + "/outcome";
-    Supplier<Call> createCall =
+    return json(
+        name,
+        name,
+        options,
         () -> {
           Rules.report(name, requestId, outcome);
-          JsonObject body = new JsonObject();
-          body.addProperty("outcome", outcome);
-          if (at != null) body.addProperty("at", at);
-          return post(name, path, body).reporting(settings.writeTimeout);
-        };
-    return json(options, createCall, get(name, path), fields -> Shapes.outcome(fields, requestId, outcome));
+          String body = object("outcome", outcome, "at", at).toString();
+          return Call.of(name, name, requestId).sending(body).noting(requestId, outcome, at);
+        },
+        body -> {
+          ReportedOutcome stored = Records.build(ReportedOutcome.class, body);
+          boolean isAsked = stored.requestId().equals(requestId) && stored.outcome().equals(outcome);
+          if (!isAsked) throw new Fields.Malformed();
+          return stored;
+        });
   }
 
   Pending<Health> ping(CallOptions options) {
-    Call call = get("ping", "/healthz").open();
-    return json(options, () -> call, call, Shapes::health);
+    Supplier<Call> createCall = () -> Call.of("ping", "ping", null).noting();
+    return json(
+        "ping",
+        "ping",
+        options,
+        createCall,
+        body -> {
+          if (!"ok".equals(body.get("status"))) throw new Fields.Malformed();
+          return Records.build(Health.class, body);
+        });
   }
 }

@@ -10,6 +10,7 @@ import java.util.concurrent.Flow;
 /** Reads a body up to a limit, usually 4 MiB; the result is null for a larger one. */
 final class Collector implements HttpResponse.BodySubscriber<byte[]> {
   static final int MAX_BYTES = 4 * 1024 * 1024;
+  static final int MAX_EXPORT_BYTES = 256 * 1024 * 1024;
 
   private final CompletableFuture<byte[]> body = new CompletableFuture<>();
   private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(512);

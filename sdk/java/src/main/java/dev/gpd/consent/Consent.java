@@ -1,9 +1,12 @@
 package dev.gpd.consent;
 
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 
 /**
  * The interface of the client and the fake. Let your own code depend on it. Every method throws {@link ConsentException}; its twin with
@@ -112,7 +115,66 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<History> historyAsync(String principalId, History.Page page, CallOptions options);
 
+  /** Returns all choices of a person, newest first; each page is asked for when it is needed. */
+  default Stream<History.Event> historyAll(String principalId) {
+    return historyAll(principalId, null, CallOptions.NONE);
+  }
+
+  /** @param limit size of a page, or null */
+  default Stream<History.Event> historyAll(String principalId, Integer limit, CallOptions options) {
+    History first = history(principalId, new History.Page(null, limit), options);
+    UnaryOperator<History> next =
+        page -> page.nextCursor() == null ? null : history(principalId, new History.Page(page.nextCursor(), limit), options);
+    return Stream.iterate(first, Objects::nonNull, next).flatMap(page -> page.events().stream());
+  }
+
   Sessions sessions();
+
+  /** Joins a browser with the account of a session: from then on each answers for both. */
+  default Join join(String session, String principalId, String principalSecret) {
+    return join(session, principalId, principalSecret, CallOptions.NONE);
+  }
+
+  Join join(String session, String principalId, String principalSecret, CallOptions options);
+
+  /** Links the visit behind a transparency token with the person of a session. */
+  default Link link(String session, String token) {
+    return link(session, token, CallOptions.NONE);
+  }
+
+  Link link(String session, String token, CallOptions options);
+
+  /** Erases the consent record of the person of a session. */
+  default ErasureReceipt erase(String session) {
+    return erase(session, CallOptions.NONE);
+  }
+
+  ErasureReceipt erase(String session, CallOptions options);
+
+  /** Returns the purposes of the tenant. */
+  List<Purpose> purposes(CallOptions options);
+
+  /**
+   * Defines or changes purposes; it needs a key of scope operator.
+   *
+   * @param material false: the changes ask nobody again; null for the default of gpd
+   */
+  SavedPurposes savePurposes(List<PurposeDefinition> purposes, Boolean material, CallOptions options);
+
+  /** Returns the policy versions of the tenant. */
+  List<Policy> policies(CallOptions options);
+
+  /** Publishes the next policy version; it needs a key of scope operator. {@code material}: everybody is asked again. */
+  PublishedPolicy publishPolicy(String text, boolean material, CallOptions options);
+
+  /** Returns the signed head of the tenant's log. */
+  String checkpoint(CallOptions options);
+
+  /** Returns the key that verifies checkpoints and proofs. Pin it: store it where gpd cannot change it. */
+  String vkey(CallOptions options);
+
+  /** Returns all entries of the log, one JSON value a line; at most 256 MiB. */
+  String exportLog(CallOptions options);
 
   /** Creates tokens for people's browsers. */
   interface Sessions {

@@ -1,6 +1,7 @@
 package dev.gpd.consent;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -8,7 +9,7 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /** A client of gpd's consent API. Create one per process and share it between threads. */
-public final class ConsentClient implements Consent {
+public class ConsentClient implements Consent {
   /** The version of this library. */
   public static final String VERSION = Transport.VERSION;
 
@@ -50,7 +51,7 @@ public final class ConsentClient implements Consent {
 
       @Override
       public Question.Remote<List<Decision>> check(String method, List<Check> checks) {
-        return Question.Remote.of(options -> calls.checkMany(method, checks, options));
+        return Question.Remote.of(options -> calls.checkMany(method, checks, options, false));
       }
     };
   }
@@ -63,16 +64,19 @@ public final class ConsentClient implements Consent {
     return options.timeout();
   }
 
-  private <T> T answer(String method, Supplier<Question<T>> question, CallOptions options) {
+  private <T> T answer(String method, Supplier<Question<T>> question, CallOptions options, Object... args) {
     Duration timeout = timeoutOf(method, options);
     transport.checkOpen(method);
+    transport.note(method, Arrays.asList(args));
     return Question.await(question, timeout);
   }
 
-  private <T> CompletableFuture<T> answerAsync(String method, Supplier<Question<T>> question, CallOptions options) {
+  private <T> CompletableFuture<T> answerAsync(
+      String method, Supplier<Question<T>> question, CallOptions options, Object... args) {
     try {
       Duration timeout = timeoutOf(method, options);
       transport.checkOpen(method);
+      transport.note(method, Arrays.asList(args));
       return Question.future(question, timeout);
     } catch (ConsentException refused) {
       return CompletableFuture.failedFuture(refused);
@@ -110,13 +114,13 @@ public final class ConsentClient implements Consent {
 
   @Override
   public List<Decision> canProcessMany(List<Check> checks, CallOptions options) {
-    if (Calls.isNone(checks)) return List.of();
+    if (checks != null && checks.isEmpty()) return List.of();
     return calls.canProcessMany(checks, options).await();
   }
 
   @Override
   public CompletableFuture<List<Decision>> canProcessManyAsync(List<Check> checks, CallOptions options) {
-    if (Calls.isNone(checks)) return CompletableFuture.completedFuture(List.of());
+    if (checks != null && checks.isEmpty()) return CompletableFuture.completedFuture(List.of());
     return calls.canProcessMany(checks, options).future();
   }
 
@@ -171,6 +175,56 @@ public final class ConsentClient implements Consent {
   }
 
   @Override
+  public Join join(String session, String principalId, String principalSecret, CallOptions options) {
+    return calls.join(session, principalId, principalSecret, options).await();
+  }
+
+  @Override
+  public Link link(String session, String token, CallOptions options) {
+    return calls.link(session, token, options).await();
+  }
+
+  @Override
+  public ErasureReceipt erase(String session, CallOptions options) {
+    return calls.erase(session, options).await();
+  }
+
+  @Override
+  public List<Purpose> purposes(CallOptions options) {
+    return calls.purposes(options).await().purposes();
+  }
+
+  @Override
+  public SavedPurposes savePurposes(List<PurposeDefinition> purposes, Boolean material, CallOptions options) {
+    return calls.savePurposes(purposes, material, options).await();
+  }
+
+  @Override
+  public List<Policy> policies(CallOptions options) {
+    return calls.policies(options).await().policies();
+  }
+
+  @Override
+  public PublishedPolicy publishPolicy(String text, boolean material, CallOptions options) {
+    return calls.publishPolicy(text, material, options).await();
+  }
+
+  @Override
+  public String checkpoint(CallOptions options) {
+    return calls.ofLog("checkpoint", options).await();
+  }
+
+  @Override
+  public String vkey(CallOptions options) {
+    return calls.ofLog("vkey", options).await().strip();
+  }
+
+  @Override
+  public String exportLog(CallOptions options) {
+    return calls.ofLog("exportLog", options).await();
+  }
+
+  @Override
   public Sessions sessions() {
     return sessions;
   }
@@ -218,22 +272,22 @@ public final class ConsentClient implements Consent {
 
   @Override
   public Optional<VisitorState> readState(String cookieHeader, CallOptions options) {
-    return answer("readState", () -> visitors.readState(cookieHeader), options);
+    return answer("readState", () -> visitors.readState(cookieHeader), options, cookieHeader);
   }
 
   @Override
   public CompletableFuture<Optional<VisitorState>> readStateAsync(String cookieHeader, CallOptions options) {
-    return answerAsync("readState", () -> visitors.readState(cookieHeader), options);
+    return answerAsync("readState", () -> visitors.readState(cookieHeader), options, cookieHeader);
   }
 
   @Override
   public CurrentState currentState(String cookieHeader, CallOptions options) {
-    return answer("currentState", () -> visitors.currentState(cookieHeader), options);
+    return answer("currentState", () -> visitors.currentState(cookieHeader), options, cookieHeader);
   }
 
   @Override
   public CompletableFuture<CurrentState> currentStateAsync(String cookieHeader, CallOptions options) {
-    return answerAsync("currentState", () -> visitors.currentState(cookieHeader), options);
+    return answerAsync("currentState", () -> visitors.currentState(cookieHeader), options, cookieHeader);
   }
 
   private Question<Permissions> page(Function<String, String> header, List<String> purposes, String principalId) {
@@ -244,13 +298,13 @@ public final class ConsentClient implements Consent {
   @Override
   public Permissions may(
       Function<String, String> header, List<String> purposes, String principalId, CallOptions options) {
-    return answer("may", () -> page(header, purposes, principalId), options);
+    return answer("may", () -> page(header, purposes, principalId), options, header, purposes, principalId);
   }
 
   @Override
   public CompletableFuture<Permissions> mayAsync(
       Function<String, String> header, List<String> purposes, String principalId, CallOptions options) {
-    return answerAsync("may", () -> page(header, purposes, principalId), options);
+    return answerAsync("may", () -> page(header, purposes, principalId), options, header, purposes, principalId);
   }
 
   @Override

@@ -5,7 +5,9 @@ import java.net.URISyntaxException;
 import java.net.http.HttpClient;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
 /** Options of a {@link ConsentClient}; {@link #build} refuses an invalid one without its value. */
@@ -18,7 +20,7 @@ public final class ConsentClientBuilder {
   private static final Pattern COOKIE_DOMAIN = Pattern.compile("\\.?[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*");
   private static final String NAME = "ConsentClient";
 
-  private String url;
+  private List<String> urls = List.of();
   private String key;
   private Duration timeout = Duration.ofSeconds(2);
   private Duration writeTimeout = Duration.ofSeconds(10);
@@ -27,6 +29,7 @@ public final class ConsentClientBuilder {
   private String cookieDomain;
   private Clock clock = Clock.systemUTC();
   private HttpClient httpClient;
+  private Consumer<ConsentException> onError = error -> {};
 
   ConsentClientBuilder() {}
 
@@ -36,7 +39,19 @@ public final class ConsentClientBuilder {
 
   /** gpd's base address, such as {@code https://id.shop.example}. */
   public ConsentClientBuilder url(String value) {
-    url = value;
+    urls = value == null ? List.of() : List.of(value);
+    return this;
+  }
+
+  /** Several addresses, which are tried in their order. */
+  public ConsentClientBuilder urls(List<String> values) {
+    urls = List.copyOf(values);
+    return this;
+  }
+
+  /** Called with the error of each call that failed, also if it became a denial: for your log. */
+  public ConsentClientBuilder onError(Consumer<ConsentException> value) {
+    onError = value;
     return this;
   }
 
@@ -48,7 +63,8 @@ public final class ConsentClientBuilder {
 
   /** Reads address and key from GPD_CONSENT_URL and GPD_CONSENT_KEY of this environment. */
   public ConsentClientBuilder env(Map<String, String> environment) {
-    return url(read(environment, "GPD_CONSENT_URL")).key(read(environment, "GPD_CONSENT_KEY"));
+    // White space parts several addresses.
+    return urls(List.of(read(environment, "GPD_CONSENT_URL").strip().split("\\s+"))).key(read(environment, "GPD_CONSENT_KEY"));
   }
 
   private static String read(Map<String, String> environment, String name) {
@@ -140,7 +156,8 @@ public final class ConsentClientBuilder {
   /** @throws ConsentException config */
   public ConsentClient build() {
     if (key == null || !VISIBLE_ASCII.matcher(key).matches()) throw refusal("key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)");
-    String base = baseOf(url);
+    if (urls.isEmpty()) baseOf(null);
+    List<String> bases = urls.stream().map(ConsentClientBuilder::baseOf).toList();
     checkTimeout(NAME, "timeout", timeout, MAX_TIMEOUT);
     checkTimeout(NAME, "writeTimeout", writeTimeout, MAX_TIMEOUT);
     if (retries < 0 || retries > 10) throw refusal("retries is an integer from 0 to 10");
@@ -151,7 +168,7 @@ public final class ConsentClientBuilder {
     if (http.followRedirects() != HttpClient.Redirect.NEVER || http.cookieHandler().isPresent()) {
       throw refusal("httpClient must neither follow redirects nor keep cookies");
     }
-    Settings settings = new Settings(base, key, timeout, writeTimeout, retries, onUnavailable, cookieDomain, clock);
+    Settings settings = new Settings(bases, key, timeout, writeTimeout, retries, onUnavailable, cookieDomain, clock, onError);
     return new ConsentClient(new Transport(settings, http, httpClient == null));
   }
 }

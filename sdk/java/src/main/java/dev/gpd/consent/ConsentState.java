@@ -2,8 +2,8 @@ package dev.gpd.consent;
 
 import java.util.List;
 
-/** Returns a person's latest choice for each purpose. */
-public record ConsentState(String principalId, List<PurposeState> purposes) {
+/** A person's latest choice for each purpose; {@code subject} is the reference of events about the person, or null. */
+public record ConsentState(String principalId, List<PurposeState> purposes, String subject) {
   /**
    * @param choice null if the person was never asked
    * @param at null if the person was never asked

@@ -28,14 +28,8 @@ public enum ErrorKind {
 
   /** Other 4xx mean an invalid request; a status that is neither 4xx nor 5xx means a malformed response. */
   static ErrorKind ofStatus(int status) {
-    return switch (status) {
-      case 401 -> UNAUTHENTICATED;
-      case 403 -> PERMISSION_DENIED;
-      case 404 -> NOT_FOUND;
-      case 408 -> TIMEOUT;
-      case 409 -> CONFLICT;
-      case 429 -> RATE_LIMITED;
-      default -> status >= 500 ? SERVER : status >= 400 ? INVALID_REQUEST : RESPONSE;
-    };
+    ErrorKind named = Wire.KIND_OF_STATUS.get(status);
+    if (named != null) return named;
+    return status >= 500 ? SERVER : status >= 400 ? INVALID_REQUEST : RESPONSE;
   }
 }

@@ -1,27 +1,111 @@
 package dev.gpd.consent;
 
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
+import java.util.regex.Pattern;
 
 /** Choices, Global Privacy Control and Idempotency-Keys of a fake, by the rules of the server. */
 final class FakeLog {
   private record Event(
-      String principalId, String purpose, String choice, long policyVersion, boolean gpc, ProofRef ref, boolean overGpc) {}
+      String principalId, String purpose, String choice, long policyVersion, boolean gpc, ProofRef ref, boolean overGpc, Instant time, Instant expires) {}
 
-  private record Answered(String method, ConsentWrite write, WriteResult result) {}
+  private record Answered(String method, ConsentWrite write, Map<String, Object> result) {}
+
+  /** An answer of another status than 2xx. */
+  static final class Refusal extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+    final int status;
+
+    Refusal(int status, String code) {
+      super(code, null, false, false);
+      this.status = status;
+    }
+  }
+
+  private static final Pattern PURPOSE = Pattern.compile("[a-z0-9][a-z0-9-]{0,63}");
 
   private static final Map<String, String> CHOICES =
       Map.of("grant", "granted", "deny", "denied", "withdraw", "withdrawn");
 
   private static final ProofRef GENESIS = new ProofRef(0, "0".repeat(64));
 
-  /** A fixed time, so that no test depends on the date. */
-  static final String TIME = "2026-01-01T00:00:00.000Z";
+  private final Supplier<Instant> now;
+  final Map<String, Double> ttlDays = new HashMap<>();
+  /** Accounts by the browsers that were joined with them. */
+  final Map<String, String> accounts = new HashMap<>();
+  private final Set<String> erased = new HashSet<>();
+  /** The only purposes; null: every purpose is known. */
+  Set<String> known;
+  private long entries;
+  private long policyVersion;
+  /** Grants under an older policy are outdated. */
+  private long material;
+
+  FakeLog(Supplier<Instant> now) {
+    this.now = now;
+  }
+
+  private static String text(Instant time) {
+    return time.truncatedTo(ChronoUnit.MILLIS).toString();
+  }
+
+  String time(long laterSeconds) {
+    return text(now.get().plusSeconds(laterSeconds));
+  }
+
+  private String personOf(String principalId) {
+    return accounts.getOrDefault(principalId, principalId);
+  }
+
+  private boolean isOf(Event event, String principalId) {
+    return personOf(event.principalId()).equals(personOf(principalId));
+  }
+
+  long erase(String principalId) {
+    long count = events.stream().filter(one -> isOf(one, principalId)).count();
+    events.removeIf(one -> isOf(one, principalId));
+    signals.remove(personOf(principalId));
+    erased.add(personOf(principalId));
+    return count;
+  }
+
+  ProofRef nextRef() {
+    entries++;
+    return new ProofRef(entries, Bytes.hex(Bytes.sha256(Bytes.utf8("fake entry " + entries))));
+  }
+
+  Map<String, Object> publish(long version, boolean isMaterial) {
+    policyVersion = version;
+    if (isMaterial) material = version;
+    return wire(nextRef());
+  }
+
+  List<Object> purposes() {
+    Set<String> ids = new LinkedHashSet<>();
+    if (known == null) events.forEach(one -> ids.add(one.purpose()));
+    else ids.addAll(known);
+    return ids.stream()
+        .<Object>map(
+            id ->
+                Map.of(
+                    "id", id, "title", id, "description", "", "lawfulBasis", "consent", "banner", true,
+                    "gpc", policyOf(id).name().toLowerCase(Locale.ROOT).replace('_', '-'),
+                    "ttlDays", ttlDays.getOrDefault(id, 180.0).longValue()))
+        .toList();
+  }
+
+  static Map<String, Object> wire(ProofRef ref) {
+    return Map.of("seq", ref.seq(), "hash", ref.hash());
+  }
 
   private final List<Event> events = new ArrayList<>();
   private final Map<String, FakeConsent.GpcPolicy> policies = new HashMap<>();
@@ -35,57 +119,62 @@ final class FakeLog {
     policies.put(purpose, policy);
   }
 
-  WriteResult write(String method, ConsentWrite write, String idempotencyKey) {
-    checkOverGpc(method, write);
-    Answered known = idempotencyKey == null ? null : answers.get(idempotencyKey);
-    if (known != null) {
-      if (known.method().equals(method) && known.write().equals(write)) return known.result();
-      throw ConsentException.answered(method, ErrorKind.CONFLICT, "idempotency-conflict", 409, null, null);
+  Map<String, Object> write(String method, ConsentWrite write, String idempotencyKey) {
+    check(write);
+    Answered earlier = answers.get(idempotencyKey);
+    if (earlier != null) {
+      if (earlier.method().equals(method) && earlier.write().equals(write)) return earlier.result();
+      throw new Refusal(409, "idempotency-conflict");
     }
     applySignal(method, write);
-    List<WriteResult.Entry> entries = new ArrayList<>();
+    if (method.equals("grant")) erased.remove(personOf(write.principalId()));
+    List<Map<String, Object>> written = new ArrayList<>();
     for (String purpose : write.purposes()) {
       Event event = eventOf(method, purpose, write);
       events.add(event);
-      entries.add(new WriteResult.Entry(purpose, event.ref().seq(), event.ref().hash()));
+      Map<String, Object> entry = new HashMap<>(wire(event.ref()));
+      entry.put("purpose", purpose);
+      written.add(entry);
     }
-    WriteResult.Entry last = entries.get(entries.size() - 1);
-    WriteResult result = new WriteResult(List.copyOf(entries), last.seq(), last.hash());
-    if (idempotencyKey != null) answers.put(idempotencyKey, new Answered(method, write, result));
+    Map<String, Object> result = new HashMap<>(written.get(written.size() - 1));
+    result.put("entries", written);
+    answers.put(idempotencyKey, new Answered(method, write, result));
     return result;
   }
 
-  private void checkOverGpc(String method, ConsentWrite write) {
+  private void check(ConsentWrite write) {
+    List<String> purposes = write.purposes();
+    boolean isList = purposes.size() <= 50 && new HashSet<>(purposes).size() == purposes.size();
+    boolean isNamed = purposes.stream().allMatch(one -> PURPOSE.matcher(one).matches());
+    if (!isList || !isNamed) throw new Refusal(400, "invalid-request");
+    if (known != null && !known.containsAll(purposes)) throw new Refusal(422, "unknown-purpose");
     if (!Boolean.TRUE.equals(write.overGpc())) return;
-    if (!Boolean.TRUE.equals(write.gpc()) || write.purposes().size() != 1) {
-      throw ConsentException.answered(method, ErrorKind.INVALID_REQUEST, "invalid-request", 400, null, null);
-    }
-    if (policyOf(write.purposes().get(0)) != FakeConsent.GpcPolicy.ASK) {
-      throw ConsentException.answered(method, ErrorKind.INVALID_REQUEST, "unknown-purpose", 422, null, null);
-    }
+    if (!Boolean.TRUE.equals(write.gpc()) || purposes.size() != 1) throw new Refusal(400, "invalid-request");
+    if (policyOf(purposes.get(0)) != FakeConsent.GpcPolicy.ASK) throw new Refusal(422, "unknown-purpose");
   }
 
   private void applySignal(String method, ConsentWrite write) {
     if (Boolean.TRUE.equals(write.gpc())) {
-      signals.put(write.principalId(), new HashSet<>());
+      signals.put(personOf(write.principalId()), new HashSet<>());
     } else if (Boolean.FALSE.equals(write.gpc()) && method.equals("grant")) {
-      Set<String> except = signals.get(write.principalId());
+      Set<String> except = signals.get(personOf(write.principalId()));
       if (except != null) except.addAll(write.purposes());
     }
   }
 
   private Event eventOf(String method, String purpose, ConsentWrite write) {
-    long seq = events.size() + 1L;
-    ProofRef ref = new ProofRef(seq, Bytes.hex(Bytes.sha256(Bytes.utf8("fake entry " + seq))));
+    ProofRef ref = nextRef();
+    Double days = method.equals("grant") ? ttlDays.get(purpose) : null;
+    Instant expires = days == null ? null : now.get().plusSeconds((long) (days * 86_400));
     boolean isSignal =
         method.equals("deny")
             && Boolean.TRUE.equals(write.gpc())
             && policyOf(purpose) != FakeConsent.GpcPolicy.IGNORE;
     String choice = isSignal ? "gpc-opt-out" : CHOICES.get(method);
-    long version = write.policyVersion() == null ? 0 : write.policyVersion();
+    long version = write.policyVersion() == null ? policyVersion : write.policyVersion();
     boolean gpc = isOptedOut(write.principalId(), purpose);
     boolean over = Boolean.TRUE.equals(write.overGpc());
-    return new Event(write.principalId(), purpose, choice, version, gpc, ref, over);
+    return new Event(write.principalId(), purpose, choice, version, gpc, ref, over, now.get(), expires);
   }
 
   private FakeConsent.GpcPolicy policyOf(String purpose) {
@@ -93,14 +182,14 @@ final class FakeLog {
   }
 
   private boolean isOptedOut(String principalId, String purpose) {
-    Set<String> except = signals.get(principalId);
+    Set<String> except = signals.get(personOf(principalId));
     return except != null && !except.contains(purpose);
   }
 
   private Event last(String principalId, String purpose) {
     for (int i = events.size() - 1; i >= 0; i--) {
       Event one = events.get(i);
-      if (one.principalId().equals(principalId) && one.purpose().equals(purpose)) return one;
+      if (isOf(one, principalId) && one.purpose().equals(purpose)) return one;
     }
     return null;
   }
@@ -120,60 +209,85 @@ final class FakeLog {
     Set<String> purposes = new LinkedHashSet<>();
     long seq = 0;
     for (Event one : events) {
-      if (!one.principalId().equals(principalId)) continue;
+      if (!isOf(one, principalId)) continue;
       seq = one.ref().seq();
       purposes.add(one.purpose());
     }
     List<String> allowed =
         purposes.stream()
-            .filter(purpose -> decide(principalId, purpose).allowed())
+            .filter(purpose -> Boolean.TRUE.equals(decide(principalId, purpose).get("allowed")))
             .filter(purpose -> !(gpc && isOverruledByGpc(purpose, last(principalId, purpose))))
             .toList();
     return new VisitorView(allowed, seq);
   }
 
   private String reasonOf(String principalId, String purpose, Event last) {
+    if (known != null && !known.contains(purpose)) return "unknown-purpose";
+    if (last == null && erased.contains(personOf(principalId))) return "erased";
     if (isOptedOut(principalId, purpose) && isOverruledByGpc(purpose, last)) return "gpc-opt-out";
-    return last == null || last.choice().equals("gpc-opt-out") ? "never-asked" : last.choice();
+    if (last == null || last.choice().equals("gpc-opt-out")) return "never-asked";
+    if (!last.choice().equals("granted")) return last.choice();
+    if (last.expires() != null && !now.get().isBefore(last.expires())) return "expired";
+    return last.policyVersion() < material ? "policy-outdated" : "granted";
   }
 
-  Decision decide(String principalId, String purpose) {
+  Map<String, Object> decide(String principalId, String purpose) {
     Event last = last(principalId, purpose);
     String reason = reasonOf(principalId, purpose, last);
     boolean isProven = last != null && !reason.equals("never-asked");
     ProofRef head = events.isEmpty() ? GENESIS : events.get(events.size() - 1).ref();
-    ProofRef ref = isProven ? last.ref() : head;
-    return new Decision(reason.equals("granted"), reason, ref, isProven ? last.policyVersion() : 0L, null, null);
+    Map<String, Object> decision = new HashMap<>();
+    decision.put("allowed", reason.equals("granted"));
+    decision.put("reason", reason);
+    decision.put("proof", wire(isProven ? last.ref() : head));
+    decision.put("policyVersion", isProven ? last.policyVersion() : policyVersion);
+    decision.put("expiresAt", isProven && last.expires() != null ? text(last.expires()) : null);
+    decision.put("given", "unknown");
+    return decision;
   }
 
-  ConsentState state(String principalId) {
+  List<Object> state(String principalId) {
     Set<String> purposes = new LinkedHashSet<>();
-    for (Event one : events) if (one.principalId().equals(principalId)) purposes.add(one.purpose());
-    return new ConsentState(principalId, purposes.stream().map(purpose -> stateOf(principalId, purpose)).toList());
-  }
-
-  private ConsentState.PurposeState stateOf(String principalId, String purpose) {
-    String choice = last(principalId, purpose).choice();
-    return new ConsentState.PurposeState(purpose, choice, TIME, decide(principalId, purpose));
+    for (Event one : events) if (isOf(one, principalId)) purposes.add(one.purpose());
+    List<Object> states = new ArrayList<>();
+    for (String purpose : purposes) {
+      Event last = last(principalId, purpose);
+      Map<String, Object> state = decide(principalId, purpose);
+      state.put("purpose", purpose);
+      state.put("choice", last.choice());
+      state.put("at", text(last.time()));
+      states.add(state);
+    }
+    return states;
   }
 
   /** Returns the events before the cursor, newest first. */
-  History history(String principalId, History.Page page) {
-    int limit = page.limit() == null ? 50 : page.limit();
-    long before = page.cursor() == null ? Long.MAX_VALUE : Long.parseLong(page.cursor());
-    List<History.Event> found = new ArrayList<>();
-    for (Event one : events) {
-      boolean isAsked = one.principalId().equals(principalId) && one.ref().seq() < before;
-      if (isAsked) found.add(0, told(one));
-    }
-    boolean isMore = found.size() > limit;
-    List<History.Event> shown = List.copyOf(isMore ? found.subList(0, limit) : found);
-    return new History(principalId, shown, isMore ? String.valueOf(shown.get(limit - 1).seq()) : null);
+  Map<String, Object> history(String principalId, String cursor, long limit) {
+    boolean isPage = limit >= 1 && limit <= 200 && (cursor == null || cursor.matches("\\d{1,16}"));
+    if (!isPage) throw new Refusal(400, "invalid-request");
+    long before = cursor == null ? Long.MAX_VALUE : Long.parseLong(cursor);
+    List<Event> found = new ArrayList<>();
+    for (Event one : events) if (isOf(one, principalId) && one.ref().seq() < before) found.add(0, one);
+    List<Event> shown = found.subList(0, (int) Math.min(limit, found.size()));
+    Map<String, Object> history = new HashMap<>();
+    history.put("principalId", principalId);
+    history.put("events", shown.stream().map(FakeLog::told).toList());
+    boolean isMore = found.size() > shown.size();
+    history.put("nextCursor", isMore ? String.valueOf(shown.get(shown.size() - 1).ref().seq()) : null);
+    return history;
   }
 
-  private static History.Event told(Event one) {
-    String type = "consent." + one.choice();
-    return new History.Event(
-        one.ref().seq(), type, one.purpose(), TIME, one.policyVersion(), one.gpc(), "backend", null, one.overGpc());
+  private static Map<String, Object> told(Event one) {
+    Map<String, Object> event = new HashMap<>();
+    event.put("seq", one.ref().seq());
+    event.put("type", "consent." + one.choice());
+    event.put("purpose", one.purpose());
+    event.put("time", text(one.time()));
+    event.put("policyVersion", one.policyVersion());
+    event.put("gpc", one.gpc());
+    event.put("source", "backend");
+    event.put("expiresAt", one.expires() == null ? null : text(one.expires()));
+    if (one.overGpc()) event.put("overGpc", true);
+    return event;
   }
 }

@@ -2,13 +2,17 @@ package dev.gpd.consent;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
+import java.math.BigInteger;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.Signature;
+import java.security.interfaces.ECPublicKey;
 import java.security.spec.ECGenParameterSpec;
+import java.security.spec.ECPoint;
 import java.time.Instant;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /** Signs the states of a fake with a key that only this fake has. */
@@ -35,8 +39,25 @@ final class FakeSigner {
     return principals.get(state.subject());
   }
 
-  StateKeys.KeySet keys() {
-    return new StateKeys.KeySet(TENANT, Map.of(KEY_ID, pair.getPublic()));
+  Map<String, Object> jwks() {
+    ECPoint point = ((ECPublicKey) pair.getPublic()).getW();
+    Map<String, Object> key = new HashMap<>(Map.of("kid", KEY_ID, "kty", "EC", "crv", "P-256", "alg", "ES256", "use", "sig"));
+    key.put("x", coordinate(point.getAffineX()));
+    key.put("y", coordinate(point.getAffineY()));
+    return Map.of("tenant", TENANT, "keys", List.of(key));
+  }
+
+  private static String coordinate(BigInteger number) {
+    byte[] bytes = number.toByteArray();
+    byte[] padded = new byte[32];
+    // The sign may add a byte, and a small number lacks some.
+    int length = Math.min(bytes.length, padded.length);
+    System.arraycopy(bytes, bytes.length - length, padded, padded.length - length, length);
+    return Bytes.toBase64Url(padded);
+  }
+
+  static String subjectOf(String principalId) {
+    return Bytes.hex(Bytes.sha256(Bytes.utf8("fake subject " + principalId)));
   }
 
   private static String encode(JsonObject value) {
@@ -44,7 +65,7 @@ final class FakeSigner {
   }
 
   String sign(String principalId, FakeLog.VisitorView view, Instant now) {
-    String subject = Bytes.hex(Bytes.sha256(Bytes.utf8("fake subject " + principalId)));
+    String subject = subjectOf(principalId);
     principals.put(subject, principalId);
     JsonObject header = new JsonObject();
     header.addProperty("alg", "ES256");

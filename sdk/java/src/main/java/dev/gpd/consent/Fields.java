@@ -44,16 +44,6 @@ record Fields(Map<String, Object> of) {
     return optional(name, String.class);
   }
 
-  /** Reads a field that must be present. */
-  String textOrNull(String name) {
-    if (!of.containsKey(name)) throw new Malformed();
-    return optionalText(name);
-  }
-
-  boolean optionalTrue(String name) {
-    return Boolean.TRUE.equals(optional(name, Boolean.class));
-  }
-
   boolean bool(String name) {
     return required(name, Boolean.class);
   }
@@ -109,6 +99,7 @@ record Fields(Map<String, Object> of) {
         optionalInteger("policyVersion"),
         optionalText("expiresAt"),
         of.containsKey("given") ? text("given") : "unknown",
+        optionalText("subject"),
         null);
   }
 }

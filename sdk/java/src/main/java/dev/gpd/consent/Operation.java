@@ -30,6 +30,9 @@ final class Operation {
   private final long deadline;
   private int retry = 1;
   private boolean isReplayed;
+  /** Place of the address of the next attempt, and how many were tried since the last wait. */
+  private int place;
+  private int tried = 1;
   /** The exchange or wait that the end of the call has to cancel. */
   private Future<?> running;
   private Thread waiter;
@@ -39,6 +42,7 @@ final class Operation {
     this.transport = transport;
     this.call = call;
     this.deadline = System.nanoTime() + timeoutNanos;
+    this.place = transport.preferred;
   }
 
   private long remainingNanos() {
@@ -61,7 +65,18 @@ final class Operation {
   }
 
   void expireWhenDue() {
-    if (remainingNanos() <= 0) end(ConsentException.of(call.name(), ErrorKind.TIMEOUT));
+    if (remainingNanos() > 0 || outcome.isDone()) return;
+    // An address that lets everybody wait is not the first of the next call.
+    transport.preferred = next();
+    end(ConsentException.of(call.name(), ErrorKind.TIMEOUT));
+  }
+
+  private String base() {
+    return transport.settings.bases.get(place);
+  }
+
+  private int next() {
+    return (place + 1) % transport.settings.bases.size();
   }
 
   /** Waits for the outcome. An interrupt from outside cancels the call, and the flag stays set. */
@@ -94,7 +109,7 @@ final class Operation {
     if (outcome.isDone()) return DONE;
     AtomicBoolean hasBegun = new AtomicBoolean();
     try {
-      return answered(transport.open(call).send(transport.request(call), collecting(hasBegun)));
+      return answered(transport.exchange(call, base(), collecting(hasBegun)));
     } catch (IOException broken) {
       return failed(broken, hasBegun.get());
     }
@@ -103,9 +118,9 @@ final class Operation {
   void start() {
     if (outcome.isDone()) return;
     AtomicBoolean hasBegun = new AtomicBoolean();
-    CompletableFuture<HttpResponse<byte[]>> exchange;
+    CompletableFuture<Reply> exchange;
     try {
-      exchange = transport.open(call).sendAsync(transport.request(call), collecting(hasBegun));
+      exchange = transport.exchangeAsync(call, base(), collecting(hasBegun));
     } catch (ConsentException closed) {
       end(closed);
       return;
@@ -116,12 +131,12 @@ final class Operation {
             proceed(broken == null ? answered(response) : failed(broken, hasBegun.get())));
   }
 
-  private static HttpResponse.BodyHandler<byte[]> collecting(AtomicBoolean hasBegun) {
+  private HttpResponse.BodyHandler<byte[]> collecting(AtomicBoolean hasBegun) {
     return head -> {
       hasBegun.set(true);
       String coding = head.headers().firstValue("content-encoding").orElse("").strip();
       // The client asked for no coding, and not every language can decode it.
-      return new Collector(coding.isEmpty() || coding.equalsIgnoreCase("identity") ? Collector.MAX_BYTES : -1);
+      return new Collector(coding.isEmpty() || coding.equalsIgnoreCase("identity") ? call.maxBytes() : -1);
     };
   }
 
@@ -144,14 +159,15 @@ final class Operation {
   }
 
   /** Returns nanoseconds until the next attempt, or DONE, like {@link #failed}. */
-  private long answered(HttpResponse<byte[]> response) {
-    if (call.statuses().contains(response.statusCode())) {
+  private long answered(Reply response) {
+    if (call.row().statuses().contains(response.status())) {
+      transport.preferred = place;
       String requestId = transport.requestIdOf(call, response.headers());
-      outcome.complete(new Answer(response.statusCode(), response.body(), requestId));
+      outcome.complete(new Answer(response.status(), response.body(), requestId));
       return DONE;
     }
     ConsentException error = transport.errorOf(call, response, Instant.now());
-    if (Schedule.isRetryable(response.statusCode())) return again(error);
+    if (Wire.RETRIED.contains(response.status())) return again(error);
     outcome.completeExceptionally(error);
     return DONE;
   }
@@ -166,7 +182,7 @@ final class Operation {
       // The JDK itself replays a GET in every attempt: after the first, its replay counts as a retry.
       if (isSecond && isByJdk) retry++;
     }
-    return again(ConsentException.of(call.name(), ErrorKind.NETWORK));
+    return again(Network.broken(call.name(), wrapped));
   }
 
   /** True if an open connection was closed before the first byte of an answer, which the JDK reports only in the message. */
@@ -179,6 +195,13 @@ final class Operation {
   }
 
   private long again(ConsentException error) {
+    if (error.status() == null || error.status() >= 500) {
+      place = next();
+      if (tried < transport.settings.bases.size()) {
+        tried++;
+        return 0;
+      }
+    }
     Optional<Long> wait =
         retry > transport.settings.retries
             ? Optional.empty()
@@ -189,6 +212,7 @@ final class Operation {
       return DONE;
     }
     retry++;
+    tried = 1;
     return wait.get();
   }
 }

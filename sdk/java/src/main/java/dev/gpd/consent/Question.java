@@ -58,20 +58,6 @@ sealed interface Question<T> {
         }
       };
     }
-
-    static <A> Remote<A> atOnce(Supplier<A> call) {
-      return new Remote<>() {
-        @Override
-        public A await(CallOptions options) {
-          return call.get();
-        }
-
-        @Override
-        public CompletableFuture<A> future(CallOptions options) {
-          return AtOnce.async(call);
-        }
-      };
-    }
   }
 
   /** The maximum of one call, which a client's longer timeout must not exceed. */

@@ -25,6 +25,10 @@ final class Rules {
     require(method, isText(principalId), "principalId is a text that is not empty");
   }
 
+  static void text(String method, String name, String value) {
+    require(method, isText(value), name + " is a text that is not empty");
+  }
+
   static void check(String method, Check check) {
     require(method, check != null, "there is no check");
     principal(method, check.principalId());

@@ -16,13 +16,6 @@ final class Schedule {
 
   private Schedule() {}
 
-  static boolean isRetryable(int status) {
-    return switch (status) {
-      case 408, 429, 500, 502, 503, 504 -> true;
-      default -> false;
-    };
-  }
-
   /** Full jitter; retry is 1 for the first. */
   static double jitterMillis(int retry, double random) {
     return random * Math.min(CAP_MILLIS, BASE_MILLIS * Math.pow(2, retry - 1));

@@ -2,29 +2,34 @@ package dev.gpd.consent;
 
 import java.time.Clock;
 import java.time.Duration;
+import java.util.List;
+import java.util.function.Consumer;
 
 /** Validated options. Not a record, which would print the key. */
 final class Settings {
-  final String base;
+  /** At least one. */
+  final List<String> bases;
   final String key;
   final Duration timeout;
   final Duration writeTimeout;
   final int retries;
   final OnUnavailable onUnavailable;
   /** May be null. */
-  final String cookieDomain;
+  volatile String cookieDomain;
   final Clock clock;
+  final Consumer<ConsentException> onError;
 
   Settings(
-      String base,
+      List<String> bases,
       String key,
       Duration timeout,
       Duration writeTimeout,
       int retries,
       OnUnavailable onUnavailable,
       String cookieDomain,
-      Clock clock) {
-    this.base = base;
+      Clock clock,
+      Consumer<ConsentException> onError) {
+    this.bases = bases;
     this.key = key;
     this.timeout = timeout;
     this.writeTimeout = writeTimeout;
@@ -32,5 +37,6 @@ final class Settings {
     this.onUnavailable = onUnavailable;
     this.cookieDomain = cookieDomain;
     this.clock = clock;
+    this.onError = onError;
   }
 }

@@ -30,4 +30,24 @@ public record Verdict(
     Map<String, Object> fields = Map.of("requestId", requestId, "class", verdictClass);
     return new Verdict(requestId, verdictClass, "ok", null, null, null, "2026-01-01T00:00:00.000Z", false, fields);
   }
+
+  /** The reference that the event decision.erased carries, or null. */
+  public String ref() {
+    return fields.get("ref") instanceof String ref ? ref : null;
+  }
+
+  /** Refuses the verdict of another request. */
+  static Verdict read(Fields fields, String requestId) {
+    if (!fields.text("requestId").equals(requestId)) throw new Fields.Malformed();
+    return new Verdict(
+        requestId,
+        fields.text("class"),
+        fields.text("reason"),
+        fields.optionalText("visitorId"),
+        fields.optionalNumber("confidence"),
+        fields.optionalNumber("suspectScore"),
+        fields.text("decidedAt"),
+        fields.bool("restricted"),
+        fields.of());
+  }
 }

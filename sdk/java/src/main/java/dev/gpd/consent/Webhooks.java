@@ -4,6 +4,8 @@ import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -100,5 +102,13 @@ public final class Webhooks {
     long off = Math.abs(Long.parseLong(timestamp) - now.getEpochSecond());
     if (off > options.tolerance.toSeconds()) throw refusal("stale");
     return event(id, body);
+  }
+
+  /** Returns the headers of a delivery as gpd signs it, for tests of a receiver. */
+  public static Map<String, String> sign(byte[] body, String secret, String id, Instant now) {
+    byte[] key = keys(Collections.singletonList(secret)).get(0);
+    String timestamp = String.valueOf(now.getEpochSecond());
+    String signature = Base64.getEncoder().encodeToString(mac(key, Bytes.utf8(id + "." + timestamp + "."), body));
+    return Map.of("webhook-id", id, "webhook-timestamp", timestamp, "webhook-signature", "v1," + signature);
   }
 }

@@ -104,6 +104,7 @@ final class CaseRun {
     variables.put("publishableKey", servers.key("publishable"));
     variables.put("vkey", servers.text("vkey"));
     variables.put("requestId", servers.text("requestId"));
+    variables.putAll(servers.variables());
   }
 
   /** A fake with the purposes of the conformance server. */
@@ -237,6 +238,7 @@ final class CaseRun {
     facts.put("code", error.code());
     facts.put("status", error.status() == null ? null : error.status().doubleValue());
     facts.put("requestId", error.requestId());
+    facts.put("detail", error.detail() == null ? null : error.detail().toString());
     facts.put("retryAfterSeconds", error.retryAfterSeconds() == null ? null : error.retryAfterSeconds().doubleValue());
     return facts;
   }

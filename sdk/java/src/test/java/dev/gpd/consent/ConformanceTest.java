@@ -12,7 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Runs all cases twice: with blocking calls, which are counted, and with futures. */
 class ConformanceTest {
-  private static final AtomicInteger PASSED = new AtomicInteger();
+  private static final Set<String> PASSED = ConcurrentHashMap.newKeySet();
   private static List<?> cases;
   private static Servers servers;
 
@@ -54,11 +54,16 @@ class ConformanceTest {
   /** bin/sdks.mjs compares this line between the languages. */
   @AfterAll
   static void report() throws IOException {
-    String line = "gpd-conformance java " + PASSED.get() + "/" + cases.size() + "\n";
+    String line = "gpd-conformance java " + PASSED.size() + "/" + cases.size() + "\n";
     System.out.print(line);
     String report = System.getenv("GPD_CONFORMANCE_REPORT");
     if (report != null && !report.isEmpty()) {
-      Files.writeString(Path.of(report), line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+      StringBuilder told = new StringBuilder();
+      for (Object one : cases) {
+        String name = (String) Schema.fields(one).get("name");
+        told.append("gpd-case java ").append(PASSED.contains(name) ? "passed " : "failed ").append(name).append('\n');
+      }
+      Files.writeString(Path.of(report), told + line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
     }
     servers.close();
   }
@@ -72,7 +77,7 @@ class ConformanceTest {
                     (String) one.get("name"),
                     () -> {
                       new CaseRun(one, servers, isAsync).run();
-                      if (!isAsync) PASSED.incrementAndGet();
+                      if (!isAsync) PASSED.add((String) one.get("name"));
                     }));
   }
 

@@ -4,6 +4,8 @@ import com.google.gson.ExclusionStrategy;
 import com.google.gson.FieldAttributes;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import com.google.gson.JsonPrimitive;
+import com.google.gson.JsonSerializer;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -23,6 +25,8 @@ final class Invocation {
   private static final Gson GSON =
       new GsonBuilder()
           .serializeNulls()
+          .registerTypeAdapter(
+              Instant.class, (JsonSerializer<Instant>) (time, type, context) -> new JsonPrimitive(time.toString()))
           .setExclusionStrategies(
               new ExclusionStrategy() {
                 @Override
@@ -116,7 +120,10 @@ final class Invocation {
     args.forEach(
         (name, value) -> {
           switch (name) {
-            case "url" -> builder.url((String) value);
+            case "url" -> {
+              if (value instanceof String text) builder.url(text);
+              else builder.urls(texts(value));
+            }
             case "key" -> builder.key((String) value);
             case "timeoutMs" -> builder.timeout(millis(value));
             case "writeTimeoutMs" -> builder.writeTimeout(millis(value));
@@ -150,6 +157,21 @@ final class Invocation {
       case "state" -> client.state(principalId, options);
       case "history" -> client.history(principalId, page(args), options);
       case "sessions.create" -> client.sessions().create(principalId, options);
+      case "historyAll" -> client.historyAll(principalId, page(args).limit(), options).toList();
+      case "join" -> client.join(text(args, "session"), principalId, text(args, "principalSecret"), options);
+      case "link" -> client.link(text(args, "session"), text(args, "token"), options);
+      case "erase" -> client.erase(text(args, "session"), options);
+      case "purposes" -> client.purposes(options);
+      case "savePurposes" ->
+          client.savePurposes(definitions(args.get("purposes")), (Boolean) args.get("material"), options);
+      case "policies" -> client.policies(options);
+      case "publishPolicy" -> client.publishPolicy(text(args, "text"), (Boolean) args.get("material"), options);
+      case "checkpoint" -> client.checkpoint(options);
+      case "vkey" -> client.vkey(options);
+      case "exportLog" -> client.exportLog(options);
+      case "signWebhook" ->
+          Webhooks.sign(
+              Bytes.utf8(text(args, "body")), text(args, "secret"), text(args, "id"), Instant.ofEpochSecond(whole(args.get("now"))));
       case "receipt" -> client.receipt(whole(args.get("seq")), options);
       case "proof" -> client.proof(whole(args.get("seq")), options);
       case "decision" -> client.decision((String) args.get("requestId"), options);
@@ -208,6 +230,16 @@ final class Invocation {
       default -> throw new AssertionError("there is no call " + name);
     }
     return null;
+  }
+
+  private static List<PurposeDefinition> definitions(Object value) {
+    List<PurposeDefinition> definitions = new ArrayList<>();
+    for (Object item : Schema.items(value)) {
+      Map<String, Object> one = Schema.fields(item);
+      definitions.add(
+          new PurposeDefinition(text(one, "id"), text(one, "title"), null, null, null, whole(one.get("ttlDays")), null, null));
+    }
+    return definitions;
   }
 
   private static Map<String, String> environment(Map<String, Object> args) {

@@ -29,6 +29,10 @@ record Servers(Map<String, Object> addresses, Process process) implements AutoCl
     return (String) addresses.get(name);
   }
 
+  Map<String, Object> variables() {
+    return Schema.fields(addresses.get("variables"));
+  }
+
   String key(String name) {
     return (String) Schema.fields(addresses.get("keys")).get(name);
   }

@@ -1,0 +1,93 @@
+import { tryOr } from '../lib/errors.ts';
+import type { AgentAction, AgentPolicy, AgentRule, AgentStatus } from '../schema/agents.ts';
+import { agentIdentity, directoryUrl } from './directory.ts';
+import type { AgentOutcome } from './reasons.ts';
+
+/** A tenant's policy for agents: a table in which the first row that matches decides. */
+
+export interface Decided {
+  readonly action: AgentAction;
+  /** The place of the row that matched, from 0; null: none did. */
+  readonly row: number | null;
+  /** The path of that row, by which requests are counted: it is the tenant's, and no visitor's. */
+  readonly path: string;
+  readonly rate: string | null;
+}
+
+const UNMATCHED: Decided = { action: 'observe', row: null, path: '/', rate: null };
+
+/** @param target path and query as the client sent them */
+export function decideByPolicy(policy: AgentPolicy, outcome: AgentOutcome, target: string): Decided {
+  if (policy.length === 0) return UNMATCHED;
+  const segments = segmentsOf(target);
+  const row = policy.findIndex(
+    (rule) => matchesStatus(rule, outcome) && matchesAgent(rule, outcome) && isBelow(rule.path, segments),
+  );
+  const rule = policy[row];
+  if (!rule) return UNMATCHED;
+  return { action: rule.action, row, path: rule.path, rate: rule.rate ?? null };
+}
+
+/** The answer of an action to a request that it does not let pass. */
+export const STATUS_OF = { allow: 204, observe: 204, deny: 403, require: 401, rate: 429 } as const;
+
+/** @param wait the seconds that a rate makes the client wait */
+export function passes({ action }: Decided, { status }: AgentOutcome, wait = 0): boolean {
+  if (action === 'rate') return wait === 0;
+  return action === 'allow' || action === 'observe' || (action === 'require' && status === 'verified');
+}
+
+/**
+ * A kind of request, by which the hours are counted. Its agent has a key set here: a stranger cannot make
+ * kinds.
+ */
+export interface AgentKind {
+  readonly status: AgentStatus;
+  readonly action: AgentAction;
+  readonly isRefused: boolean;
+  readonly isDry: boolean;
+  readonly row: number | null;
+  readonly path: string;
+  readonly agent: string | null;
+}
+
+export function countedName(
+  { status, named }: AgentOutcome,
+  { action, row, path }: Decided,
+  { isRefused, isDry }: Pick<AgentKind, 'isRefused' | 'isDry'>,
+): string {
+  return JSON.stringify([status, action, isRefused, isDry, row, path, named]);
+}
+
+export function kindOf(name: string): AgentKind {
+  const [status, action, isRefused, isDry, row, path, agent] = JSON.parse(name) as never[];
+  return { status, action, isRefused, isDry, row, path, agent } as unknown as AgentKind;
+}
+
+/** A row that names an agent and no status means the agent itself, never somebody who uses its name. */
+const matchesStatus = ({ agent, status }: AgentRule, outcome: AgentOutcome): boolean =>
+  outcome.status === (status ?? (agent === '*' ? outcome.status : 'verified'));
+
+function matchesAgent({ agent }: AgentRule, { named }: AgentOutcome): boolean {
+  if (agent === '*') return true;
+  const directory = directoryUrl(agent);
+  return directory !== null && agentIdentity(directory) === named;
+}
+
+/**
+ * The path as a server would resolve it: a rule about `/checkout` must hold for `/./%63heckout//pay` too.
+ */
+function segmentsOf(target: string): readonly string[] {
+  const [path = ''] = target.split(/[?#]/, 1);
+  const segments: string[] = [];
+  for (const segment of tryOr(() => decodeURIComponent(path), path).split(/[/\\]+/)) {
+    if (segment === '..') segments.pop();
+    else if (segment !== '' && segment !== '.') segments.push(segment);
+  }
+  return segments;
+}
+
+function isBelow(prefix: string, segments: readonly string[]): boolean {
+  const below = segmentsOf(prefix);
+  return below.every((segment, i) => segments[i] === segment);
+}

@@ -1,0 +1,54 @@
+import { agentIdentity } from '../agents/directory.ts';
+import { kindOf } from '../agents/policy.ts';
+import { AGENT_REASONS } from '../agents/reasons.ts';
+import { listDirectories } from '../agents/store.ts';
+import { findDecision } from '../ingest/decisions-store.ts';
+import { DAY } from '../lib/clock.ts';
+import { readTallies } from '../rights/tally-store.ts';
+import { requestIdSchema } from '../schema/responses.ts';
+import type { Context, Staff } from './context-service.ts';
+import { roughOf } from './small-counts.ts';
+
+/** Reads the data of the page about agents. */
+
+const SHOWN = 200;
+const SHOWN_SETS = 100;
+
+/** Requests of the last 24 hours by kind, the most frequent first. */
+async function readKinds({ database, clock, config }: Context, { kid }: Staff) {
+  const sums = new Map<string, number>();
+  for (const { name, n } of await readTallies(database, kid, 'agent', clock() - DAY))
+    sums.set(name, (sums.get(name) ?? 0) + Number(n));
+  const rows = [...sums].map(([name, n]) => ({ ...kindOf(name), n })).sort((a, b) => b.n - a.n);
+  return rows.slice(0, SHOWN).map((row) => ({
+    ...row,
+    // An agent is a program, and everyone else may be a person.
+    count: row.status === 'verified' ? row.n.toLocaleString('en') : roughOf(row.n, config.k_anonymity_floor),
+  }));
+}
+
+/** A refusal at the door by its number; null: nobody searched. */
+export async function readCase({ database }: Context, { kid }: Staff, text: unknown) {
+  if (typeof text !== 'string' || text === '') return null;
+  const requestId = requestIdSchema.safeParse(text.trim());
+  const decision = requestId.success ? await findDecision(database, kid, requestId.data) : null;
+  const { door, signature, declaredAgentId, decidedAt } = decision?.verdict ?? {};
+  if (!door || decidedAt === undefined) return { text, found: null };
+  const reason = signature?.reason ?? null;
+  const because = reason === null ? null : AGENT_REASONS[reason][1];
+  return { text, found: { ...door, ...signature, because, agent: declaredAgentId, decidedAt } };
+}
+
+export async function readAgents(context: Context, staff: Staff) {
+  const settings = context.tenantOf(staff.kid)?.settings;
+  const [kinds, directories] = await Promise.all([
+    readKinds(context, staff),
+    listDirectories(context.database),
+  ]);
+  return {
+    kinds,
+    rules: settings?.['agents.policy'] ?? [],
+    isDry: settings?.['agents.dryRun'] === true,
+    directories: directories.slice(0, SHOWN_SETS).map((one) => ({ ...one, agent: agentIdentity(one.url) })),
+  };
+}

@@ -1,0 +1,166 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { AGENT_ORIGIN, createAgent, quoted, signedHeaders } from '../agents/support/agent.ts';
+import { type Spawned, spawnTool, tempDir } from '../support/command.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
+import { ask, type Reply } from '../support/http.ts';
+import { freePort } from '../support/ports.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { missingProxy } from './proxy.ts';
+
+/** The configurations of docs/agents.md on real proxies, in front of a shop. */
+
+const PAGE = readFileSync(new URL('../../docs/agents.md', import.meta.url), 'utf8');
+const blockOf = (language: string): string =>
+  new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(PAGE)?.[1] ?? '';
+
+interface Ports {
+  readonly proxy: number;
+  readonly gpd: number;
+  readonly shop: number;
+}
+
+interface Setup {
+  readonly name: 'nginx' | 'caddy';
+  write(directory: string, ports: Ports): void;
+  command(directory: string): readonly string[];
+}
+
+const nginx: Setup = {
+  name: 'nginx',
+  write(directory, { proxy, gpd, shop }) {
+    const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (name) => `${name}_temp_path ${join(directory, name)};`,
+    );
+    const text = `daemon off; ${process.getuid?.() === 0 ? 'user root;' : ''} pid ${join(directory, 'pid')};
+events {}
+http {
+  access_log off; ${places.join(' ')}
+  upstream gpd { server 127.0.0.1:${gpd}; }
+  upstream shop { server 127.0.0.1:${shop}; }
+  server {
+    listen 127.0.0.1:${proxy};
+    ${blockOf('nginx')}
+  }
+}`;
+    writeFileSync(join(directory, 'nginx.conf'), text);
+  },
+  command: (directory) => ['-e', 'stderr', '-c', join(directory, 'nginx.conf')],
+};
+
+const caddy: Setup = {
+  name: 'caddy',
+  write(directory, { proxy, gpd, shop }) {
+    const site = blockOf('caddyfile').replace('gpd:8080', `127.0.0.1:${gpd}`);
+    const text = `{\n\tadmin off\n\tauto_https off\n}\n\nhttp://:${proxy} {\n\tbind 127.0.0.1\n${site}\n\treverse_proxy 127.0.0.1:${shop}\n}\n`;
+    writeFileSync(join(directory, 'Caddyfile'), text);
+  },
+  command: (directory) => ['run', '--adapter', 'caddyfile', '--config', join(directory, 'Caddyfile')],
+};
+
+/** It answers with what it was told about the agent. */
+const startShop = (): Promise<Server> =>
+  new Promise((resolve) => {
+    const server = createServer(({ headers }, response) => response.end(String(headers['gpd-agent'] ?? '')));
+    server.listen(0, '127.0.0.1', () => resolve(server));
+  });
+
+for (const setup of [nginx, caddy])
+  describeWithTool(
+    `agents behind ${setup.name}`,
+    missingProxy({ name: setup.name } as Parameters<typeof missingProxy>[0]),
+    () => {
+      const agent = createAgent();
+      const host = new URL(ORIGIN).host;
+      let gpd: Gpd;
+      let shop: Server;
+      let proxy: Spawned;
+      let base = '';
+      beforeAll(async () => {
+        gpd = await startGpd({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
+        const directory = tempDir(setup.name);
+        writeFileSync(join(directory, 'jwks.json'), JSON.stringify({ keys: [agent.jwk] }));
+        await gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', join(directory, 'jwks.json')]);
+        const policy = [
+          { agent: AGENT_ORIGIN, path: '/api', action: 'allow' },
+          { agent: '*', path: '/api', action: 'require' },
+          { agent: '*', path: '/admin', action: 'deny' },
+        ];
+        await gpd.json(['tenants', 'set', KID, `agents.policy=${JSON.stringify(policy)}`]);
+        shop = await startShop();
+        const ports = { proxy: await freePort(), gpd: gpd.port, shop: (shop.address() as AddressInfo).port };
+        mkdirSync(join(directory, 'home'));
+        setup.write(directory, ports);
+        const home = join(directory, 'home');
+        const env = { HOME: home, XDG_DATA_HOME: home, XDG_CONFIG_HOME: home };
+        proxy = spawnTool(setup.name, setup.command(directory), { cwd: directory, env });
+        base = `http://127.0.0.1:${ports.proxy}`;
+        await vi.waitFor(async () => expect((await through('/admin')).status).toBe(403), SEEN_WITHIN);
+        await vi.waitFor(
+          async () => expect((await through('/api', signed('/api'))).status).toBe(200),
+          SEEN_WITHIN,
+        );
+      });
+      afterAll(async () => {
+        proxy?.child.kill('SIGTERM');
+        await proxy?.exited;
+        shop?.close();
+        await gpd?.stop();
+      });
+
+      const through = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> =>
+        ask(base, path, { headers: { host, ...headers } });
+
+      function signed(target: string, nonce?: string): Record<string, string> {
+        const now = Math.floor(Date.now() / 1000);
+        const params = { created: String(now), expires: String(now + 60) };
+        const components = [
+          '"@authority"',
+          '"@method"',
+          '"@path"',
+          '"@query"',
+          '"signature-agent";key="sig1"',
+        ];
+        const use = nonce === undefined ? {} : { nonce: quoted(nonce) };
+        return signedHeaders(agent, {
+          method: 'GET',
+          host,
+          target,
+          components,
+          params: { ...params, ...use },
+        });
+      }
+
+      it('tells the shop who signed, and nobody else says so', async () => {
+        expect((await through('/page?a=%20b', signed('/page?a=%20b'))).text).toBe(AGENT_ORIGIN);
+        expect((await through('/page', signed('/other'))).text).toBe('');
+        expect((await through('/page', { 'gpd-agent': AGENT_ORIGIN })).text).toBe('');
+      });
+
+      it('refuses by the policy with a case, whatever headers the client adds', async () => {
+        for (const headers of [
+          {},
+          { 'x-forwarded-uri': '/' },
+          { 'x-original-uri': '/' },
+          { 'x-forwarded-host': 'a.example' },
+        ]) {
+          const refused = await through('/admin/x', headers as Record<string, string>);
+          expect({ headers, status: refused.status }).toEqual({ headers, status: 403 });
+          expect(refused.headers['gpd-agent-case']).toMatch(/^req_/);
+        }
+        expect((await through('/api')).status).toBe(401);
+        expect((await through('/api', signed('/api'))).status).toBe(200);
+      });
+
+      it('lets a nonce through once', async () => {
+        const headers = signed('/api', `n-${Date.now()}`);
+        expect((await through('/api', headers)).status).toBe(200);
+        expect((await through('/api', headers)).status).toBe(401);
+      });
+    },
+  );
