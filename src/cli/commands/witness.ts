@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { lastCosigned, readPolicy } from '../../log/cosign-service.ts';
 import { readHead } from '../../log/entries-store.ts';
+import { formatPolicy } from '../../log/policy.ts';
 import { addCommand, type CommandContext } from '../command-service.ts';
 import { print, tableLines } from '../io-service.ts';
 
@@ -9,6 +10,21 @@ export function define(witness: Command): void {
     about: 'show how far each witness of GPD_WITNESSES has cosigned each log',
     example: 'gpd witness status',
   });
+  addCommand(witness, 'policy [kid]', policy, {
+    about: 'print the policy of a log for verifiers (C2SP tlog-policy)',
+    example: 'gpd witness policy shop > policy.txt',
+  });
+}
+
+/** Prints whom a verifier trusts: the key of the log, and the witnesses with their number. */
+async function policy(
+  { config, tenant: tenantOf, resolveKid }: CommandContext,
+  kidArgument: string | undefined,
+): Promise<void> {
+  const kid = await resolveKid(kidArgument);
+  const { signer } = await tenantOf(kid);
+  const text = formatPolicy(signer.vkey, readPolicy(config));
+  print({ kid, policy: text }, () => text.trimEnd().split('\n'));
 }
 
 /** Compares the size of each log with the size that each witness has cosigned. */
