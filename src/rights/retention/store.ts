@@ -48,7 +48,7 @@ export function cutoffsOf({ now, days }: Pick<RetentionRules, 'now' | 'days'>) {
 
 type Cutoffs = ReturnType<typeof cutoffsOf>;
 
-/** Of the indexes of contests SQLite would rather take one that begins with the state. */
+/** SQLite would rather take an index of contests that begins with their state. */
 const CONTEST_OF_REQUEST = 'contests_kid_request_id_kind_unique';
 
 /** Narrows rows of the table to those that are due. */
