@@ -195,6 +195,44 @@ describe('a policy', () => {
       expect((await at(path)).status, path).toBe(204);
   });
 
+  it('holds in each way in which a server may read the path', async () => {
+    await setPolicy(
+      { agent: '*', path: '/search', action: 'rate', rate: '9999/60' },
+      { agent: '*', path: '/Public', action: 'allow' },
+      { agent: '*', path: '/admin/deep', action: 'deny' },
+    );
+    const bypasses = [
+      '/%61dmin/deep/%ff',
+      '/%61dmin/deep/%',
+      '/%2561dmin/deep',
+      '/admin;x=1/deep',
+      '/admin/deep;x',
+      '/Admin/DEEP',
+      '/admin%2fdeep',
+      '/admin/deep/../../free',
+      '/admin/deep/..%2f..%2ffree',
+      '/Public/../admin/deep',
+      '/search/..;/admin/deep',
+      '/x//../admin/a/../deep',
+      '/x#/../admin/deep',
+      `http://${SHOP}/admin/deep`,
+    ];
+    for (const path of bypasses) expect((await at(path)).status, path).toBe(403);
+    for (const path of ['/deep/../admin', '/x/../y', '/Public/a;b', '/search;x', '/free?/admin/deep'])
+      expect((await at(path)).status, path).toBe(204);
+  });
+
+  it('that allows some paths allows nothing that may be another', async () => {
+    await setPolicy(
+      { agent: '*', path: '/Public', action: 'allow' },
+      { agent: '*', path: '/', action: 'deny' },
+    );
+    for (const path of ['/Public', '/Public/a', '/Public/a%20b?c', '//Public;x'])
+      expect((await at(path)).status, path).toBe(path.includes(';') ? 403 : 204);
+    for (const path of ['/admin/../Public', '/Public/..;/admin', '/public', '/Public/%2e%2e/admin'])
+      expect((await at(path)).status, path).toBe(403);
+  });
+
   it('that is dry refuses nobody', async () => {
     await setPolicy({ agent: '*', path: '/dry', action: 'deny' });
     expect((await at('/dry')).status).toBe(403);
