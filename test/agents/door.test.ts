@@ -146,6 +146,25 @@ describe('a check by a proxy', () => {
     });
   });
 
+  it('finds the tenant under every spelling of its host that a server takes for it', async () => {
+    await setPolicy();
+    for (const host of [`${SHOP}.`, `${SHOP}:8443`, `${SHOP}.:443`, `${SHOP}:`])
+      expect((await at(`/policy-${policies}`, { 'x-forwarded-host': host })).status, host).toBe(403);
+    for (const host of [`x${SHOP}`, `${SHOP}.x`])
+      expect((await at(`/policy-${policies}`, { 'x-forwarded-host': host })).status, host).toBe(204);
+  });
+
+  it('answers a signature that covers a header of an odd name', async () => {
+    for (const name of ['constructor', '__proto__']) {
+      const headers = signed();
+      const input = headers['signature-input']?.replace('(', `("${name}" `);
+      expect(found(await check({ ...headers, 'signature-input': input })), name).toEqual({
+        status: 204,
+        'gpd-agent-status': 'invalid',
+      });
+    }
+  });
+
   it('takes a nonce once', async () => {
     const headers = signed({ params: { nonce: quoted(`n-${Date.now()}`) } });
     expect(found(await check(headers))).toMatchObject({ 'gpd-agent-status': 'verified' });
@@ -409,6 +428,15 @@ describe('a backend that asks', () => {
       intent: null,
       expires: null,
       reason: null,
+    });
+  });
+
+  it('may describe headers and digests of odd names', async () => {
+    const odd = JSON.parse('{"constructor": "a", "toString": ["b"], "__proto__": "c"}') as object;
+    expect((await verify({ method: 'GET', url, headers: odd })).json()).toMatchObject({ status: 'none' });
+    const headers = signed({ ...options, headers: { 'content-digest': `constructor=:AAAA:, ${digest}` } });
+    expect((await verify({ method: 'POST', url, headers, body: base64('body') })).json()).toMatchObject({
+      status: 'verified',
     });
   });
 
