@@ -82,16 +82,25 @@ export function createDoor(parts: DoorParts): Door {
   };
 }
 
-/** The tenant whose pages are at this host; of several the one with the scheme. */
+/**
+ * The tenant whose pages are at this host; of several the one with the scheme. Servers choose a site by the
+ * name alone, without its last dot, so a port that no origin has must not end the policy.
+ */
 function tenantAt(tenants: readonly Tenant[], host: string, https: boolean): Tenant | undefined {
-  const name = withoutDefaultPort(host, https);
+  const name = withoutDefaultPort(host, https).replace(/\.?(?=(?::\d*)?$)/, '');
   const [origin, other] = [`https://${name}`, `http://${name}`];
   const byScheme = https ? origin : other;
   return (
     tenants.find(({ origins }) => origins.has(byScheme)) ??
-    tenants.find(({ origins }) => origins.has(origin) || origins.has(other))
+    tenants.find(({ origins }) => origins.has(origin) || origins.has(other)) ??
+    tenants.find(({ origins }) => [...origins].some((one) => hasName(one, withoutPort(name))))
   );
 }
+
+const withoutPort = (host: string): string => host.replace(/:\d*$/, '');
+
+const hasName = (origin: string, name: string): boolean =>
+  origin.includes(name) && withoutPort(origin.slice(origin.indexOf('//') + 2)) === name;
 
 /** A verified agent is counted by its name, whatever addresses it comes from. */
 function waitFor(

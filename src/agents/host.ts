@@ -56,8 +56,8 @@ export function requestAt({ method, url, headers, body }: AgentRequest) {
 }
 
 function inLowerCase(headers: AgentRequest['headers']): HeaderMap {
-  const lower: Record<string, string[]> = {};
+  const lower = new Map<string, string[]>();
   for (const [name, value] of Object.entries(headers))
-    lower[name.toLowerCase()] = [...(lower[name.toLowerCase()] ?? []), ...[value].flat()];
-  return lower;
+    lower.set(name.toLowerCase(), [...(lower.get(name.toLowerCase()) ?? []), ...[value].flat()]);
+  return Object.fromEntries(lower);
 }

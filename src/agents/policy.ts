@@ -1,6 +1,6 @@
-import { tryOr } from '../lib/errors.ts';
 import type { AgentAction, AgentPolicy, AgentRule, AgentStatus } from '../schema/agents.ts';
 import { agentIdentity, directoryUrl } from './directory.ts';
+import { isSurelyBelow, mayBeBelow, type PathReading, readPath, readRulePath } from './path.ts';
 import type { AgentOutcome } from './reasons.ts';
 
 /** A tenant's policy for agents: a table in which the first row that matches decides. */
@@ -16,16 +16,43 @@ export interface Decided {
 
 const UNMATCHED: Decided = { action: 'observe', row: null, path: '/', rate: null };
 
-/** @param target path and query as the client sent them */
+/** Of two rows that may both concern a request the earlier name decides. */
+const STRICTNESS: readonly AgentAction[] = ['deny', 'require', 'rate', 'observe', 'allow'];
+
+/**
+ * The first row that matches. Where servers read the path in different ways, the strictest of the rows that
+ * come first in some way.
+ * @param target path and query as the client sent them
+ */
 export function decideByPolicy(policy: AgentPolicy, outcome: AgentOutcome, target: string): Decided {
   if (policy.length === 0) return UNMATCHED;
-  const segments = segmentsOf(target);
-  const row = policy.findIndex(
-    (rule) => matchesStatus(rule, outcome) && matchesAgent(rule, outcome) && isBelow(rule.path, segments),
-  );
-  const rule = policy[row];
-  if (!rule) return UNMATCHED;
-  return { action: rule.action, row, path: rule.path, rate: rule.rate ?? null };
+  const visited = readPath(target);
+  let decided: Decided | null = null;
+  for (const [row, { rule, path }] of compiled(policy).entries()) {
+    if (!matchesStatus(rule, outcome) || !matchesAgent(rule, outcome) || !mayBeBelow(path, visited)) continue;
+    if (decided === null || strictnessOf(rule) < strictnessOf(decided))
+      decided = { action: rule.action, row, path: rule.path, rate: rule.rate ?? null };
+    if (isSurelyBelow(path, visited)) break;
+  }
+  return decided ?? UNMATCHED;
+}
+
+const strictnessOf = ({ action }: Pick<Decided, 'action'>): number => STRICTNESS.indexOf(action);
+
+interface CompiledRule {
+  readonly rule: AgentRule;
+  readonly path: PathReading;
+}
+
+const compiledPolicies = new WeakMap<AgentPolicy, readonly CompiledRule[]>();
+
+/** A policy is read by each request, and its paths are the same each time. */
+function compiled(policy: AgentPolicy): readonly CompiledRule[] {
+  const found = compiledPolicies.get(policy);
+  if (found) return found;
+  const rules = policy.map((rule) => ({ rule, path: readRulePath(rule.path) }));
+  compiledPolicies.set(policy, rules);
+  return rules;
 }
 
 /** The answer of an action to a request that it does not let pass. */
@@ -72,22 +99,4 @@ function matchesAgent({ agent }: AgentRule, { named }: AgentOutcome): boolean {
   if (agent === '*') return true;
   const directory = directoryUrl(agent);
   return directory !== null && agentIdentity(directory) === named;
-}
-
-/**
- * The path as a server would resolve it: a rule about `/checkout` must hold for `/./%63heckout//pay` too.
- */
-function segmentsOf(target: string): readonly string[] {
-  const [path = ''] = target.split(/[?#]/, 1);
-  const segments: string[] = [];
-  for (const segment of tryOr(() => decodeURIComponent(path), path).split(/[/\\]+/)) {
-    if (segment === '..') segments.pop();
-    else if (segment !== '' && segment !== '.') segments.push(segment);
-  }
-  return segments;
-}
-
-function isBelow(prefix: string, segments: readonly string[]): boolean {
-  const below = segmentsOf(prefix);
-  return below.every((segment, i) => segments[i] === segment);
 }

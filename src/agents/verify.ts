@@ -246,7 +246,7 @@ function refine(
 ): AgentReason {
   const isLeftOut = ([name]: TaggedSignature['components'][number]): boolean => {
     if (typeof name !== 'string') return false;
-    const value = headers[name] ?? [];
+    const value = (Object.hasOwn(headers, name) && headers[name]) || [];
     return [value].flat().some((text) => fieldContent(name, text as string) === null);
   };
   return reason === 'component-missing' && components.some(isLeftOut) ? 'component-unreadable' : reason;
@@ -257,7 +257,7 @@ const DIGESTS: Readonly<Record<string, string>> = { 'sha-256': 'sha256', 'sha-51
 /** Compares every digest of RFC 9530 that the header has and gpd computes. */
 function digestFault({ headers }: BotAuthRequest, body: Uint8Array): AgentReason | null {
   const members = tryOr(() => parseDictionary(headerText(headers, 'content-digest') ?? ''), null);
-  const known = [...(members ?? [])].filter(([name]) => name in DIGESTS);
+  const known = [...(members ?? [])].filter(([name]) => Object.hasOwn(DIGESTS, name));
   if (known.length === 0) return 'digest-not-supported';
   const isRight = known.every(([name, member]) => {
     const value = isInnerList(member) ? null : member[0];

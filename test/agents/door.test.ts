@@ -146,6 +146,25 @@ describe('a check by a proxy', () => {
     });
   });
 
+  it('finds the tenant under every spelling of its host that a server takes for it', async () => {
+    await setPolicy();
+    for (const host of [`${SHOP}.`, `${SHOP}:8443`, `${SHOP}.:443`, `${SHOP}:`])
+      expect((await at(`/policy-${policies}`, { 'x-forwarded-host': host })).status, host).toBe(403);
+    for (const host of [`x${SHOP}`, `${SHOP}.x`])
+      expect((await at(`/policy-${policies}`, { 'x-forwarded-host': host })).status, host).toBe(204);
+  });
+
+  it('answers a signature that covers a header of an odd name', async () => {
+    for (const name of ['constructor', '__proto__']) {
+      const headers = signed();
+      const input = headers['signature-input']?.replace('(', `("${name}" `);
+      expect(found(await check({ ...headers, 'signature-input': input })), name).toEqual({
+        status: 204,
+        'gpd-agent-status': 'invalid',
+      });
+    }
+  });
+
   it('takes a nonce once', async () => {
     const headers = signed({ params: { nonce: quoted(`n-${Date.now()}`) } });
     expect(found(await check(headers))).toMatchObject({ 'gpd-agent-status': 'verified' });
@@ -193,6 +212,44 @@ describe('a policy', () => {
       expect((await at(path)).status, path).toBe(403);
     for (const path of ['/administrators', '/x/admin', '/', '/%zz'])
       expect((await at(path)).status, path).toBe(204);
+  });
+
+  it('holds in each way in which a server may read the path', async () => {
+    await setPolicy(
+      { agent: '*', path: '/search', action: 'rate', rate: '9999/60' },
+      { agent: '*', path: '/Public', action: 'allow' },
+      { agent: '*', path: '/admin/deep', action: 'deny' },
+    );
+    const bypasses = [
+      '/%61dmin/deep/%ff',
+      '/%61dmin/deep/%',
+      '/%2561dmin/deep',
+      '/admin;x=1/deep',
+      '/admin/deep;x',
+      '/Admin/DEEP',
+      '/admin%2fdeep',
+      '/admin/deep/../../free',
+      '/admin/deep/..%2f..%2ffree',
+      '/Public/../admin/deep',
+      '/search/..;/admin/deep',
+      '/x//../admin/a/../deep',
+      '/x#/../admin/deep',
+      `http://${SHOP}/admin/deep`,
+    ];
+    for (const path of bypasses) expect((await at(path)).status, path).toBe(403);
+    for (const path of ['/deep/../admin', '/x/../y', '/Public/a;b', '/search;x', '/free?/admin/deep'])
+      expect((await at(path)).status, path).toBe(204);
+  });
+
+  it('that allows some paths allows nothing that may be another', async () => {
+    await setPolicy(
+      { agent: '*', path: '/Public', action: 'allow' },
+      { agent: '*', path: '/', action: 'deny' },
+    );
+    for (const path of ['/Public', '/Public/a', '/Public/a%20b?c', '//Public;x'])
+      expect((await at(path)).status, path).toBe(path.includes(';') ? 403 : 204);
+    for (const path of ['/admin/../Public', '/Public/..;/admin', '/public', '/Public/%2e%2e/admin'])
+      expect((await at(path)).status, path).toBe(403);
   });
 
   it('that is dry refuses nobody', async () => {
@@ -371,6 +428,15 @@ describe('a backend that asks', () => {
       intent: null,
       expires: null,
       reason: null,
+    });
+  });
+
+  it('may describe headers and digests of odd names', async () => {
+    const odd = JSON.parse('{"constructor": "a", "toString": ["b"], "__proto__": "c"}') as object;
+    expect((await verify({ method: 'GET', url, headers: odd })).json()).toMatchObject({ status: 'none' });
+    const headers = signed({ ...options, headers: { 'content-digest': `constructor=:AAAA:, ${digest}` } });
+    expect((await verify({ method: 'POST', url, headers, body: base64('body') })).json()).toMatchObject({
+      status: 'verified',
     });
   });
 
