@@ -1,6 +1,6 @@
 /**
- * Compares a visitor's path with the paths of a policy. Servers read one target in different ways: they decode
- * it once or twice, merge slashes, resolve `..`, drop `;parameters`, or ignore case. A client picks the way
+ * Compares a visitor's path with the paths of a policy. Servers read one target in different ways: they
+ * decode it once or twice, merge slashes, resolve `..`, drop `;parameters`, or ignore case. A client picks the way
  * that suits it, so a row may concern a request in any of them.
  */
 
@@ -9,7 +9,7 @@ export interface PathReading {
   readonly exact: readonly string[];
   /** All readings at once: what any server finds below a path is below it here. */
   readonly loose: readonly string[];
-  /** It goes upwards somewhere, so that some servers leave segments out. */
+  /** It has a `..`, so that some servers leave segments out. */
   readonly climbs: boolean;
 }
 

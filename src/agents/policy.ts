@@ -16,7 +16,7 @@ export interface Decided {
 
 const UNMATCHED: Decided = { action: 'observe', row: null, path: '/', rate: null };
 
-/** Of two rows that may both concern a request the earlier name decides. */
+/** The earlier name decides between two rows that may both concern a request. */
 const STRICTNESS: readonly AgentAction[] = ['deny', 'require', 'rate', 'observe', 'allow'];
 
 /**

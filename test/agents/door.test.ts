@@ -157,7 +157,7 @@ describe('a check by a proxy', () => {
   it('answers a signature that covers a header of an odd name', async () => {
     for (const name of ['constructor', '__proto__']) {
       const headers = signed();
-      const input = headers['signature-input']?.replace('(', `("${name}" `);
+      const input = String(headers['signature-input']).replace('(', `("${name}" `);
       expect(found(await check({ ...headers, 'signature-input': input })), name).toEqual({
         status: 204,
         'gpd-agent-status': 'invalid',

@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderFile } from 'ejs';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { SHOP_WORDS, shopText } from '../../src/demo/shop-words.ts';
+import { ENGLISH } from '../../src/lib/people/say.ts';
+import { pageWords } from '../../src/rights/me/page-words.ts';
 import { startDemo } from '../browser/support/demo.ts';
 import { apiKey, startRightsProcess } from '../rights/support/rights.ts';
 import { ask, type Reply } from '../support/http.ts';
@@ -56,14 +59,23 @@ describe('templates', () => {
     request: { [HOSTILE]: HOSTILE },
     responses: [{ status: HOSTILE, description: HOSTILE }],
   };
+  const english = { href: '?lang=en', text: 'English', lang: 'en', isCurrent: true };
+  const ours = { ...ENGLISH, languages: [english], langQuery: '' };
   it.each([
-    ['my-data.ejs', { kid: HOSTILE, notice: { contact: HOSTILE }, isNamed: () => true }],
+    ['my-data.ejs', { kid: HOSTILE, notice: { contact: HOSTILE }, ...ours, ...pageWords(ours) }],
     ['reference.ejs', { version: HOSTILE, operations: [operation] }],
     [
       'demo/mails.ejs',
       { mails: [{ subject: HOSTILE, to: HOSTILE, from: HOSTILE, text: HOSTILE, date: new Date() }] },
     ],
-    ['demo/tour.ejs', { kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, verifyCommand: HOSTILE }],
+    [
+      'demo/tour.ejs',
+      {
+        ...{ kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, verifyCommand: HOSTILE },
+        ...{ ...ours, wares: [], retentionDays: 90, scriptWords: SHOP_WORDS.en.script },
+        text: (key: string) => shopText('en', key),
+      },
+    ],
   ])('%s shows hostile values as text', async (name, values) => {
     const html = await renderFile(join(VIEWS, name), values, { async: false });
     expect(html).not.toMatch(/<script>alert|<img src=x|>49</);

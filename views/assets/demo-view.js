@@ -14,7 +14,7 @@ const BAR_WIDTH = 200;
 
 const parts = (name) => document.querySelectorAll(`[data-part="${name}"]`);
 
-const words = JSON.parse(document.getElementById('words').textContent);
+const words = JSON.parse(document.getElementById('words').content);
 
 /** A text of the page's language, with values in place of `{name}`. */
 export const say = (key, values = {}) =>

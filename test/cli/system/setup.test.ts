@@ -203,7 +203,7 @@ it('the browser of the setup invites the first member of the staff, nobody else 
   const early = await postTo(url, '/setup/invite', { csrf, name: 'Rosa', role: 'dpo' }, { cookie });
   expect(early.status).toBe(404);
   expect((await postTo(url, '/setup', { ...FORM, baseUrl: url, csrf }, { cookie })).status).toBe(200);
-  await vi.waitFor(async () => expect((await ask(url, '/healthz')).status).toBe(200), {
+  await vi.waitFor(async () => expect((await ask(url, '/readyz')).status).toBe(200), {
     timeout: 60_000,
     interval: 50,
   });
