@@ -1,7 +1,7 @@
 /**
  * Compares a visitor's path with the paths of a policy. Servers read one target in different ways: they
- * decode it once or twice, merge slashes, resolve `..`, drop `;parameters`, or ignore case. A client picks the way
- * that suits it, so a row may concern a request in any of them.
+ * decode it once or twice, merge slashes, resolve `..`, drop `;parameters`, or ignore case. A client picks
+ * the way that suits it, so a row may concern a request in any of them.
  */
 
 export interface PathReading {
