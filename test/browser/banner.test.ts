@@ -232,6 +232,8 @@ describeBanner('banner', [], (at, name) => {
   it('what is focused below the region is scrolled above it', async () => {
     await open();
     await at.banner.waitFor('banner');
+    // The region is measured after it is drawn.
+    await at.page.waitForFunction("document.documentElement.style.scrollPaddingBlockEnd.endsWith('px')");
     await at.page.focus('#end');
     const [link, region] = (await at.page.evaluate(`[document.getElementById('end'),
         document.querySelector('gpd-consent').shadowRoot.querySelector('.layer')].map((e) => e.getBoundingClientRect().toJSON())`)) as [
