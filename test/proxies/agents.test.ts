@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { AGENT_ORIGIN, createAgent, quoted, signedHeaders } from '../agents/support/agent.ts';
@@ -68,6 +68,20 @@ const startShop = (): Promise<Server> =>
   new Promise((resolve) => {
     const server = createServer(({ headers }, response) => response.end(String(headers['gpd-agent'] ?? '')));
     server.listen(0, '127.0.0.1', () => resolve(server));
+  });
+
+/** The answer to a head that no client library would send. */
+const sendRaw = (base: string, head: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(base).port), '127.0.0.1', () =>
+      socket.write(`${head}\r\nConnection: close\r\n\r\n`),
+    );
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+    });
+    socket.on('close', () => resolve(text));
+    socket.on('error', reject);
   });
 
 for (const setup of [nginx, caddy])
@@ -155,6 +169,20 @@ for (const setup of [nginx, caddy])
         }
         expect((await through('/api')).status).toBe(401);
         expect((await through('/api', signed('/api'))).status).toBe(200);
+      });
+
+      it('asks about the host and path that the site serves, however the client spells them', async () => {
+        const lines = [
+          [`http://${host}/admin/x`, 'nobody.example'],
+          ['/admin/x', `${host}.`],
+          ['/admin/x', `${host}:9`],
+          ['/%61dmin/%ff', host],
+          ['/x/..;/../admin/', host],
+        ] as const;
+        for (const [target, name] of lines)
+          expect(await sendRaw(base, `GET ${target} HTTP/1.1\r\nHost: ${name}`), target + name).toMatch(
+            /^HTTP\/1\.1 403 /,
+          );
       });
 
       it('lets a nonce through once', async () => {
