@@ -70,6 +70,16 @@ describeWithTool('views/evidence/verify.py', missingVerifier(), () => {
     expect(verifyFolder(directory)).toMatchObject({ status: 0 });
   });
 
+  it('names itself where it was changed, for a reader with the program of another file', async () => {
+    const { directory, file, parts } = await make('--principal', ALICE);
+    const another = await make();
+    writeFileSync(join(directory, 'verify.py'), `${String(parts.get('verify.py'))}# one more line\n`);
+    for (const verified of [verifyFolder(directory), verifyFolder(another.directory, directory)]) {
+      expect(verified).toMatchObject({ status: 1, stdout: expect.stringContaining('FAILED verify.py:') });
+    }
+    expect(verifyFolder(another.directory, file)).toMatchObject({ status: 0 });
+  });
+
   it('names the part even where SHA256SUMS was computed again', async () => {
     const { directory, parts } = await make();
     const original = readFileSync(join(directory, 'SHA256SUMS'), 'utf8');
