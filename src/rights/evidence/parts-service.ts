@@ -16,6 +16,7 @@ import type { EvidenceRequest } from './period.ts';
 
 /** The parts of a file of evidence that are lists: one function each, which reads page after page. */
 
+/** `done` of `total` entries of the log; each of the passes over the log counts for an equal share. */
 export type Progress = (done: number, total: number) => void;
 
 /** Each part reads from these. */
@@ -32,31 +33,60 @@ export interface EvidenceSource {
 
 const PAGE = 1000;
 
+/** Each walks the log from its first entry to its last. */
+const PASSES = ['scan', 'entries', 'openings', 'tombstones', 'receipts'] as const;
+type Pass = (typeof PASSES)[number];
+
+function reportPage(
+  { size, onProgress }: EvidenceSource,
+  pass: Pass,
+  page: readonly { readonly seq: number }[],
+): void {
+  const last = page.at(-1);
+  if (last) onProgress(Math.floor((PASSES.indexOf(pass) * size + last.seq + 1) / PASSES.length), size);
+}
+
+interface Range {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** Entries `first` to `last` in pages. */
-async function* entryPages({ reader, tenant }: EvidenceSource, first: number, last: number) {
+async function* entryPages(source: EvidenceSource, { first, last }: Range, pass: Pass) {
+  const { reader, tenant } = source;
   const readPage = (after: StoredEntry | undefined) => {
     const next = after ? after.seq + 1 : first;
     return next > last
       ? Promise.resolve([])
       : readEntries(reader, tenant.kid, next, Math.min(PAGE, last - next + 1));
   };
-  yield* pagesBy(PAGE, readPage);
+  for await (const page of pagesBy(PAGE, readPage)) {
+    yield page;
+    reportPage(source, pass, page);
+  }
+}
+
+async function* openingPages(source: EvidenceSource, { first, last }: Range, pass: Pass) {
+  const { reader, tenant, person } = source;
+  for await (const page of openedEntries(reader, tenant, { first, last }, person?.refs ?? null)) {
+    yield page;
+    reportPage(source, pass, page);
+  }
 }
 
 /** Walks the log once. `tombstone`: the entry that erased the person, if only one entry can be it. */
 export async function scanLog(source: EvidenceSource) {
-  const { request, person, size, onProgress } = source;
+  const { request, person, size } = source;
   const walk = createScan(request);
   const erasures: number[] = [];
   const erasedAt = person?.erasedAt ?? null;
   const erasedTime =
     erasedAt === null ? null : `"time":"${isoTime(erasedAt).slice(0, 19)}Z","type":"subject.erased"`;
-  for await (const page of entryPages(source, 0, size - 1)) {
+  for await (const page of entryPages(source, { first: 0, last: size - 1 }, 'scan')) {
     for (const entry of page) {
       walk.add(entry);
       if (erasedTime !== null && entry.entry.includes(erasedTime)) erasures.push(entry.seq);
     }
-    onProgress((page.at(-1)?.seq ?? 0) + 1, 2 * size);
   }
   const [tombstone = null, ...moreErasures] = erasures;
   return { scan: walk.scan, tombstone: moreErasures.length === 0 ? tombstone : null };
@@ -64,7 +94,7 @@ export async function scanLog(source: EvidenceSource) {
 
 /** Entries of the file: all of a run, and single ones. */
 export interface Selection {
-  readonly run: { readonly first: number; readonly last: number } | null;
+  readonly run: Range | null;
   readonly singles: readonly number[];
   readonly definitions: readonly InForce[];
 }
@@ -78,7 +108,7 @@ export async function selectEntries(
   const definitions = definitionsInForce(scan.definitions, source.request.from);
   const seqs = new Set(definitions.map(({ seq }) => seq));
   if (source.person) {
-    for await (const page of openingsOf(source, scan)) for (const { seq } of page) seqs.add(seq);
+    for await (const page of openingPages(source, scan, 'entries')) for (const { seq } of page) seqs.add(seq);
     if (tombstone !== null && tombstone >= first && tombstone <= last) seqs.add(tombstone);
   }
   const run = source.person || last < first ? null : { first, last };
@@ -86,25 +116,17 @@ export async function selectEntries(
   return { run, singles: singles.sort((a, b) => a - b), definitions };
 }
 
-const openingsOf = (
-  { reader, tenant, person }: EvidenceSource,
-  { first, last }: Pick<LogScan, 'first' | 'last'>,
-) => openedEntries(reader, tenant, { first, last }, person?.refs ?? null);
-
 async function* selectedEntries(
   source: EvidenceSource,
   { run, singles }: Selection,
 ): AsyncGenerator<StoredEntry> {
-  const { reader, tenant, size, onProgress } = source;
+  const { reader, tenant } = source;
   const one = async function* (seqs: readonly number[]) {
     for (const seq of seqs) yield* await readEntries(reader, tenant.kid, seq, 1);
   };
   if (!run) return yield* one(singles);
   yield* one(singles.filter((seq) => seq < run.first));
-  for await (const page of entryPages(source, run.first, run.last)) {
-    yield* page;
-    onProgress(size + (page.at(-1)?.seq ?? 0) + 1, 2 * size);
-  }
+  for await (const page of entryPages(source, run, 'entries')) yield* page;
   yield* one(singles.filter((seq) => seq > run.last));
 }
 
@@ -138,7 +160,7 @@ export async function* tombstoneLines(
     yield line({ seq: tombstone, time: isoTime(erasedAt), subject: person.refs[0] });
   }
   if (!run) return;
-  for await (const page of entryPages(source, run.first, run.last))
+  for await (const page of entryPages(source, run, 'tombstones'))
     for (const { seq, hash, entry } of page) {
       if (typeOf(entry) !== 'subject.erased') continue;
       count();
@@ -153,7 +175,7 @@ export async function* openingLines(
   onOpened: (one: OpenedEntry) => void,
 ) {
   const { person } = source;
-  for await (const page of openingsOf(source, scan))
+  for await (const page of openingPages(source, scan, 'openings'))
     for (const one of page) {
       onOpened(one);
       const { seq, principal, key, salt, detail } = one;
@@ -179,7 +201,7 @@ function purposeAt(
 /** `receipts/`: one JSON-LD document for up to a thousand choices. */
 export async function* receiptDocuments(source: EvidenceSource, scan: LogScan) {
   const { tenant, person } = source;
-  for await (const page of openingsOf(source, scan)) {
+  for await (const page of openingPages(source, scan, 'receipts')) {
     const chosen = page.filter(({ choice }) => hasReceipt(choice));
     const [firstChosen] = chosen;
     if (!firstChosen) continue;
