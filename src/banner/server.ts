@@ -178,11 +178,6 @@ export function createServerClient(base: string, key: string) {
       return isRead ? (answer.body as unknown as Standings) : failureOf(answer);
     },
 
-    async words(url: string): Promise<unknown> {
-      const { status, body } = await request(`${base}${url}`, CONFIG_TIMEOUT_MS, {});
-      return status === 200 ? body : null;
-    },
-
     link: (session: string, token: string) => linkPrincipal(base, session, token),
     join: (session: string, principal: Principal) => joinPrincipal(base, session, principal),
   };
