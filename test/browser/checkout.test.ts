@@ -72,6 +72,22 @@ describeInChromium('browser/docs/checkout.md', () => {
     await page.getByText('Enter the code that we have sent you.').waitFor();
   });
 
+  it('the verdict of another order is none, and a basket is sold once', async () => {
+    const page = await visit('Accept');
+    const request = page.waitForRequest(`${url}/buy`);
+    await buy(page);
+    await page.getByText('Enter the code that we have sent you.').waitFor();
+    const { order, requestId } = (await request).postDataJSON() as Record<string, string>;
+    expect(requestId).toMatch(/^req_/);
+    await page.reload();
+    const other = await page.getByRole('button', { name: 'Buy' }).getAttribute('data-order');
+    expect(other).not.toBe(order);
+    const post = async (data: object) => (await page.request.post(`${url}/buy`, { data })).text();
+    expect(await post({ order, requestId })).toBe('Enter the code that we have sent you.');
+    expect(await post({ order: other, requestId })).toBe('Thank you. We will look at this order.');
+    expect(await post({ order: other, requestId })).toBe('This order is not open.');
+  });
+
   it.each(['Reject', null] as const)('the sale goes on without a verdict: %s', async (choice) => {
     const page = await visit(choice);
     await buy(page);

@@ -34,6 +34,17 @@ describe('checkout', () => {
     expect(await fake.checkout('req_1')).toBe('no-verdict');
   });
 
+  test.each<[string, Partial<Verdict>]>([
+    ['proceed', { context: 'order-1' }],
+    ['no-verdict', { context: 'order-2' }],
+    ['no-verdict', {}],
+  ])('%s for order-1 by a verdict with %j', async (advice, verdict) => {
+    const fake = new FakeConsent();
+    fake.setDecision('req_1', verdict);
+    expect(await fake.checkout('req_1', { context: 'order-1' })).toBe(advice);
+    expect(await fake.checkout('req_1')).toBe('proceed');
+  });
+
   test.each([undefined, null, '', 7, {}, 'req_../../x', 'req_unknown'])(
     'the page may send anything: %j',
     async (requestId) => {
