@@ -263,7 +263,7 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
     ...caseRoutes(rights.cases),
     ...scriptRoutes,
     ...embedRoutes(consent.embed),
-    ...referenceRoutes(loadOpenApi),
+    ...referenceRoutes(loadOpenApi, () => services.tenants.all().length > 0),
   ];
   requireWholeTable(served);
   const authenticate = createAuthenticator(config, clock, logFault('oidc-failed'));
