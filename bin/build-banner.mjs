@@ -97,7 +97,7 @@ export async function buildBanner({ outDir }) {
   const languages = languagesOf(files);
   const words = await Promise.all(files.map(wordsIn));
   // The log has the hash of the script, and by its version also that of every language.
-  const script = `/* gpd ${PLACEHOLDER} */${await bundle(join(source, 'embed.ts'), { LANGUAGES: JSON.stringify(languages) })}`;
+  const script = `/* gpd ${PLACEHOLDER} */${await bundle(join(source, 'embed.ts'), { LANGUAGES: JSON.stringify(languages.join(' ')) })}`;
   const markup = await bundle(join(source, 'view', 'markup.ts'), {}, 'esm');
   const version = createHash('sha256')
     .update(JSON.stringify([script, words]))

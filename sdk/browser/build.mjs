@@ -36,7 +36,7 @@ export async function buildBrowser({ outDir }) {
     splitting: true,
     minifySyntax: true,
     plugins: [styleSheets],
-    define: { LANGUAGES: JSON.stringify(await bannerLanguages()) },
+    define: { LANGUAGES: JSON.stringify((await bannerLanguages()).join(' ')) },
   });
   const worker = {
     entryPoints: [join(source, 'agent', 'worker.ts')],
