@@ -110,6 +110,20 @@ export const PUBLIC_ROUTES = {
       'rate-limited',
     ],
   },
+  askQuestion: {
+    ...SERVICE_ROUTE,
+    method: 'post',
+    limit: 'consent',
+    path: '/v1/mcp',
+    summary: 'Read-only questions of a coding agent, by the Model Context Protocol (Streamable HTTP).',
+    credential: ['operator'],
+    request: answers.mcpMessageSchema,
+    responses: {
+      200: { text: 'A message of JSON-RPC, as JSON or as one event', schema: answers.mcpMessageSchema },
+      202: { text: 'A notification was taken', schema: z.string() },
+    },
+    errors: ['unauthenticated', 'insufficient-scope', 'secret-key-in-page', 'rate-limited', ...BODY_ERRORS],
+  },
   getAgentScript: script('/v1/agent.js', 'The browser agent as an ES module.'),
   getAgentTypes: {
     ...OPEN,
