@@ -38,6 +38,7 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   RecordedOutcome: responses.outcomeResponseSchema,
   ErrorBody: responses.errorBodySchema,
   IngestRefusal: responses.ingestRefusalSchema,
+  McpMessage: responses.mcpMessageSchema,
   ServerAddresses: responses.rootSchema,
   Health: responses.healthSchema,
   Readiness: responses.readySchema,

@@ -134,6 +134,9 @@ export const errorBodySchema = z.object({
 export const ingestRefusalSchema = z.union([ingestResponseSchema, errorBodySchema]);
 
 /** `GET /` lists the service, then the path of each public page by its name. */
+/** JSON-RPC 2.0, as the Model Context Protocol uses it; its SDK reads the rest. */
+export const mcpMessageSchema = z.looseObject({ jsonrpc: z.literal('2.0') });
+
 export const rootSchema = z.record(z.string(), z.string());
 export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });
 export const readySchema = z.object({
