@@ -76,6 +76,14 @@ describeInChromium('browser/docs/checkout.md', () => {
     await page.getByText('Thank you. We will look at this order.').waitFor();
   });
 
+  it('the sale goes on while gpd takes connections and never answers', async () => {
+    const page = await (await browser.newContext()).newPage();
+    await page.route(`http://localhost:${gpd.port}/**`, () => {});
+    await page.goto(url, { waitUntil: 'commit' });
+    await buy(page);
+    await page.getByText('Thank you. We will look at this order.').waitFor({ timeout: 60_000 });
+  });
+
   it('the sale goes on when gpd has gone', async () => {
     const page = await visit('Accept');
     await gpd.stop();
