@@ -55,6 +55,21 @@ describeInChromium('the package for React', () => {
     await page.context().close();
   });
 
+  it('binds the verdict to the order, and sells without one', async () => {
+    const { page, messages } = await visit();
+    await page.getByRole('button', { name: 'Reject' }).click();
+    await page.getByRole('button', { name: 'Buy' }).click();
+    await page.getByText('Thank you.').waitFor();
+    await page.context().close();
+    const { page: other, messages: otherMessages } = await visit();
+    await other.getByRole('button', { name: 'Accept' }).click();
+    await other.getByText('You are counted.').waitFor();
+    await other.getByRole('button', { name: 'Buy' }).click();
+    await other.getByText('Enter the code that we have sent you.').waitFor();
+    expect([messages, otherMessages]).toEqual([[], []]);
+    await other.context().close();
+  });
+
   it('opens the settings of the one banner that React started twice', async () => {
     const { page, messages } = await visit();
     await page.getByRole('button', { name: 'Reject' }).click();
@@ -66,12 +81,21 @@ describeInChromium('the package for React', () => {
     await page.context().close();
   });
 
-  it('throws for a hook outside the provider', () => {
-    const code = `import { useConsent } from '@gpd/react'; import { createElement } from 'react';
+  it('throws for a hook outside the provider, and acts for nobody while a server renders', () => {
+    const code = `import { ConsentProvider, useConsent } from '@gpd/react'; import { createElement } from 'react';
       import { renderToString } from 'react-dom/server';
-      try { renderToString(createElement(() => useConsent().phase)); } catch (error) { console.log(error.message); }`;
+      let consent;
+      const Child = () => { consent = useConsent(); return null; };
+      try { renderToString(createElement(Child)); } catch (error) { console.log(error.message); }
+      const options = { key: 'gpd_pk_x', server: 'https://gpd.example' };
+      renderToString(createElement(ConsentProvider, { options }, createElement(Child)));
+      const { purposes } = await consent.receipt();
+      console.log(JSON.stringify([purposes, await consent.join('gpd_ps_x'), await consent.withdraw()]));`;
     writeFileSync(join(folder, 'outside.mjs'), code);
     const { stdout } = spawnSync(process.execPath, ['outside.mjs'], { cwd: folder, encoding: 'utf8' });
-    expect(stdout.trim()).toBe('useConsent must be inside <ConsentProvider>');
+    const [message, answers = ''] = stdout.trim().split('\n');
+    expect(message).toBe('useConsent must be inside <ConsentProvider>');
+    const nobody = { joined: false, status: 0, error: 'no-browser' };
+    expect(JSON.parse(answers)).toEqual([[], nobody, { outcome: 'failed', problem: 'no-browser' }]);
   });
 });
