@@ -189,6 +189,9 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return r.client.Proof(ctx, int64(seq))
 	case "decision":
 		return r.client.Decision(ctx, args["requestId"].(string))
+	case "checkout":
+		ms, _ := args["deadlineMs"].(float64)
+		return r.client.Checkout(ctx, args["requestId"].(string), time.Duration(ms)*time.Millisecond)
 	case "reportOutcome":
 		var report consent.OutcomeReport
 		asWire(args, &report)

@@ -246,6 +246,7 @@ type Consent interface {
 	Receipt(ctx context.Context, seq int64) (Receipt, error)
 	Proof(ctx context.Context, seq int64) (string, error)
 	Decision(ctx context.Context, requestID string) (Verdict, error)
+	Checkout(ctx context.Context, requestID string, deadline time.Duration) (Advice, error)
 	ReportOutcome(ctx context.Context, requestID string, report OutcomeReport) (ReportedOutcome, error)
 	ReadState(ctx context.Context, cookieHeader string) (*VisitorState, error)
 	CurrentState(ctx context.Context, cookieHeader string) (CurrentState, error)

@@ -238,10 +238,13 @@ export class Methods {
    * @param requestId what the page sent; any value
    * @throws {ConsentError} invalid-request for a `deadlineMs` out of range, and nothing else
    */
-  async checkout(requestId: unknown, { deadlineMs = 500 }: CheckoutOptions = {}): Promise<CheckoutAdvice> {
+  async checkout(
+    requestId: unknown,
+    { deadlineMs = 500, signal }: CheckoutOptions = {},
+  ): Promise<CheckoutAdvice> {
     args.checkDeadline('checkout', deadlineMs);
     try {
-      const verdict = await this.decision(requestId as string, { timeoutMs: deadlineMs });
+      const verdict = await this.decision(requestId as string, { timeoutMs: deadlineMs, signal });
       return adviceOf(verdict, this.#settings.now());
     } catch (error) {
       if (error instanceof ConsentError) return 'no-verdict';

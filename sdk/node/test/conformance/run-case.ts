@@ -78,6 +78,8 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   receipt: (run, args, options) => clientOf(run).receipt(Number(args['seq']), options),
   proof: (run, args, options) => clientOf(run).proof(Number(args['seq']), options),
   decision: (run, args, options) => clientOf(run).decision(String(args['requestId']), options),
+  checkout: (run, { requestId, ...deadline }, options) =>
+    clientOf(run).checkout(requestId, { ...options, ...deadline }),
   reportOutcome: (run, { requestId, outcome, ...time }, options) =>
     clientOf(run).reportOutcome(String(requestId), String(outcome), time, options),
   ping: (run, _args, options) => clientOf(run).ping(options),

@@ -1,6 +1,7 @@
 """Asks a gpd server whether personal data may be processed, records consent, verifies its proofs offline."""
 
 from ._async_methods import AsyncConsent, AsyncSessions
+from ._checkout import CheckoutAdvice
 from ._client import AsyncClientOptions, AsyncConsentClient, ClientOptions, ConsentClient
 from ._errors import (
     CallTimeoutError,
@@ -65,6 +66,7 @@ __all__ = [
     "AsyncSessions",
     "CallTimeoutError",
     "Check",
+    "CheckoutAdvice",
     "ClientOptions",
     "ConfigError",
     "ConflictError",

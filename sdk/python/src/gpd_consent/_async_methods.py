@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from . import _checks as checks_of
+from ._checkout import CheckoutAdvice, advice_of
 from ._course import Answer, Call
 from ._errors import ConsentError
 from ._operations import Operation, Operations, WriteName, call_of
@@ -64,6 +65,7 @@ class AsyncConsent:
     def __init__(self, sender: AsyncSender, settings: Settings, clock: Callable[[], float]) -> None:
         self._sender = sender
         self._settings = settings
+        self._clock = clock
         self._operations = Operations(settings)
         self._visitors = Visitors(self._operations, settings.on_unavailable, settings.cookie_domain, clock)
         self.sessions = AsyncSessions(self)
@@ -219,6 +221,19 @@ class AsyncConsent:
         call = call_of("decision", "decision", params={"requestId": request_id})
         operation = self._operations.of(call, verdict_reader(request_id))
         return await self._run(operation, timeout, {"request_id": request_id})
+
+    async def checkout(self, request_id: object, *, deadline: float = 0.5) -> CheckoutAdvice:
+        """Advises a checkout by the verdict of this visit, and never refuses.
+
+        `no-verdict` if gpd has none of the last 30 minutes or does not answer in `deadline` seconds: the sale
+        goes on without gpd. No error of gpd is raised. `request_id` is what the page sent; any value.
+        """
+        checks_of.check_deadline("checkout", deadline)
+        try:
+            verdict = await self.decision(request_id, timeout=deadline)  # type: ignore[arg-type]
+        except ConsentError:
+            return "no-verdict"
+        return advice_of(verdict, self._clock())
 
     async def report_outcome(
         self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None

@@ -33,6 +33,7 @@ _METHODS = {
     "receipt": "receipt",
     "proof": "proof",
     "decision": "decision",
+    "checkout": "checkout",
     "reportOutcome": "report_outcome",
     "readState": "read_state",
     "currentState": "current_state",
@@ -70,7 +71,7 @@ _NAMES = {
     **{name: name for name in ("oldSize", "oldRoot", "newSize", "newRoot")},
     **{name: name for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key")},
 }
-_MILLISECONDS = {"timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
+_MILLISECONDS = {"deadlineMs": "deadline", "timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
 
 
 def to_python(words: dict[str, Any]) -> dict[str, Any]:

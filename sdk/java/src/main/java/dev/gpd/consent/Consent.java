@@ -1,5 +1,6 @@
 package dev.gpd.consent;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -230,6 +231,21 @@ public interface Consent extends AutoCloseable {
   }
 
   CompletableFuture<Verdict> decisionAsync(String requestId, CallOptions options);
+
+  /** As {@link #checkout(String, Duration)}, with half a second. */
+  default Advice checkout(String requestId) {
+    return checkout(requestId, Duration.ofMillis(500));
+  }
+
+  /**
+   * Advises a checkout by the verdict of this visit, and never refuses. {@code NO_VERDICT} if gpd has none of the last 30 minutes or does
+   * not answer in time: the sale goes on without gpd. No error of gpd is thrown.
+   *
+   * @param requestId what the page sent; any text, or null
+   */
+  Advice checkout(String requestId, Duration deadline);
+
+  CompletableFuture<Advice> checkoutAsync(String requestId, Duration deadline);
 
   /**
    * Reports the outcome of a decision once. Repeating it changes nothing; a different outcome is a conflict.
