@@ -38,6 +38,7 @@ _METHODS = {
     "readState": "read_state",
     "currentState": "current_state",
     "ping": "ping",
+    "agent": "agent",
     "join": "join",
     "link": "link",
     "erase": "erase",
@@ -69,7 +70,10 @@ _NAMES = {
     **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
     **{name: name for name in ("outcome", "at")},
     **{name: name for name in ("oldSize", "oldRoot", "newSize", "newRoot")},
-    **{name: name for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key")},
+    **{
+        name: name
+        for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key", "method")
+    },
 }
 _MILLISECONDS = {"deadlineMs": "deadline", "timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
 
@@ -110,6 +114,10 @@ def call_of(name: str, client: Client | None) -> Callable[..., Any]:
     assert client is not None, "this case has no client"
     if name == "sessions.create":
         return client.sessions.create
+    if name == "agent":
+        return lambda body=None, timeout=None, **request: client.agent(
+            request, body=None if body is None else body.encode(), timeout=timeout
+        )
     if name == "may":
         return lambda headers, purposes, **options: client.may(headers, purposes, **options)
     if name == "historyAll":

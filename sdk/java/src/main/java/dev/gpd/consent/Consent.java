@@ -248,6 +248,18 @@ public interface Consent extends AutoCloseable {
   CompletableFuture<Advice> checkoutAsync(String requestId, Duration deadline);
 
   /**
+   * Returns who signed a request. Ask once for each: a nonce is used up by the first that asks. A request without signature needs no call.
+   * If gpd cannot be asked, nobody is verified: {@code unverified}, {@code unavailable}.
+   */
+  default AgentAnswer agent(AgentRequest request) {
+    return agent(request, CallOptions.NONE);
+  }
+
+  AgentAnswer agent(AgentRequest request, CallOptions options);
+
+  CompletableFuture<AgentAnswer> agentAsync(AgentRequest request, CallOptions options);
+
+  /**
    * Reports the outcome of a decision once. Repeating it changes nothing; a different outcome is a conflict.
    *
    * @param outcome {@code fraud}, {@code chargeback}, {@code passed-step-up}, {@code false-alarm} or {@code other}

@@ -102,6 +102,11 @@ final class Invocation {
     return args.get("deadlineMs") == null ? Duration.ofMillis(500) : millis(args.get("deadlineMs"));
   }
 
+  private static AgentRequest agent(Map<String, Object> args) {
+    byte[] body = args.get("body") == null ? null : Bytes.utf8(text(args, "body"));
+    return new AgentRequest(text(args, "method"), text(args, "url"), headers(args), body);
+  }
+
   private static Check check(Object value) {
     Map<String, Object> args = Schema.fields(value);
     return new Check((String) args.get("principalId"), (String) args.get("purpose"), whole(args.get("minSeq")));
@@ -186,6 +191,7 @@ final class Invocation {
       case "readState" -> client.readState(text(args, "cookie"), options).orElse(null);
       case "currentState" -> client.currentState(text(args, "cookie"), options);
       case "may" -> client.may(headers(args), texts(args.get("purposes")), principalId, options);
+      case "agent" -> client.agent(agent(args), options);
       case "ping" -> client.ping(options);
       default -> other(name, args);
     };
@@ -213,6 +219,7 @@ final class Invocation {
       case "readState" -> client.readStateAsync(text(args, "cookie"), options);
       case "currentState" -> client.currentStateAsync(text(args, "cookie"), options);
       case "may" -> client.mayAsync(headers(args), texts(args.get("purposes")), principalId, options);
+      case "agent" -> client.agentAsync(agent(args), options);
       case "ping" -> client.pingAsync(options);
       default -> null;
     };
