@@ -3,7 +3,7 @@ import { ConsentError } from './errors.ts';
 import { type HeaderSource, isObject, valuesOf } from './request.ts';
 import type { CallOptions } from './types.ts';
 
-/** Who signed a request (Web Bot Auth), and a middleware that asks once for each. */
+/** Asks gpd who signed a request (Web Bot Auth); a middleware asks once for each. */
 
 /** A request of Node, Express or Fetch, or such a description. */
 export interface SignedRequest {
