@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchCheck } from './check.ts';
@@ -7,6 +8,7 @@ import { benchGrant } from './grant.ts';
 import { benchIngest } from './ingest.ts';
 import { formatJson, formatTable, isMissed, note, type Row } from './lib/report.ts';
 import { createRig, type Rig } from './lib/rig.ts';
+import { describeRun, drawTable } from './lib/svg.ts';
 import { benchMemory } from './memory.ts';
 import { benchOverload } from './overload.ts';
 import { benchSize } from './size.ts';
@@ -21,7 +23,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|overload|check|door|grant|size|cluster|start|memory …] [--quick|--smoke] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|overload|check|door|grant|size|cluster|start|memory …] [--quick|--smoke] [--json] [--svg FILE] [--assert] [--seed N]';
 
 type Size = 'smoke' | 'quick' | 'whole';
 
@@ -117,6 +119,7 @@ async function main(): Promise<number> {
       quick: { type: 'boolean', default: false },
       smoke: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      svg: { type: 'string' },
       assert: { type: 'boolean', default: false },
       seed: { type: 'string', default: '1' },
     },
@@ -132,6 +135,8 @@ async function main(): Promise<number> {
   });
   const rows = await runAll(chosen, seed);
   const facts = { node: process.version, cores: cpus().length, size, seed };
+  if (values.svg !== undefined)
+    writeFileSync(values.svg, drawTable(rows, describeRun({ size, now: new Date() })));
   console.log(values.json ? formatJson(rows, facts) : formatTable(rows));
   return values.assert && rows.some(isMissed) ? 1 : 0;
 }

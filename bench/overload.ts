@@ -25,8 +25,10 @@ export interface OverloadPlan {
 const TIMES = 3;
 /** More than the places of the route, so that it has to refuse. */
 const CONNECTIONS = 1500;
-/** Until the places are taken; the writer is waited for longer than this and the refusals take. */
-const FILL_MS = 700;
+const WAITED_MS = 3000;
+/** In this time the server spends little once all places are taken: it asks for the writer again and again. */
+const IDLE_MS = 300;
+const IDLE_SHARE = 0.3;
 
 async function withCpu<T>({ pid }: Running, run: () => Promise<T>): Promise<readonly [T, number]> {
   const before = cpuSeconds(pid);
@@ -63,7 +65,7 @@ async function overload(rig: Rig, server: Running, plan: OverloadPlan): Promise<
 /**
  * Another connection has the writer of the database, so that {@link PLACES} bundles wait in their places and all others are
  * refused.
- * @returns microseconds of CPU per refusal
+ * @returns microseconds of CPU per refusal; NaN on a machine that is too busy for it
  */
 async function measureRefusal(rig: Rig, server: Running, data: string, count: number): Promise<number> {
   const requests = { file: rig.bundles, status: 503, skip: 0 };
@@ -72,10 +74,12 @@ async function measureRefusal(rig: Rig, server: Running, data: string, count: nu
     return await database.transaction(async (tx) => {
       await tx.raw('PRAGMA user_version = 0');
       const waiting = load(server.port, { ...requests, count: PLACES, connections: PLACES });
-      await sleep(FILL_MS);
-      const [, cpu] = await withCpu(server, () => drive(server.port, { ...requests, count }));
+      let idle = 1;
+      while (idle > IDLE_SHARE) idle = (await withCpu(server, () => sleep(IDLE_MS)))[1] / (IDLE_MS / 1000);
+      const [{ p99, seconds }, cpu] = await withCpu(server, () => drive(server.port, { ...requests, count }));
       await waiting;
-      return (cpu / count) * 1e6;
+      // The writer was waited for in vain, and each place that got free was taken again.
+      return p99 > WAITED_MS ? Number.NaN : ((cpu - idle * seconds) / count) * 1e6;
     });
   } finally {
     await database.close();
