@@ -10,14 +10,15 @@ window.gpd.consent.on('change', ({ granted }) => {
 });
 
 let requestId = null;
-document.getElementById('order').addEventListener('click', async () => {
+async function order() {
   const answer = await fetch('/order', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ requestId }),
   });
   document.querySelector('output').textContent = `Order ${(await answer.json()).order}`;
-});
+}
+document.getElementById('order').addEventListener('click', () => void order());
 
 const { identify } = await import(`${gpd}/v1/agent.js`);
 // It waits for the choice, so nothing of the page may wait for it.
