@@ -7,13 +7,10 @@ export type CheckoutAdvice = 'proceed' | 'step-up' | 'no-verdict';
 export interface CheckoutOptions {
   /** The longest time that buying waits for gpd: an integer of 1 to 60000, by default 500. */
   readonly deadlineMs?: number | undefined;
-<<<<<<< HEAD
   /** The order, as the page named it in `identify({ context })`. A verdict for anything else is none. */
   readonly context?: string | undefined;
-=======
   /** Cancels at once; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
->>>>>>> t2
 }
 
 /** A visitor can send the id of an old visit. The page calls `identify` or `update` again at the checkout. */
