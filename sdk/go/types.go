@@ -190,6 +190,8 @@ type Verdict struct {
 	Attested *Attested
 	// Ref is the reference that the event decision.erased carries.
 	Ref string
+	// Context is the reason of this visit, as the page named it in identify, such as an order; empty without one.
+	Context string
 	// Fields is the whole answer of the server, with the names of the wire.
 	Fields map[string]any
 }

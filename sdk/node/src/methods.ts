@@ -202,12 +202,12 @@ export class Methods {
    */
   async checkout(
     requestId: unknown,
-    { deadlineMs = 500, signal }: CheckoutOptions = {},
+    { deadlineMs = 500, context, signal }: CheckoutOptions = {},
   ): Promise<CheckoutAdvice> {
     args.checkDeadline('checkout', deadlineMs);
     try {
       const verdict = await this.decision(requestId as string, { timeoutMs: deadlineMs, signal });
-      return adviceOf(verdict, this.#settings.now());
+      return adviceOf(verdict, this.#settings.now(), context);
     } catch (error) {
       if (error instanceof ConsentError) return 'no-verdict';
       throw error;

@@ -164,6 +164,8 @@ class Verdict:
     """`by` and `deviceBound`, where a passkey distinguished the device from identical ones."""
     ref: str | None = None
     """The reference that the event `decision.erased` carries."""
+    context: str | None = None
+    """The reason of this visit, as the page named it in `identify({ context })`, such as an order."""
 
 
 @dataclass(frozen=True, slots=True)
