@@ -192,7 +192,9 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return r.client.Decision(ctx, args["requestId"].(string))
 	case "checkout":
 		ms, _ := args["deadlineMs"].(float64)
-		return r.client.Checkout(ctx, args["requestId"].(string), time.Duration(ms)*time.Millisecond)
+		options := consent.CheckoutOptions{Deadline: time.Duration(ms) * time.Millisecond}
+		options.Context, _ = args["context"].(string)
+		return r.client.Checkout(ctx, args["requestId"].(string), options)
 	case "reportOutcome":
 		var report consent.OutcomeReport
 		asWire(args, &report)

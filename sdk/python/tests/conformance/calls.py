@@ -74,7 +74,7 @@ _NAMES = {
     "proof": "text",
     **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
     **{name: name for name in ("outcome", "at")},
-    **{name: name for name in ("unavailable", "kind", "code", "days")},
+    **{name: name for name in ("unavailable", "kind", "code", "days", "context")},
     "class": "class_",
     "suspectScore": "suspect_score",
     **{name: name for name in ("oldSize", "oldRoot", "newSize", "newRoot")},

@@ -252,9 +252,9 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<Verdict> decisionAsync(String requestId, CallOptions options);
 
-  /** As {@link #checkout(String, Duration)}, with half a second. */
-  default Advice checkout(String requestId) {
-    return checkout(requestId, Duration.ofMillis(500));
+  /** As {@link #checkout(String, String, Duration)}, with half a second. */
+  default Advice checkout(String requestId, String context) {
+    return checkout(requestId, context, Duration.ofMillis(500));
   }
 
   /**
@@ -262,10 +262,11 @@ public interface Consent extends AutoCloseable {
    * not answer in time: the sale goes on without gpd. No error of gpd is thrown.
    *
    * @param requestId what the page sent; any text, or null
+   * @param context the order, as the page named it in {@code identify({context})}: a verdict for another is none; null compares nothing
    */
-  Advice checkout(String requestId, Duration deadline);
+  Advice checkout(String requestId, String context, Duration deadline);
 
-  CompletableFuture<Advice> checkoutAsync(String requestId, Duration deadline);
+  CompletableFuture<Advice> checkoutAsync(String requestId, String context, Duration deadline);
 
   /**
    * Returns who signed a request. Ask once for each: a nonce is used up by the first that asks. A request without signature needs no call.

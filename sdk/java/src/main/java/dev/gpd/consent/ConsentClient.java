@@ -309,27 +309,27 @@ public class ConsentClient implements Consent {
     return calls.decision(requestId, options).future();
   }
 
-  private Question<Advice> advice(String requestId) {
+  private Question<Advice> advice(String requestId, String context) {
     return new Question.Ask<>(
         Question.Remote.of(options -> calls.decision(requestId, options)),
         (verdict, error) ->
-            new Question.Done<>(error == null ? Advice.of(verdict, transport.settings.clock.instant()) : Advice.NO_VERDICT));
+            new Question.Done<>(error == null ? Advice.of(verdict, context, transport.settings.clock.instant()) : Advice.NO_VERDICT));
   }
 
   @Override
-  public Advice checkout(String requestId, Duration deadline) {
+  public Advice checkout(String requestId, String context, Duration deadline) {
     Rules.deadline("checkout", deadline);
-    return Question.await(() -> advice(requestId), deadline);
+    return Question.await(() -> advice(requestId, context), deadline);
   }
 
   @Override
-  public CompletableFuture<Advice> checkoutAsync(String requestId, Duration deadline) {
+  public CompletableFuture<Advice> checkoutAsync(String requestId, String context, Duration deadline) {
     try {
       Rules.deadline("checkout", deadline);
     } catch (ConsentException refused) {
       return CompletableFuture.failedFuture(refused);
     }
-    return Question.future(() -> advice(requestId), deadline);
+    return Question.future(() -> advice(requestId, context), deadline);
   }
 
   /** True if there is nothing to ask about. */

@@ -186,7 +186,7 @@ final class Invocation {
       case "receipt" -> client.receipt(whole(args.get("seq")), options);
       case "proof" -> client.proof(whole(args.get("seq")), options);
       case "decision" -> client.decision((String) args.get("requestId"), options);
-      case "checkout" -> client.checkout(text(args, "requestId"), deadline(args));
+      case "checkout" -> client.checkout(text(args, "requestId"), text(args, "context"), deadline(args));
       case "reportOutcome" ->
           client.reportOutcome(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "readState" -> client.readState(text(args, "cookie"), options).orElse(null);
@@ -225,7 +225,7 @@ final class Invocation {
       case "receipt" -> client.receiptAsync(whole(args.get("seq")), options);
       case "proof" -> client.proofAsync(whole(args.get("seq")), options);
       case "decision" -> client.decisionAsync((String) args.get("requestId"), options);
-      case "checkout" -> client.checkoutAsync(text(args, "requestId"), deadline(args));
+      case "checkout" -> client.checkoutAsync(text(args, "requestId"), text(args, "context"), deadline(args));
       case "reportOutcome" ->
           client.reportOutcomeAsync(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "readState" -> client.readStateAsync(text(args, "cookie"), options);
