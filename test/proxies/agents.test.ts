@@ -16,6 +16,8 @@ import { missingProxy } from './proxy.ts';
 /** The configurations of docs/agents.md on real proxies, in front of a shop. */
 
 const PAGE = readFileSync(new URL('../../docs/agents.md', import.meta.url), 'utf8');
+const example = (name: string): string =>
+  readFileSync(new URL(`../../docs/operate/proxies/${name}`, import.meta.url), 'utf8');
 const blockOf = (language: string): string =>
   new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(PAGE)?.[1] ?? '';
 
@@ -26,7 +28,7 @@ interface Ports {
 }
 
 interface Setup {
-  readonly name: 'nginx' | 'caddy';
+  readonly name: 'nginx' | 'caddy' | 'haproxy';
   write(directory: string, ports: Ports): void;
   command(directory: string): readonly string[];
 }
@@ -63,6 +65,20 @@ const caddy: Setup = {
   command: (directory) => ['run', '--adapter', 'caddyfile', '--config', join(directory, 'Caddyfile')],
 };
 
+const haproxy: Setup = {
+  name: 'haproxy',
+  write(directory, { proxy, gpd, shop }) {
+    const script = join(directory, 'agents.lua');
+    writeFileSync(script, example('agents.lua').replace('127.0.0.1:8080', `127.0.0.1:${gpd}`));
+    const text = example('agents-haproxy.cfg')
+      .replace('/etc/haproxy/agents.lua', script)
+      .replace('bind :80', `bind 127.0.0.1:${proxy}`)
+      .replace('127.0.0.1:3000', `127.0.0.1:${shop}`);
+    writeFileSync(join(directory, 'haproxy.cfg'), text);
+  },
+  command: (directory) => ['-db', '-f', join(directory, 'haproxy.cfg')],
+};
+
 /** It answers with what it was told about the agent. */
 const startShop = (): Promise<Server> =>
   new Promise((resolve) => {
@@ -84,7 +100,7 @@ const sendRaw = (base: string, head: string): Promise<string> =>
     socket.on('error', reject);
   });
 
-for (const setup of [nginx, caddy])
+for (const setup of [nginx, caddy, haproxy])
   describeWithTool(
     `agents behind ${setup.name}`,
     missingProxy({ name: setup.name } as Parameters<typeof missingProxy>[0]),
@@ -181,7 +197,8 @@ for (const setup of [nginx, caddy])
         ] as const;
         for (const [target, name] of lines)
           expect(await sendRaw(base, `GET ${target} HTTP/1.1\r\nHost: ${name}`), target + name).toMatch(
-            /^HTTP\/1\.1 403 /,
+            // HAProxy itself refuses a target whose host is not the one of the header.
+            /^HTTP\/1\.1 40[03] /,
           );
       });
 
