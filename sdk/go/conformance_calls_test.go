@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -189,6 +190,9 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return r.client.Proof(ctx, int64(seq))
 	case "decision":
 		return r.client.Decision(ctx, args["requestId"].(string))
+	case "checkout":
+		ms, _ := args["deadlineMs"].(float64)
+		return r.client.Checkout(ctx, args["requestId"].(string), time.Duration(ms)*time.Millisecond)
 	case "reportOutcome":
 		var report consent.OutcomeReport
 		asWire(args, &report)
@@ -201,6 +205,8 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return r.client.CurrentState(ctx, cookie)
 	case "may":
 		return r.may(ctx, args)
+	case "agent":
+		return r.agent(ctx, args)
 	case "cookieFor":
 		return r.cookieFor(ctx, principalID)
 	case "ping":
@@ -219,6 +225,21 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return verifyWebhook(args)
 	}
 	panic("there is no call " + name)
+}
+
+func (r *run) agent(ctx context.Context, args object) (any, error) {
+	request := httptest.NewRequest(args["method"].(string), args["url"].(string), nil)
+	for name, value := range args["headers"].(object) {
+		request.Header.Set(name, value.(string))
+	}
+	body, _ := args["body"].(string)
+	answer, err := r.client.Agent(ctx, request, consent.AgentOptions{Body: []byte(body)})
+	if answer.Err != nil {
+		if problem := r.leak(answer.Err, nil); problem != "" {
+			panic(problem)
+		}
+	}
+	return answer, err
 }
 
 func (r *run) may(ctx context.Context, args object) (any, error) {

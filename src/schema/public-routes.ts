@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { embedManifestSchema, languageSchema } from './banner.ts';
+import { embedManifestSchema } from './banner.ts';
 import { kidSchema, sealedBundleSchema } from './bundle.ts';
 import { gpcSupportSchema } from './gpc.ts';
 import * as answers from './responses.ts';
@@ -147,17 +147,6 @@ export const PUBLIC_ROUTES = {
     summary: 'The consent banner at an address whose bytes never change, for a page that pins them.',
     params: { version: VERSION },
     responses: { 200: SCRIPT },
-    errors: ['not-found', 'rate-limited'],
-  },
-  getBannerLanguage: {
-    ...OPEN,
-    path: '/v1/embed/{version}/{language}.json',
-    summary: 'The banner’s words in one language.',
-    params: {
-      version: VERSION,
-      language: { text: 'Primary subtag of the language.', schema: languageSchema },
-    },
-    responses: { 200: { text: 'The words', type: 'application/json' } },
     errors: ['not-found', 'rate-limited'],
   },
   getBannerManifest: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { base64 } from './bundle.ts';
+import { base64, contextSchema } from './bundle.ts';
 
 /** The answers of ingest, with their statuses (contract section 3). */
 
@@ -95,6 +95,8 @@ export const decisionResponseSchema = ingestResponseSchema
     ref: z.string(),
     /** A later decision of the same browser session, which saw more than the page load. */
     supersededBy: requestIdSchema.optional(),
+    /** The page's name for what the verdict is for; absent if its bundle had none. */
+    context: contextSchema.optional(),
   });
 export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 

@@ -34,6 +34,10 @@ EVENTS = {
 }
 
 
+def is_about_person(kind):
+    return kind.startswith('consent.') or kind == 'subject.linked'
+
+
 class Failed(Exception):
     def __init__(self, part, why):
         super().__init__(why)
@@ -215,11 +219,30 @@ class Run:
         return hash_of(0, size)
 
 
+class Follower:
+    """Rows about entries, in the order of the log: read beside them, so that few of a million are in memory."""
+
+    def __init__(self, part, rows, seq_of, check_row):
+        self.part, self.rows, self.seq_of, self.check_row = part, iter(rows), seq_of, check_row
+        self.row = next(self.rows, None)
+
+    def follow(self, seq, entry):
+        while self.row is not None and self.seq_of(self.row) <= seq:
+            if self.seq_of(self.row) != seq or not is_about_person(entry['type']):
+                raise ValueError(f'there is no entry {self.seq_of(self.row)} for it, or it is out of order')
+            self.check_row(self.row, entry)
+            self.row = next(self.rows, None)
+
+    def end(self):
+        if self.row is not None:
+            raise ValueError(f'there is no entry {self.seq_of(self.row)} for it')
+
+
 class Evidence:
     def __init__(self, files, trusted):
         self.files, self.trusted, self.failed = files, trusted, {}
         self.vkey, self.checkpoints, self.newest = None, {}, None
-        self.entries, self.singles, self.types = {}, {}, {}
+        self.people, self.singles, self.erased = 0, {}, set()
 
     def fail(self, part, why):
         self.failed.setdefault(part, str(why) or 'it was changed')
@@ -251,7 +274,8 @@ class Evidence:
                 yield json.loads(line)
 
     def named(self, folder, ending=''):
-        return sorted(name for name in self.files.names if name.startswith(folder) and name.endswith(ending))
+        found = (name for name in self.files.names if name.startswith(folder) and name.endswith(ending))
+        return sorted(found, key=lambda name: ([int(digits) for digits in re.findall('[0-9]+', name)], name))
 
     def run(self):
         self.check('checkpoints/vkey.txt', self.check_vkey)
@@ -273,14 +297,11 @@ class Evidence:
         for name in self.named('proofs/', '.tlog-proof'):
             self.check(name, self.check_proof, name, paths)
         self.check('entries.ndjson', self.check_entries, paths)
-        self.check('openings.ndjson', self.check_openings)
         self.check('tombstones.ndjson', self.check_tombstones)
         self.check('definitions/purposes.json', self.check_definitions, 'definitions/purposes.json', 'purpose.defined')
         self.check('definitions/policies.json', self.check_definitions, 'definitions/policies.json', 'policy.published')
         for name in self.named('banner/', '.json'):
             self.check(name, self.check_banner, name)
-        for name in self.named('receipts/'):
-            self.check(name, self.check_receipts, name)
 
     def check_vkey(self):
         text = self.text('checkpoints/vkey.txt').strip()
@@ -382,13 +403,16 @@ class Evidence:
     def check_entries(self, paths):
         """An entry has a proof, or it lies in a run whose first and last entry have one."""
         run, before, waiting = None, -1, None
+        followers = self.followers()
         for row in self.lines('entries.ndjson'):
             seq, entry = row['seq'], row['entry'].encode()
             leaf = leaf_hash(entry)
             if row['hash'] != leaf.hex() or seq <= before:
                 raise ValueError(f'entry {seq} was changed, or is out of order')
             before = seq
-            self.note_entry(seq, json.loads(entry))
+            fields = json.loads(entry)
+            self.note_entry(seq, fields)
+            followers = [one for one in followers if self.check(one.part, self.do, one.follow, seq, fields)]
             if seq in paths and paths[seq][0] != leaf:
                 raise ValueError(f'entry {seq} is not the one that its proof is about')
             if run is not None and seq == run.next:
@@ -398,6 +422,8 @@ class Evidence:
                 run, waiting = Run(seq), seq
                 run.add(leaf)
         self.end_run(run, waiting, paths)
+        for one in followers:
+            self.check(one.part, one.end)
         if 0 in self.singles and self.singles[0]['body']['origin'] != self.vkey[0]:
             raise ValueError('the first entry names another log')
 
@@ -418,30 +444,37 @@ class Evidence:
 
     def note_entry(self, seq, entry):
         kind = entry['type']
-        if kind.startswith('consent.') or kind == 'subject.linked':
-            self.entries[seq] = (kind, entry['purpose'], entry['time'], entry['subject'], entry['body'])
+        if is_about_person(kind):
+            self.people += 1
         elif kind in ('ledger.genesis', 'purpose.defined', 'policy.published', 'banner.published'):
             self.singles[seq] = entry
         elif kind == 'subject.erased':
-            self.types[seq] = entry['time']
+            self.erased.add(seq)
 
-    def check_openings(self):
-        for row in self.lines('openings.ndjson'):
-            seq = row['seq']
-            if seq not in self.entries:
-                raise ValueError(f'there is no entry {seq} for it')
-            subject, body = self.entries[seq][3:5]
-            key, salt = from_base64url(row['key']), from_base64url(row['salt'])
-            if commit(key, b'gpd/body/v1', canonical(row['detail']), salt) != body:
-                raise ValueError(f'it does not open entry {seq}')
-            person = row['principalId']
-            if person is not None and commit(key, b'gpd/subject/v1', person.encode(), salt) != subject:
-                raise ValueError(f'entry {seq} is not about this person')
+    @staticmethod
+    def do(work, *arguments):
+        work(*arguments)
+        return True
+
+    def followers(self):
+        openings = self.check('openings.ndjson', lambda: Follower(
+            'openings.ndjson', self.lines('openings.ndjson'), lambda row: row['seq'], self.check_opening))
+        receipts = self.check('receipts/', lambda: Follower(
+            'receipts/', self.receipts(), lambda row: row[1]['proof']['seq'], self.check_receipt))
+        return [one for one in (openings, receipts) if one is not None]
+
+    def check_opening(self, row, entry):
+        seq, key, salt = row['seq'], from_base64url(row['key']), from_base64url(row['salt'])
+        if commit(key, b'gpd/body/v1', canonical(row['detail']), salt) != entry['body']:
+            raise ValueError(f'it does not open entry {seq}')
+        person = row['principalId']
+        if person is not None and commit(key, b'gpd/subject/v1', person.encode(), salt) != entry['subject']:
+            raise ValueError(f'entry {seq} is not about this person')
 
     def check_tombstones(self):
         for row in self.lines('tombstones.ndjson'):
             seq = row['seq']
-            if seq is not None and seq not in self.types:
+            if seq is not None and seq not in self.erased:
                 raise ValueError(f'entry {seq} erases nobody')
 
     def check_definitions(self, name, kind):
@@ -459,13 +492,19 @@ class Evidence:
         if entry is None or sha256(self.read(name)).hex() != entry['body']['texts']:
             raise ValueError('it is not the text that the log has the hash of')
 
-    def check_receipts(self, name):
-        for receipt in json.loads(self.text(name))['@graph']:
-            seq = receipt['proof']['seq']
-            kind, purpose, time = self.entries[seq][:3]
-            said = (EVENTS[kind], time, 'urn:gpd:purpose:' + purpose)
-            if (receipt['event_state'], receipt['event_time'], receipt['purposes'][0]['@id']) != said:
-                raise ValueError(f'entry {seq} says something else')
+    def receipts(self):
+        for name in self.named('receipts/'):
+            try:
+                found = json.loads(self.text(name))['@graph']
+            except (ValueError, KeyError, TypeError) as error:
+                raise Failed(name, error) from error
+            yield from ((name, one) for one in found)
+
+    def check_receipt(self, row, entry):
+        name, receipt = row
+        said = (EVENTS[entry['type']], entry['time'], 'urn:gpd:purpose:' + entry['purpose'])
+        if (receipt['event_state'], receipt['event_time'], receipt['purposes'][0]['@id']) != said:
+            raise Failed(name, f'entry {receipt["proof"]["seq"]} says something else')
 
 
 def main(arguments):
@@ -488,7 +527,7 @@ def main(arguments):
     for part, why in sorted(evidence.failed.items()):
         print(f'FAILED {part}: {why}')
     if not evidence.failed:
-        print(f'Everything holds: {len(evidence.entries)} entries about people, '
+        print(f'Everything holds: {evidence.people} entries about people, '
               f'the log of {evidence.newest} entries, signed by {evidence.vkey[0]}')
     return 1 if evidence.failed else 0
 

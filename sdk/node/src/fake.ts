@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type AgentAnswer, UNSIGNED } from './agents.ts';
 import * as args from './check-args.ts';
 import { ConsentError, type ErrorFacts, type ErrorKind } from './errors.ts';
 import { FakeLog, type GpcPolicy, refuse, type WriteMethod } from './fake-log.ts';
@@ -49,6 +50,7 @@ class FakeServer implements Sender {
   /** Principals by the token of a session. */
   readonly #sessions = new Map<string, string>();
   readonly #policies: Policy[] = [];
+  agent: AgentAnswer = { ...UNSIGNED, status: 'unverified', reason: 'key-set-unknown' };
   isUnavailable = false;
   nextError: (ErrorFacts & { readonly kind: ErrorKind }) | null = null;
   #closed = false;
@@ -139,6 +141,7 @@ class FakeServer implements Sender {
         incomplete: false,
       };
     },
+    agent: () => this.agent,
     receipt: ({ name }) => this.#missing(name, 'not-found'),
     proof: ({ name }) => this.#missing(name, 'not-found'),
     decision: (call) => this.#verdictOf(call),
@@ -248,6 +251,11 @@ export class FakeConsent extends Methods {
   /** Sets the effect of Global Privacy Control on a purpose; `opt-out` if it was not set. */
   setGpcPolicy(purpose: string, policy: GpcPolicy): void {
     this.#server.log.setGpcPolicy(purpose, policy);
+  }
+
+  /** Sets what `agent` answers about signed requests; without it their keys are not known. */
+  setAgent(answer: Partial<AgentAnswer>): void {
+    this.#server.agent = { ...UNSIGNED, status: 'verified', ...answer };
   }
 
   /** Sets the verdict that `decision` returns for this request. */

@@ -1,4 +1,10 @@
 /** The public names of the package. */
+export {
+  type AgentAnswer,
+  type AgentOptions,
+  agentMiddleware,
+  type SignedRequest,
+} from './agents.ts';
 export type { CheckoutAdvice, CheckoutOptions } from './checkout.ts';
 export { ConsentClient } from './client.ts';
 export { ConsentError, type ErrorDetail, type ErrorKind } from './errors.ts';

@@ -1,4 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import {
+  type AgentAnswer,
+  type AgentOptions,
+  describeRequest,
+  type SignedRequest,
+  UNSIGNED,
+  unasked,
+} from './agents.ts';
 import { MALFORMED, parseJson } from './body.ts';
 import * as args from './check-args.ts';
 import { adviceOf, type CheckoutAdvice, type CheckoutOptions } from './checkout.ts';
@@ -238,11 +246,14 @@ export class Methods {
    * @param requestId what the page sent; any value
    * @throws {ConsentError} invalid-request for a `deadlineMs` out of range, and nothing else
    */
-  async checkout(requestId: unknown, { deadlineMs = 500 }: CheckoutOptions = {}): Promise<CheckoutAdvice> {
+  async checkout(
+    requestId: unknown,
+    { deadlineMs = 500, context, signal }: CheckoutOptions = {},
+  ): Promise<CheckoutAdvice> {
     args.checkDeadline('checkout', deadlineMs);
     try {
-      const verdict = await this.decision(requestId as string, { timeoutMs: deadlineMs });
-      return adviceOf(verdict, this.#settings.now());
+      const verdict = await this.decision(requestId as string, { timeoutMs: deadlineMs, signal });
+      return adviceOf(verdict, this.#settings.now(), context);
     } catch (error) {
       if (error instanceof ConsentError) return 'no-verdict';
       throw error;
@@ -261,6 +272,22 @@ export class Methods {
     this.#sender.begin(name, [requestId, outcome, time]);
     const details = { params: { requestId }, body: { outcome, at: time.at } };
     return this.#ask(name, name, details, options, { requestId, outcome });
+  }
+
+  /**
+   * Returns who signed a request. Ask once for each: a nonce is used up by the first that asks. A request without
+   * signature needs no call. If gpd cannot be asked, nobody is verified: `unverified`, `unavailable`.
+   */
+  async agent(request: SignedRequest, options: AgentOptions = {}): Promise<AgentAnswer> {
+    const body = describeRequest(request, options);
+    this.#sender.begin('agent', [request]);
+    if (body === null) return UNSIGNED;
+    try {
+      const answer = await this.#ask<Omit<AgentAnswer, 'error'>>('agent', 'agent', { body }, options);
+      return { ...answer, error: null };
+    } catch (error) {
+      return this.#undecided(error, unasked);
+    }
   }
 
   /** Returns the purposes of the tenant. */
@@ -363,7 +390,7 @@ export class Methods {
     try {
       return await this.#read(call(name, 'canProcess', details), shapes.readDecision, options);
     } catch (error) {
-      return this.#undecided(error);
+      return this.#undecided(error, shapes.unavailable);
     }
   }
 
@@ -378,16 +405,17 @@ export class Methods {
       const found = shapes.readBatch(parseJson(answer.text));
       if (found === null) throw this.#sender.malformed(batch, answer);
       return checks.map(
-        (_, i) => found.get(String(i)) ?? this.#undecided(this.#sender.malformed(batch, answer)),
+        (_, i) =>
+          found.get(String(i)) ?? this.#undecided(this.#sender.malformed(batch, answer), shapes.unavailable),
       );
     } catch (error) {
-      return checks.map(() => this.#undecided(error));
+      return checks.map(() => this.#undecided(error, shapes.unavailable));
     }
   }
 
   /** The only place where an error of a check becomes a denial. @throws {Error} errors that must not become a denial */
-  #undecided(error: unknown): Decision {
-    if (isUndecided(error) && this.#settings.onUnavailable === 'deny') return shapes.unavailable(error);
+  #undecided<T>(error: unknown, denied: (error: ConsentError) => T): T {
+    if (isUndecided(error) && this.#settings.onUnavailable === 'deny') return denied(error);
     throw error;
   }
 

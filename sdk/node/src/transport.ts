@@ -91,7 +91,9 @@ export class Transport implements Sender {
 
   async #attempts(call: Call, signal: AbortSignal, deadline: number): Promise<Answer> {
     const init = this.#initOf(call, signal);
-    const { bases, retries } = this.#settings;
+    const { bases } = this.#settings;
+    // A nonce is used up by the first attempt that reached gpd.
+    const retries = call.operation === 'agent' ? 0 : this.#settings.retries;
     let replayed = false;
     let at = this.#preferred;
     let tried = 1;

@@ -4,6 +4,7 @@ import http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import type { SignedRequest } from '../../src/agents.ts';
 import { ConsentClient } from '../../src/client.ts';
 import { ConsentError } from '../../src/errors.ts';
 import { FakeConsent } from '../../src/fake.ts';
@@ -78,8 +79,15 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   receipt: (run, args, options) => clientOf(run).receipt(Number(args['seq']), options),
   proof: (run, args, options) => clientOf(run).proof(Number(args['seq']), options),
   decision: (run, args, options) => clientOf(run).decision(String(args['requestId']), options),
+  checkout: (run, { requestId, ...deadline }, options) =>
+    clientOf(run).checkout(requestId, { ...options, ...deadline }),
   reportOutcome: (run, { requestId, outcome, ...time }, options) =>
     clientOf(run).reportOutcome(String(requestId), String(outcome), time, options),
+  agent: (run, { body, ...request }, options) =>
+    clientOf(run).agent(request as SignedRequest, {
+      ...options,
+      body: body === undefined ? undefined : Buffer.from(String(body)),
+    }),
   ping: (run, _args, options) => clientOf(run).ping(options),
   readState: (run, { cookie }, options) => clientOf(run).readState(cookie as string | null, options),
   currentState: (run, { cookie }, options) => clientOf(run).currentState(cookie as string | null, options),

@@ -33,10 +33,12 @@ _METHODS = {
     "receipt": "receipt",
     "proof": "proof",
     "decision": "decision",
+    "checkout": "checkout",
     "reportOutcome": "report_outcome",
     "readState": "read_state",
     "currentState": "current_state",
     "ping": "ping",
+    "agent": "agent",
     "join": "join",
     "link": "link",
     "erase": "erase",
@@ -68,9 +70,12 @@ _NAMES = {
     **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
     **{name: name for name in ("outcome", "at")},
     **{name: name for name in ("oldSize", "oldRoot", "newSize", "newRoot")},
-    **{name: name for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key")},
+    **{
+        name: name
+        for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key", "method")
+    },
 }
-_MILLISECONDS = {"timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
+_MILLISECONDS = {"deadlineMs": "deadline", "timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
 
 
 def to_python(words: dict[str, Any]) -> dict[str, Any]:
@@ -109,6 +114,10 @@ def call_of(name: str, client: Client | None) -> Callable[..., Any]:
     assert client is not None, "this case has no client"
     if name == "sessions.create":
         return client.sessions.create
+    if name == "agent":
+        return lambda body=None, timeout=None, **request: client.agent(
+            request, body=None if body is None else body.encode(), timeout=timeout
+        )
     if name == "may":
         return lambda headers, purposes, **options: client.may(headers, purposes, **options)
     if name == "historyAll":

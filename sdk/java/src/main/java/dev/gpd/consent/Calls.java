@@ -317,6 +317,18 @@ final class Calls {
         ErasureReceipt.class);
   }
 
+  Pending<AgentAnswer> agent(AgentRequest request, CallOptions options) {
+    return pending(
+        "agent",
+        options,
+        () -> Call.of("agent", "agent", null).sending(request.json()).noting(request),
+        answer -> read("agent", "agent", answer, body -> AgentAnswer.read(new Fields(body))),
+        error -> {
+          if (error.isUndecided() && settings.onUnavailable == OnUnavailable.DENY) return AgentAnswer.unasked(error);
+          throw error;
+        });
+  }
+
   Pending<Purposes> purposes(CallOptions options) {
     return json("purposes", options, () -> Call.of("purposes", "purposes", null).noting(), Purposes.class);
   }

@@ -1,5 +1,6 @@
 package dev.gpd.consent;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -230,6 +231,33 @@ public interface Consent extends AutoCloseable {
   }
 
   CompletableFuture<Verdict> decisionAsync(String requestId, CallOptions options);
+
+  /** As {@link #checkout(String, Duration)}, with half a second. */
+  default Advice checkout(String requestId) {
+    return checkout(requestId, Duration.ofMillis(500));
+  }
+
+  /**
+   * Advises a checkout by the verdict of this visit, and never refuses. {@code NO_VERDICT} if gpd has none of the last 30 minutes or does
+   * not answer in time: the sale goes on without gpd. No error of gpd is thrown.
+   *
+   * @param requestId what the page sent; any text, or null
+   */
+  Advice checkout(String requestId, Duration deadline);
+
+  CompletableFuture<Advice> checkoutAsync(String requestId, Duration deadline);
+
+  /**
+   * Returns who signed a request. Ask once for each: a nonce is used up by the first that asks. A request without signature needs no call.
+   * If gpd cannot be asked, nobody is verified: {@code unverified}, {@code unavailable}.
+   */
+  default AgentAnswer agent(AgentRequest request) {
+    return agent(request, CallOptions.NONE);
+  }
+
+  AgentAnswer agent(AgentRequest request, CallOptions options);
+
+  CompletableFuture<AgentAnswer> agentAsync(AgentRequest request, CallOptions options);
 
   /**
    * Reports the outcome of a decision once. Repeating it changes nothing; a different outcome is a conflict.

@@ -259,6 +259,53 @@ public class ConsentClient implements Consent {
     return calls.decision(requestId, options).future();
   }
 
+  private Question<Advice> advice(String requestId) {
+    return new Question.Ask<>(
+        Question.Remote.of(options -> calls.decision(requestId, options)),
+        (verdict, error) ->
+            new Question.Done<>(error == null ? Advice.of(verdict, transport.settings.clock.instant()) : Advice.NO_VERDICT));
+  }
+
+  @Override
+  public Advice checkout(String requestId, Duration deadline) {
+    Rules.deadline("checkout", deadline);
+    return Question.await(() -> advice(requestId), deadline);
+  }
+
+  @Override
+  public CompletableFuture<Advice> checkoutAsync(String requestId, Duration deadline) {
+    try {
+      Rules.deadline("checkout", deadline);
+    } catch (ConsentException refused) {
+      return CompletableFuture.failedFuture(refused);
+    }
+    return Question.future(() -> advice(requestId), deadline);
+  }
+
+  /** True if there is nothing to ask about. */
+  private boolean isUnsigned(AgentRequest request) {
+    Rules.agent(request);
+    if (request.isSigned()) return false;
+    transport.checkOpen("agent");
+    transport.note("agent", List.of(request));
+    return true;
+  }
+
+  @Override
+  public AgentAnswer agent(AgentRequest request, CallOptions options) {
+    return isUnsigned(request) ? AgentAnswer.UNSIGNED : calls.agent(request, options).await();
+  }
+
+  @Override
+  public CompletableFuture<AgentAnswer> agentAsync(AgentRequest request, CallOptions options) {
+    try {
+      if (isUnsigned(request)) return CompletableFuture.completedFuture(AgentAnswer.UNSIGNED);
+    } catch (ConsentException refused) {
+      return CompletableFuture.failedFuture(refused);
+    }
+    return calls.agent(request, options).future();
+  }
+
   @Override
   public ReportedOutcome reportOutcome(String requestId, String outcome, String at, CallOptions options) {
     return calls.reportOutcome(requestId, outcome, at, options).await();

@@ -75,6 +75,7 @@ final class Invocation {
       fields.put("attested", Match.json(GSON.toJson(verdict.attested())));
       return fields;
     }
+    if (result instanceof Advice) return result.toString();
     Object json = Match.json(GSON.toJson(result));
     if (result instanceof ConsentState) {
       for (Object item : Schema.items(Schema.fields(json).get("purposes"))) {
@@ -95,6 +96,15 @@ final class Invocation {
 
   private static Duration millis(Object value) {
     return Duration.ofMillis(whole(value));
+  }
+
+  private static Duration deadline(Map<String, Object> args) {
+    return args.get("deadlineMs") == null ? Duration.ofMillis(500) : millis(args.get("deadlineMs"));
+  }
+
+  private static AgentRequest agent(Map<String, Object> args) {
+    byte[] body = args.get("body") == null ? null : Bytes.utf8(text(args, "body"));
+    return new AgentRequest(text(args, "method"), text(args, "url"), headers(args), body);
   }
 
   private static Check check(Object value) {
@@ -175,11 +185,13 @@ final class Invocation {
       case "receipt" -> client.receipt(whole(args.get("seq")), options);
       case "proof" -> client.proof(whole(args.get("seq")), options);
       case "decision" -> client.decision((String) args.get("requestId"), options);
+      case "checkout" -> client.checkout(text(args, "requestId"), deadline(args));
       case "reportOutcome" ->
           client.reportOutcome(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "readState" -> client.readState(text(args, "cookie"), options).orElse(null);
       case "currentState" -> client.currentState(text(args, "cookie"), options);
       case "may" -> client.may(headers(args), texts(args.get("purposes")), principalId, options);
+      case "agent" -> client.agent(agent(args), options);
       case "ping" -> client.ping(options);
       default -> other(name, args);
     };
@@ -201,11 +213,13 @@ final class Invocation {
       case "receipt" -> client.receiptAsync(whole(args.get("seq")), options);
       case "proof" -> client.proofAsync(whole(args.get("seq")), options);
       case "decision" -> client.decisionAsync((String) args.get("requestId"), options);
+      case "checkout" -> client.checkoutAsync(text(args, "requestId"), deadline(args));
       case "reportOutcome" ->
           client.reportOutcomeAsync(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "readState" -> client.readStateAsync(text(args, "cookie"), options);
       case "currentState" -> client.currentStateAsync(text(args, "cookie"), options);
       case "may" -> client.mayAsync(headers(args), texts(args.get("purposes")), principalId, options);
+      case "agent" -> client.agentAsync(agent(args), options);
       case "ping" -> client.pingAsync(options);
       default -> null;
     };
