@@ -89,7 +89,7 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   reportOutcome: (run, { requestId, outcome, ...time }, options) =>
     clientOf(run).reportOutcome(String(requestId), String(outcome), time, options),
   agent: (run, { body, ...request }, options) =>
-    clientOf(run).agent(request as SignedRequest, {
+    clientOf(run).agent(request as unknown as SignedRequest, {
       ...options,
       body: body === undefined ? undefined : Buffer.from(String(body)),
     }),
