@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Builds the consent banner: one script that contains English, the same first layer as markup for the server, one JSON file per
-// language, the types, and a manifest.
+// Builds the consent banner: one script that contains English, the same first layer as markup for the server, the words of each
+// language for the server's answers, the types, and a manifest.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -14,7 +14,7 @@ const source = join(root, 'src', 'banner');
 export const TARGET = ['chrome111', 'firefox121', 'safari16.4'];
 
 /** Stands for the version in the script while its hash, which becomes the version, is computed. */
-export const PLACEHOLDER = '0000000000000000';
+const PLACEHOLDER = '0000000000000000';
 
 /** @type {import('esbuild').Plugin} */
 export const styleSheets = {
@@ -96,9 +96,8 @@ export async function buildBanner({ outDir }) {
   const files = await wordFiles();
   const languages = languagesOf(files);
   const words = await Promise.all(files.map(wordsIn));
-  const define = { LANGUAGES: JSON.stringify(languages), VERSION: JSON.stringify(PLACEHOLDER) };
-  const script = await bundle(join(source, 'embed.ts'), define);
-  if (script.split(PLACEHOLDER).length !== 2) throw new Error('the script has to name its version once');
+  // The log has the hash of the script, and by its version also that of every language.
+  const script = `/* gpd ${PLACEHOLDER} */${await bundle(join(source, 'embed.ts'), { LANGUAGES: JSON.stringify(languages.join(' ')) })}`;
   const markup = await bundle(join(source, 'view', 'markup.ts'), {}, 'esm');
   const version = createHash('sha256')
     .update(JSON.stringify([script, words]))

@@ -111,6 +111,7 @@ async function start(
   return {
     url: address.url,
     port,
+    hasTenants: () => tenants.all().length > 0,
     notReady,
     pingDatabase: () => databaseAnswers(database),
     reload: async () => void (await Promise.allSettled([networks.runNow(), polling.refresh()])),

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { agentPrompt } from '../src/ops/agent-prompt.ts';
 import { CHECKS } from '../src/ops/doctor/doctor-service.ts';
 import { environmentName, SETTING_NAMES } from '../src/schema/settings.ts';
 
@@ -49,6 +50,9 @@ describe('the pages', () => {
     });
     expect(broken).toEqual([]);
   });
+
+  it('the prompt for coding agents is that of the page Next', () =>
+    expect(read('docs/coding-agents.md')).toContain(agentPrompt('https://id.shop.example', 'gpd_pk_…')));
 
   it('nothing that people copy sets a name on which gpd would refuse to start', () => {
     // The first two belong to the SDKs (contract section 11); GPD_CREDENTIAL_FDS is no setting.

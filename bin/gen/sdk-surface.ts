@@ -16,6 +16,7 @@ const METHODS = {
   proof: 'getConsentProof',
   decision: 'getDecision',
   reportOutcome: 'reportOutcome',
+  agent: 'verifyAgent',
   join: 'joinPrincipal',
   link: 'linkPrincipal',
   erase: 'erasePrincipal',
@@ -48,7 +49,7 @@ const MAY_LACK: Readonly<Record<string, readonly string[]>> = {
 /** Fields of a verdict that are checked. The others reach the caller as gpd sent them. */
 const VERDICT_FIELDS = new Set([
   ...['requestId', 'class', 'reason', 'visitorId', 'confidence', 'suspectScore', 'rules', 'policyVersion'],
-  ...['decidedAt', 'restricted', 'ref', 'supersededBy'],
+  ...['decidedAt', 'restricted', 'ref', 'supersededBy', 'context'],
 ]);
 
 /**

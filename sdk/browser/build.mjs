@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { agentTypes } from '../../bin/build-agent.mjs';
-import { bannerLanguages, bannerTypes, PLACEHOLDER, styleSheets, TARGET } from '../../bin/build-banner.mjs';
+import { bannerLanguages, bannerTypes, styleSheets, TARGET } from '../../bin/build-banner.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const source = resolve(here, '..', '..', 'src');
@@ -36,8 +36,7 @@ export async function buildBrowser({ outDir }) {
     splitting: true,
     minifySyntax: true,
     plugins: [styleSheets],
-    // A server of another version has the words too.
-    define: { LANGUAGES: JSON.stringify(await bannerLanguages()), VERSION: JSON.stringify(PLACEHOLDER) },
+    define: { LANGUAGES: JSON.stringify((await bannerLanguages()).join(' ')) },
   });
   const worker = {
     entryPoints: [join(source, 'agent', 'worker.ts')],

@@ -50,17 +50,17 @@ func readBatch(of map[string]any) (map[string]*Decision, bool) {
 
 // wireVerdict has the names of the wire, which Verdict does not carry.
 type wireVerdict struct {
-	RequestID, Class, Reason, DecidedAt, Ref string
-	VisitorID                                *string
-	Confidence                               float64
-	SuspectScore                             *float64
-	Restricted                               bool
+	RequestID, Class, Reason, DecidedAt, Ref, Context string
+	VisitorID                                         *string
+	Confidence                                        float64
+	SuspectScore                                      *float64
+	Restricted                                        bool
 }
 
 func readVerdict(whole map[string]any, of wireVerdict) Verdict {
 	verdict := Verdict{
 		RequestID: of.RequestID, Class: of.Class, Reason: of.Reason, VisitorID: of.VisitorID, Confidence: of.Confidence,
-		DecidedAt: of.DecidedAt, SuspectScore: of.SuspectScore, Restricted: of.Restricted, Ref: of.Ref, Fields: whole,
+		DecidedAt: of.DecidedAt, SuspectScore: of.SuspectScore, Restricted: of.Restricted, Ref: of.Ref, Context: of.Context, Fields: whole,
 	}
 	if attested, ok := whole["attested"].(map[string]any); ok {
 		by, _ := attested["by"].(string)

@@ -190,6 +190,8 @@ type Verdict struct {
 	Attested *Attested
 	// Ref is the reference that the event decision.erased carries.
 	Ref string
+	// Context is the reason of this visit, as the page named it in identify, such as an order; empty without one.
+	Context string
 	// Fields is the whole answer of the server, with the names of the wire.
 	Fields map[string]any
 }
@@ -246,6 +248,8 @@ type Consent interface {
 	Receipt(ctx context.Context, seq int64) (Receipt, error)
 	Proof(ctx context.Context, seq int64) (string, error)
 	Decision(ctx context.Context, requestID string) (Verdict, error)
+	Checkout(ctx context.Context, requestID string, options CheckoutOptions) (Advice, error)
+	Agent(ctx context.Context, r *http.Request, options AgentOptions) (AgentAnswer, error)
 	ReportOutcome(ctx context.Context, requestID string, report OutcomeReport) (ReportedOutcome, error)
 	ReadState(ctx context.Context, cookieHeader string) (*VisitorState, error)
 	CurrentState(ctx context.Context, cookieHeader string) (CurrentState, error)

@@ -87,7 +87,10 @@ async function runVisit(visit: Visit, signal: AbortSignal): Promise<Identified |
     : await collectSignals(workerUrlOf(options.workerUrl, scriptUrl));
   // Each attempt gets a new nonce and time, because the server accepts a nonce once.
   const attempt: Attempt = async ({ key, aheadMs }) => {
-    const bundle = await sealBundle(key, makePlaintext(consent, signals, aheadMs, previous?.requestId));
+    const bundle = await sealBundle(
+      key,
+      makePlaintext(consent, signals, aheadMs, previous?.requestId, options.context),
+    );
     const result = await send(endpoint, bundle, signal);
     return result.sent && aheadMs !== 0 ? { ...result, clockAheadMs: aheadMs } : result;
   };
@@ -107,6 +110,10 @@ const FRESH_MS = 240_000;
 let awaitingPasskey: { readonly target: string; readonly at: number; readonly result: Identified } | null =
   null;
 
+/** A verdict for one order is not attested for another. */
+const targetOf = ({ scriptUrl, options: { endpoint, kid, context } }: Visit): string =>
+  `${endpointOf(endpoint, scriptUrl)} ${kid} ${context}`;
+
 async function askPasskey(scriptUrl: string | null, request: PasskeyRequest): Promise<PasskeyAnswer> {
   try {
     const url = passkeyUrlOf(request.endpoint, scriptUrl);
@@ -123,7 +130,7 @@ async function identifyAttested(visit: Visit): Promise<IdentifyResult> {
   const { kid } = options;
   const wasPressed = navigator.userActivation?.isActive !== false;
   const endpoint = endpointOf(options.endpoint, scriptUrl);
-  const target = `${endpoint} ${kid}`;
+  const target = targetOf(visit);
   const recent =
     awaitingPasskey?.target === target && Date.now() - awaitingPasskey.at < FRESH_MS
       ? awaitingPasskey.result
@@ -142,14 +149,17 @@ async function identifyAttested(visit: Visit): Promise<IdentifyResult> {
 }
 
 async function identifyOnce(visit: Visit): Promise<Identified | Unavailable> {
-  const { scriptUrl, options } = visit;
+  const { options } = visit;
+  // The server would refuse the whole bundle.
+  if (!/^[\w.:-]{1,64}$/.test(options.context ?? '-')) return unavailable('context');
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), options.timeoutMs ?? TIMEOUT_MS);
   try {
     const result = await runVisit(visit, abort.signal);
-    const target = `${endpointOf(options.endpoint, scriptUrl)} ${options.kid}`;
     awaitingPasskey =
-      result.sent && result.response.needsAttestation ? { target, at: Date.now(), result } : null;
+      result.sent && result.response.needsAttestation
+        ? { target: targetOf(visit), at: Date.now(), result }
+        : null;
     return result;
   } catch {
     return unavailable(abort.signal.aborted ? 'timeout' : 'internal');

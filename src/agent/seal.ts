@@ -25,12 +25,14 @@ function wireReceipt(receipt: ConsentReceipt): ConsentReceipt {
  * The plaintext of a bundle (contract section 2), with a new nonce and time on every call.
  * @param aheadMs milliseconds by which this device's clock is ahead of the server's
  * @param after the earlier request of this session that the bundle supersedes
+ * @param context the page's name for what the verdict is for
  */
 export function makePlaintext(
   consent: ConsentReceipt,
   signals: CollectedSignals,
   aheadMs = 0,
   after?: string,
+  context?: string,
 ): Uint8Array<ArrayBuffer> {
   const body = {
     v: 1,
@@ -39,6 +41,8 @@ export function makePlaintext(
     consent: wireReceipt(consent),
     signals,
     after,
+    // A page without types may pass a number.
+    context: context?.toString(),
   };
   return new TextEncoder().encode(toJson(body));
 }

@@ -24,6 +24,7 @@ const MESSAGES: Readonly<Record<Unavailable['cause'], string>> = {
   refused: 'The server refused the request before it came to a verdict.',
   internal: 'Something failed in the agent.',
   'no-browser': 'There is no page here.',
+  context: 'The context must be 1 to 64 of A-Z a-z 0-9 . _ : -.',
   'nothing-to-update': 'This page has no verdict yet: call identify first.',
 };
 

@@ -21,7 +21,8 @@ export interface ConsentReceipt {
 }
 
 /** Options for `update`; those left out keep their value from `identify`. */
-export type UpdateOptions = Pick<IdentifyOptions, 'timeoutMs'> & Partial<Pick<IdentifyOptions, 'consent'>>;
+export type UpdateOptions = Pick<IdentifyOptions, 'timeoutMs'> &
+  Partial<Pick<IdentifyOptions, 'consent' | 'context'>>;
 
 export interface IdentifyOptions {
   /** The tenant's key id. */
@@ -34,6 +35,11 @@ export interface IdentifyOptions {
   readonly workerUrl?: string | null | undefined;
   /** Milliseconds for everything after the consent; default 10,000. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Your name for what the verdict is for, such as an order: 1 to 64 of `A-Z a-z 0-9 . _ : -`. gpd stores it
+   * with the decision, and your backend compares it. It must name no person.
+   */
+  readonly context?: string | undefined;
   /**
    * Asks for a passkey if the verdict says `needsAttestation`: only in a click of the person, with the
    * purpose `device-attestation`. A verdict of the last four minutes that needs it is attested without a new
@@ -84,7 +90,8 @@ export interface Unavailable {
     | 'refused'
     | 'internal'
     | 'no-browser'
-    | 'nothing-to-update';
+    | 'nothing-to-update'
+    | 'context';
   readonly status: number | null;
   /** The server's error code, such as `unknown-kid` or `rate-limited`. */
   readonly error: string | null;

@@ -22,6 +22,7 @@ import { createRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
 import { readPolicy } from '../log/cosign-service.ts';
 import { ledgerRoutes } from '../log/routes.ts';
+import { mcpRoutes } from '../ops/mcp/mcp-routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { createCaseByKeyService } from '../rights/contests/case-by-key-service.ts';
 import { readPageNotice } from '../rights/dsar/service.ts';
@@ -256,6 +257,12 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
       ...createEvidenceService({ ...services, embed: consent.embed, witnesses: readPolicy(config) }),
       actorOf: (kid, key) => operatorActor(consent.routes.tenantOf(kid).rightsKey, 'gpd api key', key),
     }),
+    ...mcpRoutes({
+      ...services,
+      consent: services.consent.service,
+      contestTexts: services.rights.contestTexts,
+      onFault,
+    }),
     ...privacyRoutes(services.rights.api, rights.sendExport),
     ...outcomeRoutes(rights.reportOutcome),
     ...meRoutes(rights.me, rights.sendExport),
@@ -263,7 +270,7 @@ export function createRoutes(server: OpenServer, clockRule: ClockRule, health: R
     ...caseRoutes(rights.cases),
     ...scriptRoutes,
     ...embedRoutes(consent.embed),
-    ...referenceRoutes(loadOpenApi),
+    ...referenceRoutes(loadOpenApi, () => services.tenants.all().length > 0),
   ];
   requireWholeTable(served);
   const authenticate = createAuthenticator(config, clock, logFault('oidc-failed'));

@@ -33,6 +33,8 @@ export interface Config {
   readonly gpc: boolean;
   /** The days for which a refusal is remembered, unless what is asked changes. */
   readonly refusalDays: number;
+  /** The banner's words in the language; absent for English, which the script has. */
+  readonly words?: Readonly<Record<string, string>> | undefined;
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';

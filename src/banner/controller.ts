@@ -339,6 +339,8 @@ export function createController(deps: ControllerDeps) {
         return result;
       }),
     receipt: () => waitForReceipt(context),
+    /** @returns the person's copy, as a page to print; nothing if it cannot be had */
+    receiptPage: async () => context.record && context.server?.receiptPage(context.record),
     startAsking: () => startAsking(context),
   };
 }

@@ -9,7 +9,6 @@ export interface Fragment {
   readonly host: HTMLElement;
   /** Null if it is in another language or malformed: the terms are loaded then. */
   readonly config: Config | null;
-  readonly words: unknown;
 }
 
 /** @param language primary subtag of the language that the banner speaks on this page */
@@ -19,7 +18,7 @@ export function findFragment(language: string): Fragment | null {
   const text = host.querySelector('script')?.textContent ?? '';
   const data = attempt(() => JSON.parse(text) as Readonly<Record<string, unknown>>) ?? {};
   const config = data['language'] === language ? readConfig(data['config']) : null;
-  return { host, config, words: config && data['words'] };
+  return { host, config };
 }
 
 /**

@@ -35,8 +35,8 @@ export function explainProblem(problem: string): void {
   logProblem(`${reason} (${problem})`);
 }
 
-/** Languages that have a file of words; the build defines them. */
-declare const LANGUAGES: readonly string[];
+/** The languages that have words, with spaces between them; the build defines them. */
+declare const LANGUAGES: string;
 
 const RIGHT_TO_LEFT = /^(?:ar|he|fa|ur)$/;
 

@@ -58,7 +58,7 @@ export type Server = ReturnType<typeof createServerClient>;
 export const isFailure = (answer: object): answer is Failure => 'problem' in answer;
 
 /** @returns status 0 if no answer came, or none that this page may read */
-async function request(url: string, timeoutMs: number, init: RequestInit) {
+async function request(url: string, timeoutMs: number, init: RequestInit, type: 'blob' | 'json' = 'json') {
   try {
     const response = await fetch(url, {
       credentials: 'omit',
@@ -69,7 +69,7 @@ async function request(url: string, timeoutMs: number, init: RequestInit) {
     });
     // Milliseconds by which this device's clock is ahead of the server's; NaN if the page cannot read `Date`.
     const aheadMs = Date.now() - Date.parse(response.headers.get('date') ?? '');
-    const body: unknown = await response.json().catch(() => null);
+    const body: unknown = await response[type]().catch(() => null);
     return { status: response.status, aheadMs, body: (body ?? {}) as Record<string, unknown> };
   } catch {
     return { status: 0, aheadMs: Number.NaN, body: {} };
@@ -178,9 +178,11 @@ export function createServerClient(base: string, key: string) {
       return isRead ? (answer.body as unknown as Standings) : failureOf(answer);
     },
 
-    async words(url: string): Promise<unknown> {
-      const { status, body } = await request(`${base}${url}`, CONFIG_TIMEOUT_MS, {});
-      return status === 200 ? body : null;
+    /** @returns the receipts of the choices, as a page to print; false if none came */
+    async receiptPage({ principalId, secret }: Principal): Promise<Blob | false> {
+      const init = post({ principalId, principalSecret: secret }, { authorization, accept: 'text/html' });
+      const answer = await timedRequest(`${base}/v1/consent/receipts`, WRITE_TIMEOUT_MS, init, 'blob');
+      return answer.status === 200 && (answer.body as unknown as Blob);
     },
 
     link: (session: string, token: string) => linkPrincipal(base, session, token),

@@ -1,23 +1,20 @@
 import { browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
 import { createCookieStore } from './cookie.ts';
-import { type Fragment, findFragment, isRefusedEarly } from './fragment.ts';
+import { findFragment, isRefusedEarly } from './fragment.ts';
 import { directionOf, explainProblem, keyProblem, pickLanguage } from './html-tag.ts';
-import { words as english, type Words } from './locales/en.ts';
 import { createMedia, GATED_MEDIA, type MediaDeps } from './media.ts';
 import { createStore } from './record.ts';
 import { createScripts, GATED_SCRIPT } from './scripts.ts';
 import { createServerClient } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent, LinkResult } from './types.ts';
 import { CHOICES_LINK, createView, type View } from './view/view.ts';
+import { wordsOf } from './view/words.ts';
 
 /** Starts the banner: loads the tenant's terms and asks what is open. */
 
 /** Reads an attribute of the snippet (`theme` for `data-theme`), or the page's option of that name. */
 export type ReadAttribute = (name: string) => string | null;
-
-/** The version in the addresses of the files that were built with this script; the build defines it. */
-declare const VERSION: string;
 
 /** An object for each call of `on`, so that two components may share a function. */
 interface Listener {
@@ -34,14 +31,6 @@ const untilParsed = (): Promise<void> =>
     if (doc.readyState !== 'loading') done();
     else doc.addEventListener('DOMContentLoaded', () => done());
   });
-
-/** Words that a file of another version lacks stay English. */
-function mergeWords(found: unknown): Words {
-  const merged: Record<string, string> = { ...english };
-  for (const [name, text] of Object.entries(found ?? {}))
-    if (Object.hasOwn(english, name) && typeof text === 'string') merged[name] = text;
-  return merged as unknown as Words;
-}
 
 /** Google's tag reads `arguments` objects and skips arrays. */
 function pushToDataLayer(
@@ -86,22 +75,6 @@ function readOptions(key: string, server: string, attribute: ReadAttribute) {
     store:
       attribute('store') === 'cookie' ? createCookieStore(createStore(), attribute('domain')) : createStore(),
   };
-}
-
-/** Loads everything that the view needs and the page's server has not written into the page. */
-async function loadWords(
-  { server, language }: ReturnType<typeof readOptions>,
-  controller: Controller,
-  fragment: Fragment | null,
-) {
-  const file = `/v1/embed/${VERSION}/${language.code}.json`;
-  const isKnown = language.code === 'en' || !server || fragment?.config;
-  const [found] = await Promise.all([
-    isKnown ? fragment?.words : server.words(file),
-    controller.load(fragment?.config),
-    untilParsed(),
-  ]);
-  return mergeWords(found);
 }
 
 /**
@@ -196,17 +169,17 @@ function createGates(deps: MediaDeps & { readonly onPage: () => void }): () => v
 function openView(
   { language, theme }: ReturnType<typeof readOptions>,
   controller: Controller,
-  words: Words,
   onToggle: (name: 'open' | 'close') => void,
 ): View | null {
   // If the script ran first, the parser has come to it meanwhile.
   const host = findFragment(language.code)?.host ?? null;
-  if (!controller.terms()) {
+  const terms = controller.terms();
+  if (!terms) {
     // Nobody would hear its buttons.
     host?.remove();
     return null;
   }
-  const speech = { words, language: language.tag };
+  const speech = { words: wordsOf(terms.config), language: language.tag };
   return createView({ ...controller, speech, direction: directionOf(language.code), theme, onToggle, host });
 }
 
@@ -256,15 +229,15 @@ export function start(...options: Parameters<typeof readOptions>): GpdConsent {
 
   async function load(): Promise<void> {
     await untilSeen();
-    const inPage = findFragment(tag.language.code);
-    const words = await loadWords(tag, controller, inPage);
+    const inPage = findFragment(tag.language.code)?.config;
+    await Promise.all([controller.load(inPage), untilParsed()]);
     if (view) return;
-    view = openView(tag, controller, words, (name) => emit(name, controller.snapshot()));
+    view = openView(tag, controller, (name) => emit(name, controller.snapshot()));
     if (!view) return;
     view.begin();
     applyChoices();
     // The page's server may have kept its terms for a while, and the clock is gpd's.
-    if (inPage?.config) void controller.load();
+    if (inPage) void controller.load();
   }
 
   const firstState = explainState(load(), () => {

@@ -73,13 +73,5 @@ export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] 
       if (params['version'] !== version) throw new Refusal('not-found');
       sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
     }),
-    page(ROUTES.getBannerLanguage, async ({ params }, response) => {
-      const { version, languages } = await manifest();
-      const language = String(params['language']);
-      if (!languages.includes(language)) throw new Refusal('not-found');
-      // A script of another version also gets these words, and shows English where they lack one.
-      const cache = params['version'] === version ? FOREVER : FIVE_MINUTES;
-      sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
-    }),
   ];
 }

@@ -21,8 +21,7 @@ import { builtInTexts, wordsOf } from './purpose-words.ts';
 interface Deps {
   readonly database: Database;
   readonly clock: Clock;
-  /** SHA-256 of the script that this server hands out, lower-case hex. */
-  readonly script: () => Promise<string>;
+  readonly embed: Pick<Embed, 'scriptHash' | 'wordsFor'>;
 }
 
 interface BannerRequest {
@@ -96,7 +95,7 @@ export function bannerAnswer(tenant: ShownTenant, { language, gpc }: BannerReque
   };
 }
 
-export function createBanner({ database, clock, script }: Deps) {
+export function createBanner({ database, clock, embed }: Deps) {
   /** Banners that this process knows to be in the log, by kid; a failed publication is retried. */
   const publishedBanners = new Map<string, { tenant: Tenant; hash: string; done: Promise<unknown> }>();
 
@@ -122,8 +121,8 @@ export function createBanner({ database, clock, script }: Deps) {
 
   /** The log records a banner before anybody sees it. @throws {Unavailable} if that fails */
   return async (tenant: Tenant, request: BannerRequest) => {
-    await publish(tenant, await script());
-    return bannerAnswer(tenant, request);
+    await publish(tenant, await embed.scriptHash());
+    return { ...bannerAnswer(tenant, request), ...(await embed.wordsFor(request.language)) };
   };
 }
 
@@ -189,14 +188,24 @@ export function createEmbed() {
   const files = builtFiles(directory);
   let manifest: EmbedManifest | undefined;
   let hash: string | undefined;
+  async function readManifest(): Promise<EmbedManifest> {
+    manifest ??= embedManifestSchema.parse(
+      JSON.parse((await files('manifest.json')).body.toString()) as unknown,
+    );
+    return manifest;
+  }
+  /** The banner's words in one of its languages. */
+  const wordsIn = async (language: string): Promise<Record<string, string>> =>
+    JSON.parse((await files(`${language}.json`)).body.toString()) as Record<string, string>;
   return {
     files,
-    manifest: async () => {
-      manifest ??= embedManifestSchema.parse(
-        JSON.parse((await files('manifest.json')).body.toString()) as unknown,
-      );
-      return manifest;
-    },
+    manifest: readManifest,
+    wordsIn,
+    /** The part of an answer that has the banner's words: none in English, which the script has. */
+    wordsFor: async (language: string) =>
+      language !== 'en' && (await readManifest()).languages.includes(language)
+        ? { words: await wordsIn(language) }
+        : {},
     /** SHA-256 of the script as it is served, lower-case hex. */
     scriptHash: async () => {
       hash ??= sha256((await files('embed.js')).body).toString('hex');

@@ -102,7 +102,7 @@ export function createConsentApi(needs: ConsentApiNeeds) {
       eraseOwn: needs.eraseOwn,
       receiptReply: needs.receiptReply,
       knowsOrigin,
-      banner: createBanner({ database, clock, script: embed.scriptHash }),
+      banner: createBanner({ database, clock, embed }),
       markup: createMarkup(embed),
     },
     embed,

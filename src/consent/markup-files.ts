@@ -12,10 +12,8 @@ interface MarkupRequest {
 }
 
 interface MarkupModule {
-  readonly renderMarkup: (request: MarkupRequest & { readonly words: unknown }) => string;
-  readonly renderPicture: (
-    request: Pick<MarkupRequest, 'config' | 'language'> & { readonly words: unknown },
-  ) => string;
+  readonly renderMarkup: (request: MarkupRequest) => string;
+  readonly renderPicture: (request: Pick<MarkupRequest, 'config' | 'language'>) => string;
 }
 
 const BUILT = new URL('../../dist/banner/markup.js', import.meta.url);
@@ -23,11 +21,7 @@ const BUILT = new URL('../../dist/banner/markup.js', import.meta.url);
 /** Node loads a module once. */
 const loadModule = async (): Promise<MarkupModule> => (await import(BUILT.href)) as MarkupModule;
 
-export type Markup = ReturnType<typeof createMarkup>;
-
-export function createMarkup({ files, manifest }: Embed) {
-  const wordsIn = async (language: string): Promise<unknown> =>
-    JSON.parse((await files(`${language}.json`)).body.toString());
+export function createMarkup({ manifest }: Embed) {
   return {
     /** The language itself if the banner speaks it, otherwise English. */
     async languageFor(language: string): Promise<string> {
@@ -35,12 +29,12 @@ export function createMarkup({ files, manifest }: Embed) {
     },
     async render(request: MarkupRequest): Promise<string> {
       const { renderMarkup } = await loadModule();
-      return renderMarkup({ ...request, words: await wordsIn(request.language) });
+      return renderMarkup(request);
     },
     /** Draws the first layer as an SVG. */
     async draw(request: Pick<MarkupRequest, 'config' | 'language'>): Promise<string> {
       const { renderPicture } = await loadModule();
-      return renderPicture({ ...request, words: await wordsIn(request.language) });
+      return renderPicture(request);
     },
   };
 }

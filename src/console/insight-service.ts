@@ -92,7 +92,7 @@ export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, r
   const { languages } = await embed.manifest();
   if (!tenant) throw new Refusal('not-found');
   const language = languages.includes(requestedLanguage) ? requestedLanguage : 'en';
-  const bannerWords: unknown = JSON.parse((await embed.files(`${language}.json`)).body.toString());
+  const bannerWords = await embed.wordsIn(language);
   return { language, bannerWords, banner: bannerAnswer(tenant, { language, gpc: false }) };
 }
 

@@ -28,6 +28,7 @@ export function createDecisionFinder(database: Database, tenantOf: (kid: string)
       ...(verdict.door && { door: verdict.door }),
       ...(verdict.signature && { signature: verdict.signature }),
       ref: rightsRef(tenant.rightsKey, 'request', requestId),
+      ...(verdict.context !== undefined && { context: verdict.context }),
       ...(later !== null && { supersededBy: later }),
     };
   };

@@ -99,7 +99,7 @@ export async function ingest(
   const opened = readPlaintext(unsealed, services.tenants);
   if (!opened.ok) return refusal(opened.reason, requestId);
   const { tenant } = opened;
-  const { clientTs, after, consent: receipt, signals } = opened.plaintext;
+  const { clientTs, after, context, consent: receipt, signals } = opened.plaintext;
 
   // 2. Read the time and the signals: an unknown field is ignored, a malformed group is null.
   services.requireClock();
@@ -133,7 +133,7 @@ export async function ingest(
   const agent = await services.botAuth(signed, now);
 
   // 10. Look the device up, decide on that and write, in one transaction.
-  const visit = { tenant, now, nonce, clientTs, after, judged, consentState, agent, grant };
+  const visit = { tenant, now, nonce, clientTs, after, context, judged, consentState, agent, grant };
   const recorded = await services.recorder.record(sightingOf(services, input, visit));
   if (typeof recorded === 'string') return refuseUnrecorded(recorded, unsealed, requestId, consentState);
   services.noteVisit(tenant, 'judged', ...(judged.isWorkerless ? (['workerless'] as const) : []));
@@ -181,6 +181,8 @@ interface Visit {
   readonly clientTs: number;
   /** The request that this one supersedes. */
   readonly after: string | undefined;
+  /** The page's name for what the verdict is for. */
+  readonly context: string | undefined;
   readonly judged: Readonly<ReturnType<typeof judge>>;
   readonly consentState: ConsentState;
   readonly agent: AgentOutcome;
@@ -213,7 +215,7 @@ export const SALT_BYTES = 16;
 function decideOn(
   { config, random }: IngestServices,
   { requestId, network, client }: IngestInput,
-  { tenant, now, after, judged, consentState, agent, grant }: Visit,
+  { tenant, now, after, context, judged, consentState, agent, grant }: Visit,
   known: KnownDevice,
 ): RecordEntry {
   const { identity, summary, defenses, incomplete } = judged;
@@ -233,6 +235,7 @@ function decideOn(
       monitor: tenant.isMonitor(agent.agent, client),
       incomplete,
       grantSeq: grant?.seq,
+      context,
     });
   const verdict = decideBy(judged.classification, policyOf(tenant.policy).version);
   const shadow = judged.shadow && tenant.shadow && decideBy(judged.shadow, policyOf(tenant.shadow).version);

@@ -57,9 +57,16 @@ const ROOT = {
   health: '/healthz',
 } as const;
 
-/** @param load reads the OpenAPI document, which is served as JSON and as a page without JavaScript */
-export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRoute[] {
-  const sendRoot = createFixedPage('root', FIVE_MINUTES, () => ROOT);
+/**
+ * @param load reads the OpenAPI document, which is served as JSON and as a page without JavaScript
+ * @param hasTenants false: the page / says how to add one
+ */
+export function referenceRoutes(
+  load: () => Promise<OpenApi>,
+  hasTenants: () => boolean,
+): readonly ServedRoute[] {
+  const sendRoot = createFixedPage('root', FIVE_MINUTES, () => ({ ...ROOT, isEmpty: false }));
+  const sendEmptyRoot = createFixedPage('root', 'no-store', () => ({ ...ROOT, isEmpty: true }));
   const openApi = builtOnce(async () => JSON.stringify(await load()));
   const sendReference = createFixedPage('reference', FIVE_MINUTES, async () => {
     const document = await load();
@@ -70,7 +77,8 @@ export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRo
       // Express leaves out a fragment, which no request target has.
       if (pathOf(request.originalUrl) !== '/') throw new Refusal('not-found');
       response.vary('Accept');
-      return request.accepts(['json', 'html']) === 'html' ? sendRoot(response) : response.json(ROOT);
+      if (request.accepts(['json', 'html']) !== 'html') return response.json(ROOT);
+      return hasTenants() ? sendRoot(response) : sendEmptyRoot(response);
     }),
     page(ROUTES.getOpenApi, async (_request, response) =>
       sendBuilt(response, await openApi('openapi.json'), { type: 'application/json', cache: FIVE_MINUTES }),

@@ -10,6 +10,7 @@ import type { GivenSockets } from './systemd/socket-files.ts';
 export interface RunningApp {
   readonly url: string;
   readonly port: number;
+  readonly hasTenants: () => boolean;
   /** Reasons of `GET /readyz`; empty: ready. */
   readonly notReady: () => readonly string[];
   /** True if the database answers; the watchdog asks. */

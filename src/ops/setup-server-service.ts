@@ -2,21 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
-import type { StaffRole } from '../auth/credentials.ts';
+import { createApiKey, type StaffRole } from '../auth/credentials.ts';
 import { baseUrl, type Config, ConfigError, sqliteFile } from '../config.ts';
 import { invite } from '../console/invite-service.ts';
 import { hasStaff } from '../console/staff-store.ts';
 import type { Database } from '../db/engine.ts';
+import { ESCROW, readMeta } from '../db/meta-store.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { NO_ROUTES } from '../http/routes.ts';
 import { createHttpServer } from '../http/server.ts';
 import { hasDecisions } from '../ingest/decisions-store.ts';
 import { SECOND } from '../lib/clock.ts';
 import { isLoopback } from '../lib/ip.ts';
+import { createApiKeyStore } from '../tenants/api-key-store.ts';
+import { lastBackupAt } from './doctor/inspect-store.ts';
 import { listen, readTls } from './listen-service.ts';
+import { type NextSteps, nextPage, nextRoutes } from './next-routes.ts';
 import type { AppOptions } from './running.ts';
 import { createSetupLink } from './setup-link.ts';
-import { firstVisitRoutes, setupRoutes } from './setup-routes.ts';
+import { setupRoutes } from './setup-routes.ts';
 import { type Installed, install, isSetupUnfinished } from './setup-service.ts';
 
 /**
@@ -66,6 +70,28 @@ async function inviteByPage(
   return invitation?.link ?? null;
 }
 
+const listSecretKeys = async (database: Database, { tenant: kid }: Installed) =>
+  (await createApiKeyStore(database).list(kid)).filter(({ scope }) => scope === 'secret');
+
+async function createSecretKey(database: Database, { tenant: kid }: Installed): Promise<string> {
+  const at = Date.now();
+  const { key, secret } = createApiKey({ kid, scope: 'secret', name: 'backend' }, at, randomBytes);
+  await createApiKeyStore(database).insert(key, { role: 'system', ref: 'setup', at });
+  return secret;
+}
+
+async function readSteps(database: Database, installed: Installed): Promise<NextSteps> {
+  const [pages, keys, staff, escrow, backup] = await Promise.all([
+    hasDecisions(database, installed.tenant),
+    listSecretKeys(database, installed),
+    hasStaff(database),
+    readMeta(database, ESCROW),
+    lastBackupAt(database),
+  ]);
+  const check = keys.some(({ lastUsedOn }) => lastUsedOn !== null);
+  return { pages, check, staff, paper: escrow !== null, backup: backup !== null };
+}
+
 /** The form proposes the host that the browser shows, and a passkey needs a name. */
 const setupAddress = (config: Config, port: number, token: string): string =>
   `${baseUrl({ ...config, host: 'localhost', base_url: null }, port)}/setup?token=${token}`;
@@ -89,10 +115,10 @@ export async function runSetup(config: Config, options: SetupOptions) {
       setupRoutes({
         link,
         csrf,
-        usesPasskeys,
         baseUrl: config.base_url,
         install: (setup) => install(config, setup, file),
         onInstalled,
+        nextPage: (installed) => nextPage({ installed, csrf, usesPasskeys }),
       }),
     ],
     pages: [],
@@ -121,14 +147,12 @@ export async function runSetup(config: Config, options: SetupOptions) {
   await http.drain(DRAIN_MS);
   const routers: AppOptions['routers'] = ({ database }) =>
     Promise.resolve([
-      firstVisitRoutes({
-        link,
-        csrf,
-        installed,
-        hasVisit: () => hasDecisions(database, installed.tenant),
-        usesPasskeys,
-        isInvitable: async () => !(await hasStaff(database)),
+      nextRoutes({
+        ...{ link, csrf, installed, usesPasskeys },
+        readSteps: () => readSteps(database, installed),
         inviteMember: (name, role) => inviteByPage(database, installed, { name, role }),
+        isKeyless: async () => (await listSecretKeys(database, installed)).length === 0,
+        createSecretKey: () => createSecretKey(database, installed),
       }),
     ]);
   return { config: { ...config, port, base_url: installed.baseUrl }, routers };

@@ -53,6 +53,8 @@ export const bannerResponseSchema = z.object({
   gpc: z.boolean(),
   /** The days for which a refusal is remembered, unless what is asked changes. */
   refusalDays: z.int(),
+  /** The banner's words in the language; absent for English, which the script has. */
+  words: z.record(z.string(), z.string()).optional(),
 });
 export type BannerResponse = z.infer<typeof bannerResponseSchema>;
 

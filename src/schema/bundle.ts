@@ -83,6 +83,9 @@ export const consentReceiptSchema = z.object({
 
 export type ConsentReceipt = z.infer<typeof consentReceiptSchema>;
 
+/** A shop's name for what the verdict is for, such as an order (contract-2 section 20). No rule reads it. */
+export const contextSchema = z.string().regex(/^[A-Za-z0-9._:-]{1,64}$/);
+
 /**
  * The content of a decrypted bundle (contract section 2). `signals` is parsed separately: wrong types there
  * are no refusal.
@@ -95,6 +98,7 @@ const plaintextShape = z.strictObject({
   signals: z.record(z.string(), z.unknown()),
   /** An earlier request of this session, which this bundle supersedes (contract-2 section 18). */
   after: z.string().max(64).optional(),
+  context: contextSchema.optional(),
 });
 
 /** Compiled once, because every bundle is parsed by it. */

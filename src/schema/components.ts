@@ -38,6 +38,8 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   RecordedOutcome: responses.outcomeResponseSchema,
   ErrorBody: responses.errorBodySchema,
   IngestRefusal: responses.ingestRefusalSchema,
+  McpMessage: responses.mcpMessageSchema,
+  McpAnswer: responses.mcpAnswerSchema,
   ServerAddresses: responses.rootSchema,
   Health: responses.healthSchema,
   Readiness: responses.readySchema,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { embedManifestSchema, languageSchema } from './banner.ts';
+import { embedManifestSchema } from './banner.ts';
 import { kidSchema, sealedBundleSchema } from './bundle.ts';
 import { gpcSupportSchema } from './gpc.ts';
 import * as answers from './responses.ts';
@@ -110,6 +110,20 @@ export const PUBLIC_ROUTES = {
       'rate-limited',
     ],
   },
+  askQuestion: {
+    ...SERVICE_ROUTE,
+    method: 'post',
+    limit: 'consent',
+    path: '/v1/mcp',
+    summary: 'Read-only questions of a coding agent, by the Model Context Protocol (Streamable HTTP).',
+    credential: ['operator'],
+    request: answers.mcpMessageSchema,
+    responses: {
+      200: { text: 'A message of JSON-RPC, as JSON or as one event', schema: answers.mcpAnswerSchema },
+      202: { text: 'A notification was taken', schema: z.string() },
+    },
+    errors: ['unauthenticated', 'insufficient-scope', 'secret-key-in-page', 'rate-limited', ...BODY_ERRORS],
+  },
   getAgentScript: script('/v1/agent.js', 'The browser agent as an ES module.'),
   getAgentTypes: {
     ...OPEN,
@@ -133,17 +147,6 @@ export const PUBLIC_ROUTES = {
     summary: 'The consent banner at an address whose bytes never change, for a page that pins them.',
     params: { version: VERSION },
     responses: { 200: SCRIPT },
-    errors: ['not-found', 'rate-limited'],
-  },
-  getBannerLanguage: {
-    ...OPEN,
-    path: '/v1/embed/{version}/{language}.json',
-    summary: 'The banner’s words in one language.',
-    params: {
-      version: VERSION,
-      language: { text: 'Primary subtag of the language.', schema: languageSchema },
-    },
-    responses: { 200: { text: 'The words', type: 'application/json' } },
     errors: ['not-found', 'rate-limited'],
   },
   getBannerManifest: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { base64 } from './bundle.ts';
+import { base64, contextSchema } from './bundle.ts';
 
 /** The answers of ingest, with their statuses (contract section 3). */
 
@@ -95,6 +95,8 @@ export const decisionResponseSchema = ingestResponseSchema
     ref: z.string(),
     /** A later decision of the same browser session, which saw more than the page load. */
     supersededBy: requestIdSchema.optional(),
+    /** The page's name for what the verdict is for; absent if its bundle had none. */
+    context: contextSchema.optional(),
   });
 export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 
@@ -132,6 +134,15 @@ export const errorBodySchema = z.object({
 export const ingestRefusalSchema = z.union([ingestResponseSchema, errorBodySchema]);
 
 /** `GET /` lists the service, then the path of each public page by its name. */
+/** A message of JSON-RPC 2.0; the SDK of the Model Context Protocol reads `params` and writes the answer. */
+export const mcpMessageSchema = z.strictObject({
+  jsonrpc: z.literal('2.0'),
+  id: z.union([z.string().max(64), z.int()]).optional(),
+  method: z.string().max(64),
+  params: z.looseObject({}).optional(),
+});
+export const mcpAnswerSchema = z.looseObject({ jsonrpc: z.literal('2.0') });
+
 export const rootSchema = z.record(z.string(), z.string());
 export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });
 export const readySchema = z.object({

@@ -30,6 +30,7 @@ import {
 } from '../keys/master-key.ts';
 import { withClosing } from '../lib/collections.ts';
 import { driverError, errorCode, succeeds, Unavailable } from '../lib/errors.ts';
+import { isLoopback } from '../lib/ip.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
@@ -165,8 +166,11 @@ export interface Store {
 const SECRET_BYTES = 32;
 
 export function notInitialised(config: Config): ConfigError {
+  const place = config.database_url === null ? config.data_dir : locationName(config.database_url);
+  // The page of --setup is for this machine alone.
+  const page = isLoopback(config.host) ? '; or `gpd serve --setup`, whose page asks for the rest' : '';
   return new ConfigError(
-    `there is no gpd in ${config.database_url === null ? config.data_dir : locationName(config.database_url)}: run \`gpd init --tenant KID --origin URL\` first`,
+    `there is no gpd in ${place}: run \`gpd init --tenant KID --origin URL\` first${page}`,
   );
 }
 

@@ -63,6 +63,7 @@ const ROUTES: readonly JsonRoute[] = [
   { path: '/v1/consent/purposes', method: 'PUT', as: 'operator', good: { purposes: [] } },
   { path: '/v1/consent/policies', as: 'operator', good: { text: 'a policy', material: false } },
   { path: '/v1/sessions', as: 'secret', good: who },
+  { path: '/v1/mcp', as: 'operator', good: { jsonrpc: '2.0', id: 1, method: 'ping' } },
   { path: '/v1/decisions/{requestId}/outcome', as: 'secret', good: { outcome: 'fraud' } },
   { path: '/v1/principals/link', as: 'session', good: { token: 'x' } },
   {

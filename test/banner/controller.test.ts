@@ -88,7 +88,7 @@ async function open(options: Options = {}) {
       }));
       return { purposes };
     },
-    words: async () => null,
+    receiptPage: async () => false,
     join: async () => ({ joined: false, status: 0, error: 'unreachable' }),
     link: async () => ({ linked: false, status: 0, error: 'unreachable' }),
     aheadMs: () => ahead,

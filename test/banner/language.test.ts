@@ -3,7 +3,7 @@ import { readConfig } from '../../src/banner/config.ts';
 import { directionOf, pickLanguage } from '../../src/banner/html-tag.ts';
 import { createConfig, createPurpose } from './support.ts';
 
-beforeAll(() => void vi.stubGlobal('LANGUAGES', ['de', 'en', 'pt', 'ar']));
+beforeAll(() => void vi.stubGlobal('LANGUAGES', 'ar de en pt'));
 afterAll(() => void vi.unstubAllGlobals());
 
 describe('the language', () => {

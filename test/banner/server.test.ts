@@ -46,7 +46,7 @@ describe('the time', () => {
     respond = (response) => void response.destroy();
     await server.config('en');
     answerAt(7_200_000);
-    await server.words('/v1/embed/0/de.json');
+    await server.link('session', 'token');
     expect(server.aheadMs()).toBeGreaterThan(80_000_000);
     answer(422, { error: 'unknown-purpose' }, { date: new Date(Date.now() + 7_200_000).toUTCString() });
     await server.write(createRecord(), WRITE);

@@ -65,10 +65,23 @@ describeInChromium('serve --setup', () => {
     await visitor.goto(origin);
     await visitor.getByTestId('consent-accept').click();
     await page.getByText('The first visit has arrived.').waitFor({ timeout: WAIT.timeout });
-    await page.locator('[data-testid="pages"][data-done] [data-kind="done"]').waitFor();
+    await page.locator('[data-step="pages"][data-done] [data-kind="done"]').waitFor();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Copy' }).first().click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(snippet);
+
+    // The backend's first check ticks its step while the page is open.
+    await page.getByRole('button', { name: 'Make a secret key' }).click();
+    const environment = (await page.getByTestId('environment').textContent()) ?? '';
+    const [, url = '', key = ''] = /URL=(\S+)\nexport GPD_CONSENT_KEY=(\S+)/.exec(environment) ?? [];
+    await fetch(`${url}/v1/consent/can-process`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: '{"principalId":"u-1","purpose":"device-identification"}',
+    });
+    await page.locator('[data-step="check"][data-done] [data-kind="done"]').waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
 
     // The first member of the staff is invited here, the next ones by the command.
     await page.getByLabel('Name').fill('rosa@shop.example');

@@ -45,8 +45,8 @@ describeBanner('update', [], (at, name) => {
       `import('http://localhost:${at.shop.api.gpd.port}/v1/agent.js').then(async (agent) => agent.${call})`,
     ) as Promise<Answer>;
   const RECEIPT = 'await window.gpd.consent.receipt()';
-  const identify = (): Promise<Answer> =>
-    ask(`identify({ kid: 'shop', consent: async () => ${RECEIPT}, workerUrl: null })`);
+  const identify = (options = ''): Promise<Answer> =>
+    ask(`identify({ kid: 'shop', consent: async () => ${RECEIPT}, workerUrl: null, ${options} })`);
   const decision = async ({ response }: Answer): Promise<{ rules: { id: string }[] }> =>
     (await at.shop.api.get(`/v1/decisions/${response?.requestId}`)).json() as never;
   const ruleIds = async (answer: Answer) => (await decision(answer)).rules.map(({ id }) => id);
@@ -98,6 +98,19 @@ describeBanner('update', [], (at, name) => {
     expect(await decision(first)).not.toHaveProperty('supersededBy');
     expect(await identify()).toMatchObject(OK);
     expect(await ask('update()')).toMatchObject(OK);
+  });
+
+  it('a visit is bound to what the page names, and an update to what it names then', async () => {
+    await enter();
+    const context = async (answer: Answer) => ((await decision(answer)) as { context?: string }).context;
+    expect(await context(await identify("context: 'order-1'"))).toBe('order-1');
+    expect(await context(await ask('update()'))).toBe('order-1');
+    expect(await context(await ask("update({ context: 'order-2' })"))).toBe('order-2');
+    expect(await context(await identify('context: 17'))).toBe('17');
+    expect(await context(await identify())).toBeUndefined();
+    const refused = { sent: false, reason: 'unavailable', cause: 'context' };
+    for (const bad of ["''", "'my order'", `'${'x'.repeat(65)}'`])
+      expect(await identify(`context: ${bad}`)).toMatchObject(refused);
   });
 
   it.each(BROUGHT)('%s: the same id', async (_what, untouched, bring) => {

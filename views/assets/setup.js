@@ -1,16 +1,19 @@
-// The setup page asks until the first visit has arrived.
+// The page Next asks until all of its steps have happened.
 const LOOK_MS = 2000;
-const line = document.querySelector('[data-testid="visit"]');
 
 async function look() {
-  const answer = await fetch('/setup/visit', { cache: 'no-store' }).catch(() => null);
+  const answer = await fetch('/setup/steps', { cache: 'no-store' }).catch(() => null);
   // A failed request is retried: the server restarts during the setup.
-  const { arrived } = answer?.ok ? await answer.json() : { arrived: false };
-  if (arrived) {
-    line.textContent = 'The first visit has arrived.';
+  const steps = answer?.ok ? await answer.json() : {};
+  for (const step of document.querySelectorAll('.step:not([data-done])')) {
+    if (!steps[step.dataset.step]) continue;
+    step.dataset.done = '';
+    const line = step.querySelector('[data-done-text]');
+    if (!line) continue;
+    line.textContent = line.dataset.doneText;
     line.dataset.kind = 'done';
-    line.closest('.step').dataset.done = '';
-  } else setTimeout(() => void look(), LOOK_MS);
+  }
+  if (document.querySelector('.step:not([data-done])')) setTimeout(() => void look(), LOOK_MS);
 }
 
 history.replaceState(null, '', '/setup');

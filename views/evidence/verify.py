@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import io
 import json
 import os
 import re
@@ -57,7 +58,7 @@ class Archive:
         self.names = {name for name in self.zip.namelist() if not name.endswith('/')}
 
     def open(self, name):
-        return self.zip.open(name)
+        return io.BufferedReader(self.zip.open(name), 1 << 20)
 
 
 def sha256(data):
@@ -76,17 +77,16 @@ def from_base64url(text):
     return base64.urlsafe_b64decode(text + '=' * (-len(text) % 4))
 
 
-def canonical(value):
-    """RFC 8785, for the values that an opening has: texts, whole numbers, true, false and null."""
-    return json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False).encode()
+# RFC 8785, for the values that an opening has: texts, whole numbers, true, false and null.
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(',', ':'), ensure_ascii=False)
 
 
 def lp4(*parts):
-    return b''.join(len(part).to_bytes(4, 'big') + part for part in parts)
+    return b''.join([len(part).to_bytes(4, 'big') + part for part in parts])
 
 
 def commit(key, *parts):
-    digest = hmac.new(key, lp4(*parts), hashlib.sha256).digest()
+    digest = hmac.digest(key, lp4(*parts), 'sha256')
     return base64.urlsafe_b64encode(digest).rstrip(b'=').decode()
 
 
@@ -215,11 +215,35 @@ class Run:
         return hash_of(0, size)
 
 
+class Cursor:
+    """Rows `(part, seq, row)` in the order of the entries, so that a file of any size is checked in one pass."""
+
+    def __init__(self, part, rows):
+        self.part, self.rows = part, rows
+        self.move()
+
+    def move(self):
+        self.part, self.seq, self.row = next(self.rows, (self.part, None, None))
+
+    def take(self, seq):
+        if self.seq != seq:
+            self.expect_not_before(seq)
+            return None
+        row = self.row
+        self.move()
+        return row
+
+    def expect_not_before(self, seq):
+        if self.seq is not None and (seq is None or self.seq < seq):
+            raise Failed(self.part, f'there is no entry {self.seq} for it, or it is out of order')
+
+
 class Evidence:
     def __init__(self, files, trusted):
         self.files, self.trusted, self.failed = files, trusted, {}
         self.vkey, self.checkpoints, self.newest = None, {}, None
-        self.entries, self.singles, self.types = {}, {}, {}
+        self.count, self.singles, self.erasures = 0, {}, set()
+        self.cursors = []
 
     def fail(self, part, why):
         self.failed.setdefault(part, str(why) or 'it was changed')
@@ -246,9 +270,8 @@ class Evidence:
     def lines(self, name):
         if name not in self.files.names:
             raise Failed(name, 'it is missing')
-        with self.files.open(name) as file:
-            for line in file:
-                yield json.loads(line)
+        with io.TextIOWrapper(self.files.open(name), 'utf8', newline='\n') as file:
+            yield from map(json.loads, file)
 
     def named(self, folder, ending=''):
         return sorted(name for name in self.files.names if name.startswith(folder) and name.endswith(ending))
@@ -272,15 +295,14 @@ class Evidence:
         paths = {}
         for name in self.named('proofs/', '.tlog-proof'):
             self.check(name, self.check_proof, name, paths)
+        self.check('openings.ndjson', self.open_cursor, 'openings.ndjson', self.openings(), self.check_opening)
+        self.check('receipts/', self.open_cursor, 'receipts/', self.receipts(), self.check_receipt)
         self.check('entries.ndjson', self.check_entries, paths)
-        self.check('openings.ndjson', self.check_openings)
         self.check('tombstones.ndjson', self.check_tombstones)
         self.check('definitions/purposes.json', self.check_definitions, 'definitions/purposes.json', 'purpose.defined')
         self.check('definitions/policies.json', self.check_definitions, 'definitions/policies.json', 'policy.published')
         for name in self.named('banner/', '.json'):
             self.check(name, self.check_banner, name)
-        for name in self.named('receipts/'):
-            self.check(name, self.check_receipts, name)
 
     def check_vkey(self):
         text = self.text('checkpoints/vkey.txt').strip()
@@ -388,7 +410,7 @@ class Evidence:
             if row['hash'] != leaf.hex() or seq <= before:
                 raise ValueError(f'entry {seq} was changed, or is out of order')
             before = seq
-            self.note_entry(seq, json.loads(entry))
+            self.note_entry(seq, json.loads(row['entry']))
             if seq in paths and paths[seq][0] != leaf:
                 raise ValueError(f'entry {seq} is not the one that its proof is about')
             if run is not None and seq == run.next:
@@ -398,6 +420,8 @@ class Evidence:
                 run, waiting = Run(seq), seq
                 run.add(leaf)
         self.end_run(run, waiting, paths)
+        for cursor, _ in self.cursors:
+            self.check(cursor.part, cursor.expect_not_before, None)
         if 0 in self.singles and self.singles[0]['body']['origin'] != self.vkey[0]:
             raise ValueError('the first entry names another log')
 
@@ -419,29 +443,61 @@ class Evidence:
     def note_entry(self, seq, entry):
         kind = entry['type']
         if kind.startswith('consent.') or kind == 'subject.linked':
-            self.entries[seq] = (kind, entry['purpose'], entry['time'], entry['subject'], entry['body'])
+            self.count += 1
+            self.follow(seq, entry)
         elif kind in ('ledger.genesis', 'purpose.defined', 'policy.published', 'banner.published'):
             self.singles[seq] = entry
         elif kind == 'subject.erased':
-            self.types[seq] = entry['time']
+            self.erasures.add(seq)
 
-    def check_openings(self):
+    def open_cursor(self, part, rows, work):
+        self.cursors.append((Cursor(part, rows), work))
+
+    def follow(self, seq, entry):
+        """The opening and the receipt of an entry. A part that failed is not read on."""
+        for cursor, work in list(self.cursors):
+            if self.check(cursor.part, self.take_row, cursor, work, seq, entry) is None:
+                self.cursors.remove((cursor, work))
+
+    @staticmethod
+    def take_row(cursor, work, seq, entry):
+        row = cursor.take(seq)
+        if row is not None:
+            work(row, seq, entry)
+        return True
+
+    def openings(self):
         for row in self.lines('openings.ndjson'):
-            seq = row['seq']
-            if seq not in self.entries:
-                raise ValueError(f'there is no entry {seq} for it')
-            subject, body = self.entries[seq][3:5]
-            key, salt = from_base64url(row['key']), from_base64url(row['salt'])
-            if commit(key, b'gpd/body/v1', canonical(row['detail']), salt) != body:
-                raise ValueError(f'it does not open entry {seq}')
-            person = row['principalId']
-            if person is not None and commit(key, b'gpd/subject/v1', person.encode(), salt) != subject:
-                raise ValueError(f'entry {seq} is not about this person')
+            yield 'openings.ndjson', row['seq'], row
+
+    def receipts(self):
+        names = self.named('receipts/', '.jsonld')
+        for name in sorted(names, key=lambda one: int(re.fullmatch(r'receipts/([0-9]+)\.jsonld', one)[1])):
+            for receipt in self.check(name, self.graph_of, name) or []:
+                yield name, receipt['proof']['seq'], receipt
+
+    def graph_of(self, name):
+        return json.loads(self.text(name))['@graph']
+
+    @staticmethod
+    def check_opening(row, seq, entry):
+        key, salt = from_base64url(row['key']), from_base64url(row['salt'])
+        if commit(key, b'gpd/body/v1', CANONICAL.encode(row['detail']).encode(), salt) != entry['body']:
+            raise ValueError(f'it does not open entry {seq}')
+        person = row['principalId']
+        if person is not None and commit(key, b'gpd/subject/v1', person.encode(), salt) != entry['subject']:
+            raise ValueError(f'entry {seq} is not about this person')
+
+    @staticmethod
+    def check_receipt(receipt, seq, entry):
+        expected = (EVENTS[entry['type']], entry['time'], 'urn:gpd:purpose:' + entry['purpose'])
+        if (receipt['event_state'], receipt['event_time'], receipt['purposes'][0]['@id']) != expected:
+            raise ValueError(f'entry {seq} says something else')
 
     def check_tombstones(self):
         for row in self.lines('tombstones.ndjson'):
             seq = row['seq']
-            if seq is not None and seq not in self.types:
+            if seq is not None and seq not in self.erasures:
                 raise ValueError(f'entry {seq} erases nobody')
 
     def check_definitions(self, name, kind):
@@ -458,14 +514,6 @@ class Evidence:
         entry = self.singles.get(int(os.path.basename(name)[:-len('.json')]))
         if entry is None or sha256(self.read(name)).hex() != entry['body']['texts']:
             raise ValueError('it is not the text that the log has the hash of')
-
-    def check_receipts(self, name):
-        for receipt in json.loads(self.text(name))['@graph']:
-            seq = receipt['proof']['seq']
-            kind, purpose, time = self.entries[seq][:3]
-            said = (EVENTS[kind], time, 'urn:gpd:purpose:' + purpose)
-            if (receipt['event_state'], receipt['event_time'], receipt['purposes'][0]['@id']) != said:
-                raise ValueError(f'entry {seq} says something else')
 
 
 def main(arguments):
@@ -488,7 +536,7 @@ def main(arguments):
     for part, why in sorted(evidence.failed.items()):
         print(f'FAILED {part}: {why}')
     if not evidence.failed:
-        print(f'Everything holds: {len(evidence.entries)} entries about people, '
+        print(f'Everything holds: {evidence.count} entries about people, '
               f'the log of {evidence.newest} entries, signed by {evidence.vkey[0]}')
     return 1 if evidence.failed else 0
 

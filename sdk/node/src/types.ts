@@ -164,6 +164,8 @@ export interface Verdict {
   readonly restricted: boolean;
   /** The reference that the event `decision.erased` carries. */
   readonly ref?: string;
+  /** The reason of this visit, as the page named it in `identify({ context })`. */
+  readonly context?: string;
   /** A key of the device: a passkey distinguished it from identical ones. It does not say who uses it. */
   readonly attested?: { readonly by: string; readonly deviceBound: boolean } | undefined;
   readonly [time: string]: unknown;

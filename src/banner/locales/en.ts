@@ -22,6 +22,8 @@ export const words = {
   withdrawn: 'You withdrew your consent on {date}.',
   until: 'You are asked again after {date}.',
   entry: 'Entry no. {seq}',
+  receipt: 'Download a receipt',
+  noReceipt: 'No receipt came. Please try again.',
   whyPolicy: 'The policy has changed, so you are asked again.',
   whyExpired: 'Your choice has expired, so you are asked again.',
   whyPurpose: 'There is a new purpose, so you are asked again.',

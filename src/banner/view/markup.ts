@@ -4,6 +4,7 @@ import type { Words } from '../locales/en.ts';
 import { askedPurposes, type Terms } from '../status.ts';
 import { css } from './banner.css';
 import { type Child, chip, createLayer, layerParts, type Make, REFUSED } from './layer.ts';
+import { wordsOf } from './words.ts';
 
 /**
  * The banner as markup: gpd's server hands it to the page's server, whose page shows it before any script
@@ -35,7 +36,6 @@ const firstTerms = (config: Config): Terms => ({
 
 export interface MarkupRequest {
   readonly config: Config;
-  readonly words: Words;
   /** The primary subtag of the words. */
   readonly language: string;
   readonly theme: string | null;
@@ -47,15 +47,15 @@ export interface MarkupRequest {
  * A closed popover is not displayed, and only the style sheet of its shadow root shows it nevertheless. So
  * nothing shows in a browser without declarative shadow roots, or under a policy that refuses the style.
  */
-export function renderMarkup({ config, words, language, theme, nonce }: MarkupRequest): string {
+export function renderMarkup({ config, language, theme, nonce }: MarkupRequest): string {
   const terms = firstTerms(config);
-  const speech = { words, language };
+  const speech = { words: wordsOf(config), language };
   const inside = [
     make('style', nonce === null ? {} : { nonce }, { html: css }),
     make('div', { id: REFUSED, class: 'heard', popover: 'manual' }),
     createLayer(make, ...layerParts(make, speech, terms)),
   ];
-  const data = JSON.stringify({ language, config, words }).replaceAll('<', '\\u003c');
+  const data = JSON.stringify({ language, config }).replaceAll('<', '\\u003c');
   const host = {
     ...{ 'data-nosnippet': true, lang: language, dir: directionOf(language), popover: 'manual' },
     ...(theme !== null && { 'data-theme': theme }),
@@ -93,10 +93,10 @@ function heightOf({ title, body, purposes }: Config, words: Words): number {
  * Draws the first layer as an SVG, and below it the mark that people see under Global Privacy Control.
  * XML allows no control characters, and a picture follows no link.
  */
-export function renderPicture({ config, words, language }: Omit<MarkupRequest, 'theme' | 'nonce'>): string {
-  const speech = { words, language };
+export function renderPicture({ config, language }: Omit<MarkupRequest, 'theme' | 'nonce'>): string {
+  const speech = { words: wordsOf(config), language };
   const terms = { ...firstTerms(config), gpc: false };
-  const [width, height] = [String(PICTURE_WIDTH), String(heightOf(config, words))];
+  const [width, height] = [String(PICTURE_WIDTH), String(heightOf(config, speech.words))];
   const host = { class: 'host', 'data-theme': 'light', lang: language, dir: directionOf(language) };
   const drawn = make(
     'svg',

@@ -129,6 +129,7 @@ export interface SheetActions {
   readonly askedOverGpc: readonly string[];
   readonly save: (wants: Wants) => void;
   readonly close: () => void;
+  readonly saveReceipt: () => void;
 }
 
 /** The settings show each purpose with its box, and when the person chose. */
@@ -163,5 +164,7 @@ export function sheetParts(speech: Speech, terms: Terms, actions: SheetActions, 
       button(make, words.rejectAll, 'consent-reject-all', { click: saveAll(false) }),
     ),
     foot(make, speech, terms),
+    // The ledger has nothing to confirm for a browser that never chose.
+    terms.record && button(make, words.receipt, 'consent-receipt', { click: actions.saveReceipt }),
   ];
 }

@@ -11,7 +11,9 @@ import { fillWait } from './wait.ts';
 
 /** Shows the first layer, the settings and the button that reopens them, in one shadow root. */
 
-export interface ViewDeps extends Dress, Pick<Controller, 'choose' | 'startAsking' | 'terms'> {
+export interface ViewDeps
+  extends Dress,
+    Pick<Controller, 'choose' | 'receiptPage' | 'startAsking' | 'terms'> {
   readonly onToggle: (name: 'open' | 'close') => void;
   /** The element that the page's server wrote into the page; the view takes over what is in it. */
   readonly host: HTMLElement | null;
@@ -136,6 +138,14 @@ async function saveAnswer(view: ViewState, wants: Wants, errorLine: HTMLElement)
   if (errorLine === view.errors.sheet) view.dialog.close();
 }
 
+/** A link is followed, because a window that opens after a wait is blocked. */
+async function saveReceipt({ receiptPage, speech, errors }: ViewState): Promise<void> {
+  const page = await receiptPage();
+  errors.sheet.textContent = speech.words.noReceipt;
+  errors.sheet.hidden = !!page;
+  if (page) h('a', { href: URL.createObjectURL(page), download: 'receipt.html' }).click();
+}
+
 function openSettings(view: ViewState): void {
   const { dialog, errors } = view;
   const terms = view.terms();
@@ -149,6 +159,7 @@ function openSettings(view: ViewState): void {
     askedOverGpc: view.startAsking(),
     save: (wants: Wants) => void saveAnswer(view, wants, errors.sheet),
     close: () => dialog.close(),
+    saveReceipt: () => void saveReceipt(view),
   };
   view.sheet.replaceChildren(...nodes(sheetParts(view.speech, terms, actions, errors.sheet)));
   dialog.showModal();

@@ -90,6 +90,8 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
     log.info({ event: 'listening', url: app.url, port: app.port });
     if (wantsJson()) printLine(JSON.stringify({ url: app.url, port: app.port }));
     else if (io().stderr.isTTY === true) say(`gpd: open ${app.url} in a browser, end with Ctrl-C`);
+    if (!app.hasTenants())
+      say('gpd: no tenant yet, so no website can use gpd: gpd tenants add KID --origin URL');
     supervisor.ready(app);
     const signal = await signalled;
     supervisor.stopping();

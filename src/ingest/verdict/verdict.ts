@@ -33,6 +33,8 @@ export interface Verdict {
   readonly policyVersion: string;
   /** Absent if the device proved no passkey. */
   readonly attested?: Attested;
+  /** The page's name for what this verdict is for; absent if its bundle had none. No rule reads it. */
+  readonly context?: string;
   /** The consent that this verdict cast doubt on: its entry of the log. */
   readonly grantSeq?: number;
 }
@@ -52,6 +54,7 @@ export interface DecideInput extends Pick<Verdict, AsGiven | 'monitor' | 'incomp
   /** `declared_agent` if and only if a signature verified (Web Bot Auth). */
   readonly agent: AgentOutcome;
   readonly grantSeq?: number | undefined;
+  readonly context?: string | undefined;
 }
 
 /**
@@ -119,6 +122,7 @@ export function decide(input: DecideInput): Verdict {
     monitor: input.monitor,
     incomplete: input.incomplete,
     policyVersion: input.policyVersion,
+    ...(input.context !== undefined && { context: input.context }),
     ...(castsDoubtOnGrant && { grantSeq: input.grantSeq }),
   };
 }

@@ -28,6 +28,7 @@ const COLUMNS: readonly Column[] = [
   ['contestOutcome', (_decision, contest) => contest?.outcome ?? null],
   ['contestStatement', (_decision, contest) => contest?.statement ?? null],
   ['contestReason', (_decision, contest) => contest?.reason ?? null],
+  ...plainColumns('context'),
 ];
 
 export const CSV_COLUMNS: readonly string[] = COLUMNS.map(([name]) => name);

@@ -107,6 +107,7 @@ export function describeDecision(
     howToContest: HOW_TO_CONTEST,
     signals: decision.summary,
     supersededBy: decision.supersededBy ?? null,
+    context: verdict.context ?? null,
     reportedOutcome: decision.reported ? { ...decision.reported, at: isoTime(decision.reported.at) } : null,
   };
 }

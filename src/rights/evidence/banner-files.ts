@@ -1,5 +1,5 @@
 import { bannerAnswer, type Embed } from '../../consent/banner-store.ts';
-import { createMarkup, type Markup } from '../../consent/markup-files.ts';
+import { createMarkup } from '../../consent/markup-files.ts';
 import type { Reader } from '../../db/engine.ts';
 import type { Purpose } from '../../tenants/purposes.ts';
 import type { TenantSettings } from '../../tenants/settings.ts';
@@ -49,8 +49,9 @@ const page = (language: string, markup: string): string =>
   `<!doctype html>\n<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
   `<title>The banner as it was shown</title></head><body>${markup}</body></html>\n`;
 
-async function drawBanner(markup: Markup, texts: string, language: string) {
-  const config = answerOf(texts, language);
+async function drawBanner(embed: Embed, texts: string, language: string) {
+  const markup = createMarkup(embed);
+  const config = { ...answerOf(texts, language), ...(await embed.wordsFor(language)) };
   return {
     html: page(language, await markup.render({ config, language, theme: 'light', nonce: null })),
     svg: await markup.draw({ config, language }),
@@ -64,12 +65,11 @@ export async function* bannerParts(
   embed: Embed,
   { definitions, language }: { readonly definitions: readonly InForce[]; readonly language: string },
 ): AsyncGenerator<NamedText> {
-  const markup = createMarkup(embed);
   for (const { seq, type } of definitions) {
     if (type !== 'banner.published') continue;
     const texts = await readBannerTexts(reader, kid, seq);
     if (texts === null) continue;
-    const { html, svg } = await drawBanner(markup, texts, language);
+    const { html, svg } = await drawBanner(embed, texts, language);
     yield { name: `banner/${seq}.json`, text: texts };
     yield { name: `banner/${seq}.html`, text: html };
     yield { name: `banner/${seq}.svg`, text: svg };
@@ -77,7 +77,5 @@ export async function* bannerParts(
 }
 
 /** @returns the words that the banner shows where the signal is honoured */
-export async function gpcMark({ files }: Embed, language: string): Promise<string> {
-  const words = JSON.parse((await files(`${language}.json`)).body.toString()) as { readonly gpc: string };
-  return words.gpc;
-}
+export const gpcMark = async (embed: Embed, language: string): Promise<string> =>
+  (await embed.wordsIn(language))['gpc'] ?? '';

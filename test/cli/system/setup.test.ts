@@ -69,8 +69,25 @@ describe('the page', () => {
     postTo(url, path, form, headers);
 
   it('is all that there is', async () => {
-    for (const path of ['/', '/docs', '/assets/base.css', '/v1/agent.js', '/console', '/setup/visit'])
+    for (const path of [
+      '/docs',
+      '/assets/base.css',
+      '/v1/agent.js',
+      '/console',
+      '/setup/steps',
+      '/setup/key',
+    ])
       expect({ path, status: (await ask(url, path)).status }).toEqual({ path, status: 404 });
+  });
+
+  it('leads from / to the link without telling it, and elsewhere to this machine', async () => {
+    const here = await ask(url, '/');
+    expect(here.status).toBe(503);
+    expect(here.text).toContain('Open the link that <code>gpd serve --setup</code> has printed');
+    const elsewhere = await ask(url, '/', { headers: { host: 'gpd.example' } });
+    expect(elsewhere.status).toBe(403);
+    expect(elsewhere.text).toContain('ssh -L');
+    for (const { text } of [here, elsewhere]) expect(text).not.toContain(token);
   });
 
   it('leaves the server alive, and not ready', async () => {
@@ -215,19 +232,92 @@ it('the browser of the setup invites the first member of the staff, nobody else 
   expect((await invite({}, { cookie, host: 'evil.example' })).status).toBe(403);
   expect((await invite({ csrf: 'guess' }, { cookie })).status).toBe(401);
   expect((await invite({ role: 'owner' }, { cookie })).status).toBe(422);
-  const invited = await invite({ name: 'Rosa' }, { cookie });
+  const atOnce = await Promise.all(['Rosa', 'Remy', 'Dora'].map((name) => invite({ name }, { cookie })));
+  expect(atOnce.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
+  const invited = atOnce.find(({ status }) => status === 200)!;
   expect(invited).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
-  const [, secret = ''] = /join#Rosa\.([\w-]{43})/.exec(invited.text) ?? [];
+  const [, secret = ''] = /join#\w+\.([\w-]{43})/.exec(invited.text) ?? [];
   expect(secret).not.toBe('');
   const second = await invite({}, { cookie });
   expect(second.status).toBe(409);
   expect(second.text).not.toContain('join#');
   const env = { GPD_DATA_DIR: data };
   const listed = await runProgram(['staff', 'list', '--json'], { env });
-  expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'Rosa', role: 'dpo', joinedAt: null }]);
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ role: 'dpo', joinedAt: null }]);
   const audit = await runProgram(['audit', 'shop', '--action', 'staff.invited', '--json'], { env });
   expect(audit.stdout).toContain('"setup"');
   expect(gpd.output.stdout + gpd.output.stderr).not.toContain(secret);
+  gpd.child.kill('SIGTERM');
+  await gpd.exited;
+});
+
+it('the browser of the setup makes the first secret key, sees it once, and what was done is ticked', async () => {
+  const data = join(tempDir('data'), 'new');
+  const { gpd, url, token } = await startSetup(data);
+  const { cookie, csrf } = await openForm(url, token);
+  const next = await postTo(url, '/setup', { ...FORM, baseUrl: url, csrf }, { cookie });
+  expect(next.text).toContain('Read docs/llms.txt of gpd first');
+  await vi.waitFor(async () => expect((await ask(url, '/readyz')).status).toBe(200), {
+    timeout: 60_000,
+    interval: 50,
+  });
+  const steps = async () => (await ask(url, '/setup/steps', { headers: { cookie } })).json();
+  const NOTHING_DONE = { pages: false, check: false, staff: false, paper: false, backup: false };
+  expect(await steps()).toEqual(NOTHING_DONE);
+  expect((await ask(url, '/setup/steps')).status).toBe(404);
+  expect((await postTo(url, '/setup/key', { csrf })).status).toBe(404);
+  expect((await postTo(url, '/setup/key', { csrf: 'guess' }, { cookie })).status).toBe(401);
+  const foreign = { cookie, origin: 'https://evil.example' };
+  expect((await postTo(url, '/setup/key', { csrf }, foreign)).status).toBe(403);
+  const shown = await postTo(url, '/setup/key', { csrf }, { cookie });
+  expect(shown).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+  const [secret = ''] = /gpd_sk_[\w-]+/.exec(shown.text) ?? [];
+  for (const language of ['Node', 'Python', 'Go', 'Java'])
+    expect(shown.text).toContain(`<summary>${language}</summary>`);
+  const again = await postTo(url, '/setup/key', { csrf }, { cookie });
+  expect(again.status).toBe(409);
+  expect(again.text).not.toContain('gpd_sk_');
+  expect((await ask(url, '/setup', { headers: { cookie } })).text).not.toContain('gpd_sk_');
+  // The line of the page for a terminal.
+  const check = await ask(url, '/v1/consent/can-process', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: '{"principalId":"u-1","purpose":"device-identification"}',
+  });
+  expect(check.json()).toMatchObject({ allowed: false, reason: 'never-asked' });
+  const env = { GPD_DATA_DIR: data };
+  expect(await runProgram(['backup', tempDir('backup')], { env })).toMatchObject({ code: 0 });
+  await vi.waitFor(async () => expect(await steps()).toEqual({ ...NOTHING_DONE, check: true, backup: true }));
+  const audit = await runProgram(['audit', 'shop', '--action', 'apikey.created', '--json'], { env });
+  expect(audit.stdout).toContain('"setup"');
+  expect(gpd.output.stdout + gpd.output.stderr).not.toContain(secret);
+  gpd.child.kill('SIGTERM');
+  await gpd.exited;
+});
+
+it('serve without an installation names the page of --setup where it would be allowed', async () => {
+  const serve = (...flags: string[]) =>
+    runProgram(['serve', '--port', '0', ...flags], { env: { GPD_DATA_DIR: join(tempDir('data'), 'new') } });
+  const here = await serve();
+  expect(here).toMatchObject({ code: 78, stderr: expect.stringContaining('gpd init --tenant') });
+  expect(here.stderr).toContain('gpd serve --setup');
+  const reachable = await serve('--host', '0.0.0.0');
+  expect(reachable).toMatchObject({ code: 78, stderr: expect.stringContaining('gpd init --tenant') });
+  expect(reachable.stderr).not.toContain('--setup');
+});
+
+it('an installation without a tenant says at / and at the start how to add one', async () => {
+  const env = { GPD_DATA_DIR: tempDir('data') };
+  await runProgram(['init', '--tenant', 'shop'], { env });
+  expect(await runProgram(['tenants', 'remove', 'shop', '--yes'], { env })).toMatchObject({ code: 0 });
+  const gpd = spawnGpd(['serve', '--port', '0', '--json'], { env });
+  await vi.waitFor(() => expect(gpd.output.stdout).toContain('\n'), { timeout: 60_000, interval: 50 });
+  const { url } = JSON.parse(gpd.output.stdout) as { url: string };
+  await vi.waitFor(() => expect(gpd.output.stderr).toContain('gpd tenants add'));
+  const root = () => ask(url, '/', { headers: { accept: 'text/html' } });
+  expect((await root()).text).toContain('gpd tenants add');
+  await runProgram(['tenants', 'add', 'shop', '--origin', 'https://shop.example'], { env });
+  await vi.waitFor(async () => expect((await root()).text).not.toContain('gpd tenants add'), 10_000);
   gpd.child.kill('SIGTERM');
   await gpd.exited;
 });

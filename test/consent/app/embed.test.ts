@@ -94,20 +94,13 @@ describe('the languages', () => {
     expect(manifest.languages).toEqual([...official, 'ar'].sort());
   });
 
-  it('are files of their own, for good at their version and for a while at another', async () => {
-    const german = await get(`/v1/embed/${manifest.version}/de.json`);
-    expect(german.json()).toMatchObject({ accept: 'Zustimmen', reject: 'Ablehnen' });
-    expect(german.headers).toMatchObject({
-      'cache-control': 'public, max-age=31536000, immutable',
-      'content-type': 'application/json; charset=utf-8',
-      'access-control-allow-origin': '*',
+  it('come with the terms; English is in the script', async () => {
+    expect((await banner('?lang=de')).json()).toMatchObject({
+      words: { accept: 'Zustimmen', reject: 'Ablehnen' },
     });
-    const older = await get('/v1/embed/0123456789abcdef/de.json');
-    expect([older.status, older.headers['cache-control']]).toEqual([200, 'public, max-age=300']);
-  });
-
-  it.each(['xx', 'DE', 'manifest', '..%2fmanifest', '__proto__'])('%s is not one', async (language) => {
-    expectError(await get(`/v1/embed/${manifest.version}/${language}.json`), 'not-found');
+    for (const query of ['', '?lang=en', '?lang=xx'])
+      expect((await banner(query)).json()).not.toHaveProperty('words');
+    expectError(await get(`/v1/embed/${manifest.version}/de.json`), 'not-found');
   });
 });
 

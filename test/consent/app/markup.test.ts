@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
-import { ask, type Reply } from '../../support/http.ts';
+import type { Reply } from '../../support/http.ts';
 import { type Api, PURPOSE, startApi } from './support/api.ts';
 import { readExport } from './support/naive-log.ts';
 
@@ -20,11 +20,7 @@ const markup = (query = '', headers = {}, key = api.keys.publishable): Promise<R
 /** The terms, as the script reads them. */
 function termsIn({ text }: Reply) {
   const [, json = ''] = /<script type="application\/json">(.*?)<\/script>/s.exec(text) ?? [];
-  return JSON.parse(json) as {
-    language: string;
-    config: unknown;
-    words: Record<string, string>;
-  };
+  return JSON.parse(json) as { language: string; config: unknown };
 }
 
 describe('GET /v1/consent/banner.html', () => {
@@ -40,8 +36,6 @@ describe('GET /v1/consent/banner.html', () => {
     const terms = termsIn(reply);
     const json = await api.get('/v1/consent/banner?lang=de', api.keys.publishable);
     expect(terms.config).toEqual(json.json());
-    const { version } = (await ask(api.gpd.url, '/v1/embed.json')).json() as { version: string };
-    expect(terms.words).toEqual((await ask(api.gpd.url, `/v1/embed/${version}/de.json`)).json());
   });
 
   it('has its address for every language and theme, and a language that the banner lacks is English', async () => {

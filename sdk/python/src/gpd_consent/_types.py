@@ -164,6 +164,8 @@ class Verdict:
     """`by` and `deviceBound`, where a passkey distinguished the device from identical ones."""
     ref: str | None = None
     """The reference that the event `decision.erased` carries."""
+    context: str | None = None
+    """The reason of this visit, as the page named it in `identify({ context })`, such as an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,26 @@ class ReportedOutcome:
     """`fraud`, `chargeback`, `passed-step-up`, `false-alarm` or `other`."""
     at: str
     """ISO time when the outcome became known."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAnswer:
+    """Who signed a request."""
+
+    status: str
+    """`verified`, `invalid`, `unverified` or `none`."""
+    agent: str | None = None
+    """The identity, a URL; None unless the status is `verified`."""
+    keyid: str | None = None
+    tag: str | None = None
+    intent: str | None = None
+    """`browse` or `pay`, where the tag says so."""
+    expires: float | None = None
+    """End of the signature, in seconds since the epoch."""
+    reason: str | None = None
+    """A code of the list in gpd's documentation, or `unavailable`. Do not tell the agent."""
+    error: ConsentError | None = None
+    """The reason why gpd could not be asked; None for an answer of gpd."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ public record Verdict(
     return fields.get("ref") instanceof String ref ? ref : null;
   }
 
+  /** The reason of this visit, as the page named it in identify, such as an order, or null. */
+  public String context() {
+    return fields.get("context") instanceof String context ? context : null;
+  }
+
   /** Refuses the verdict of another request. */
   static Verdict read(Fields fields, String requestId) {
     if (!fields.text("requestId").equals(requestId)) throw new Fields.Malformed();
