@@ -6,6 +6,7 @@ import { benchCluster } from './cluster.ts';
 import { benchDoor } from './door.ts';
 import { benchGrant } from './grant.ts';
 import { benchIngest } from './ingest.ts';
+import { BANNER } from './lib/peers.ts';
 import { formatJson, formatTable, isMissed, note, type Row } from './lib/report.ts';
 import { createRig, type Rig } from './lib/rig.ts';
 import { describeRun, drawTable } from './lib/svg.ts';
@@ -136,7 +137,7 @@ async function main(): Promise<number> {
   const rows = await runAll(chosen, seed);
   const facts = { node: process.version, cores: cpus().length, size, seed };
   if (values.svg !== undefined)
-    writeFileSync(values.svg, drawTable(rows, describeRun({ size, now: new Date() })));
+    writeFileSync(values.svg, drawTable([...rows, BANNER], describeRun({ size, now: new Date() })));
   console.log(values.json ? formatJson(rows, facts) : formatTable(rows));
   return values.assert && rows.some(isMissed) ? 1 : 0;
 }

@@ -8,7 +8,7 @@ import { formatGoal, formatNumber, isMissed, type Row } from './report.ts';
  */
 
 /** A value of another program in the unit of a row. */
-export interface Peer {
+interface Peer {
   readonly name: string;
   readonly value: number;
 }
@@ -17,7 +17,7 @@ export type Drawn = Row & { readonly peers?: readonly Peer[] };
 
 const WIDTH = 760;
 const NAME_X = 16;
-const BAR_X = 300;
+const BAR_X = 220;
 const BAR_WIDTH = 260;
 const TEXT_X = BAR_X + BAR_WIDTH + 16;
 const LINE = 26;
@@ -52,7 +52,7 @@ interface Bar {
 function barsOf(row: Drawn): readonly Bar[] {
   const { name, value, unit, goal, peers = [] } = row;
   const limit = goal && ('atMost' in goal ? goal.atMost : goal.atLeast);
-  const target = goal ? `, goal ${formatGoal(goal)}` : '';
+  const target = goal ? `, goal ${formatGoal(goal).replace('<=', '≤').replace('>=', '≥')}` : '';
   const text = `${formatNumber(value)} ${unit}${target}${isMissed(row) ? ', missed' : ''}`;
   const own: Bar = { name, value, text, kind: isMissed(row) ? 'missed' : 'bar', goal: limit };
   const others = peers.map((peer): Bar => {

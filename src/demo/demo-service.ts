@@ -55,7 +55,7 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
   const store = await initialiseStore(config);
   try {
     const by = { role: 'system', ref: 'demo', at: now } as const;
-    const notice = { controller: 'Lanterne, a demonstration shop', contact: 'privacy@lanterne.example' };
+    const notice = { controller: 'Lanterne (demo)', contact: 'privacy@lanterne.example' };
     await addTenant(store, config, { kid: DEMO_KID, origins, ...notice, now });
     await createTenantStore(store.database).saveSettings(
       DEMO_KID,
