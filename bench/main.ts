@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchCheck } from './check.ts';
@@ -5,9 +6,12 @@ import { benchCluster } from './cluster.ts';
 import { benchDoor } from './door.ts';
 import { benchGrant } from './grant.ts';
 import { benchIngest } from './ingest.ts';
+import { BANNER } from './lib/peers.ts';
 import { formatJson, formatTable, isMissed, note, type Row } from './lib/report.ts';
 import { createRig, type Rig } from './lib/rig.ts';
+import { describeRun, drawTable } from './lib/svg.ts';
 import { benchMemory } from './memory.ts';
+import { benchOverload } from './overload.ts';
 import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
 
@@ -20,7 +24,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|check|door|grant|size|cluster|start|memory …] [--quick|--smoke] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|overload|check|door|grant|size|cluster|start|memory …] [--quick|--smoke] [--json] [--svg FILE] [--assert] [--seed N]';
 
 type Size = 'smoke' | 'quick' | 'whole';
 
@@ -28,6 +32,7 @@ type Size = 'smoke' | 'quick' | 'whole';
 const PLANS = {
   smoke: {
     ingest: { pairs: 1, warmUp: 500, count: 1500, open: 1000 },
+    overload: { rounds: 1, warmUp: 500, count: 1500, open: 4000, refusals: 1000 },
     check: { rounds: 1, warmUp: 1000, count: 2000, open: 1000, populations: [500, 2000] },
     door: { rounds: 1, warmUp: 1000, count: 2000, open: 1000 },
     grant: { rounds: 1, count: 500 },
@@ -38,6 +43,7 @@ const PLANS = {
   },
   quick: {
     ingest: { pairs: 2, warmUp: 2000, count: 5000, open: 3000 },
+    overload: { rounds: 2, warmUp: 2000, count: 4000, open: 10_000, refusals: 2500 },
     check: { rounds: 2, warmUp: 4000, count: 8000, open: 4000, populations: [1000, 20_000] },
     door: { rounds: 2, warmUp: 4000, count: 20_000, open: 5000 },
     grant: { rounds: 2, count: 2000 },
@@ -48,6 +54,7 @@ const PLANS = {
   },
   whole: {
     ingest: { pairs: 5, warmUp: 20_000, count: 25_000, open: 20_000 },
+    overload: { rounds: 5, warmUp: 5000, count: 15_000, open: 60_000, refusals: 5000 },
     check: { rounds: 5, warmUp: 20_000, count: 40_000, open: 40_000, populations: [1000, 100_000] },
     door: { rounds: 5, warmUp: 20_000, count: 50_000, open: 50_000 },
     grant: { rounds: 5, count: 10_000 },
@@ -60,13 +67,20 @@ const PLANS = {
 
 function createBenches(size: Size, seed: number): ReadonlyMap<string, Bench> {
   const plan = PLANS[size];
-  const { ingest } = plan;
+  const { ingest, overload } = plan;
   return new Map<string, Bench>([
     [
       'ingest',
       {
         bundles: ingest.warmUp + ingest.count + ingest.open,
         run: (rig) => benchIngest(rig, ingest, seed),
+      },
+    ],
+    [
+      'overload',
+      {
+        bundles: overload.warmUp + overload.count + overload.open,
+        run: (rig) => benchOverload(rig, overload),
       },
     ],
     ['check', { bundles: 0, run: (rig) => benchCheck(rig, { ...plan.check, seed }) }],
@@ -106,6 +120,7 @@ async function main(): Promise<number> {
       quick: { type: 'boolean', default: false },
       smoke: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      svg: { type: 'string' },
       assert: { type: 'boolean', default: false },
       seed: { type: 'string', default: '1' },
     },
@@ -121,6 +136,8 @@ async function main(): Promise<number> {
   });
   const rows = await runAll(chosen, seed);
   const facts = { node: process.version, cores: cpus().length, size, seed };
+  if (values.svg !== undefined)
+    writeFileSync(values.svg, drawTable([...rows, BANNER], describeRun({ size, now: new Date() })));
   console.log(values.json ? formatJson(rows, facts) : formatTable(rows));
   return values.assert && rows.some(isMissed) ? 1 : 0;
 }

@@ -4,7 +4,7 @@ import { createGroupWriter, serveJson } from './server.mjs';
 
 /**
  * The floor of an ingest on this runtime and driver: reads, parses, decrypts (without further checks), parses, writes the
- * rows that gpd writes durably, and answers as many bytes.
+ * rows that gpd writes durably, and answers as many bytes. The last argument can name the only tables that it writes.
  */
 
 const VERSION = 'gpd-seal/1';
@@ -104,9 +104,12 @@ const STATEMENTS = [
 ];
 
 const IDS_BYTES = 90;
-const [file = '', kid = '', keyFile = '', answerBytes = '0', verdictBytes = '0'] = process.argv.slice(2);
+const [file = '', kid = '', keyFile = '', answerBytes = '0', verdictBytes = '0', tables = ''] =
+  process.argv.slice(2);
 const open = createOpener(kid, readFileSync(keyFile));
-const write = await createGroupWriter(file, SCHEMA, STATEMENTS);
+const tableOf = (/** @type {string} */ insert) => insert.split(' ')[2] ?? '';
+const chosen = STATEMENTS.filter(([insert]) => tables === '' || tables.split(',').includes(tableOf(insert)));
+const write = await createGroupWriter(file, SCHEMA, chosen);
 const verdict = 'v'.repeat(Number(verdictBytes));
 const filler = 'a'.repeat(Math.max(0, Number(answerBytes) - IDS_BYTES));
 let count = 0;

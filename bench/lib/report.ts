@@ -29,13 +29,13 @@ function statusOf({ goal, value }: Row): Status {
 
 export const isMissed = (row: Row): boolean => ['over', 'under'].includes(statusOf(row));
 
-function formatNumber(value: number): string {
+export function formatNumber(value: number): string {
   if (Number.isNaN(value)) return 'NOT RUN:';
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
   return value.toFixed(2);
 }
 
-function formatGoal(goal: Goal | null): string {
+export function formatGoal(goal: Goal | null): string {
   if (goal === null) return '-';
   return 'atMost' in goal ? `<= ${goal.atMost}` : `>= ${goal.atLeast}`;
 }

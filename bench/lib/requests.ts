@@ -77,7 +77,7 @@ export interface LoadResult {
 }
 
 /** Runs the load generator in a separate process, so that it does not compete with the bench. */
-async function load(port: number, options: Load): Promise<LoadResult> {
+export async function load(port: number, options: Load): Promise<LoadResult> {
   const args = Object.entries({ ...options, port }).map(([name, value]) => `--${name}=${value}`);
   const { stdout } = await runNode([LOAD, ...args], { cwd: process.cwd() });
   return JSON.parse(stdout) as LoadResult;

@@ -61,6 +61,8 @@ const environment = (data: string): NodeJS.ProcessEnv =>
     GPD_DATA_DIR: data,
     GPD_RATE_INGEST: 'off',
     GPD_RATE_CONSENT: 'off',
+    // All of the load comes from one address.
+    GPD_TRUSTED_PROXIES: '127.0.0.1',
     GPD_LOG_LEVEL: 'warn',
     // The bundles are sealed once at the start and must not become stale during the run.
     GPD_MAX_CLOCK_SKEW: '86400',

@@ -16,6 +16,7 @@ const METHODS = {
   proof: 'getConsentProof',
   decision: 'getDecision',
   reportOutcome: 'reportOutcome',
+  agent: 'verifyAgent',
   join: 'joinPrincipal',
   link: 'linkPrincipal',
   erase: 'erasePrincipal',

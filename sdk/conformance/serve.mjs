@@ -2,8 +2,9 @@
 // Starts a temporary gpd and the scripted stub for the conformance runners of all SDKs. Prints one line of JSON (see README.md),
 // and ends when its standard input ends.
 import { execFile, spawn } from 'node:child_process';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -17,6 +18,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const GPD = join(ROOT, 'bin', 'gpd');
 const KID = 'shop';
 const ORIGIN = 'https://shop.example';
+const AGENT = 'https://agent.example';
 const run = promisify(execFile);
 
 const scratch = mkdtempSync(join(tmpdir(), 'gpd-conformance-'));
@@ -60,6 +62,26 @@ async function install() {
     publishable: publishable.key,
     operator: operator.key,
     revoked: revoked.key,
+  };
+}
+
+/** Headers of an agent that gpd knows, signed for the host of the shop. */
+async function signAsAgent() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const { kty, crv, x } = publicKey.export({ format: 'jwk' });
+  const keyid = createHash('sha256').update(JSON.stringify({ crv, kty, x })).digest('base64url');
+  const file = join(scratch, 'agent.jwks');
+  writeFileSync(file, JSON.stringify({ keys: [{ kty, crv, x }] }));
+  await gpd('agents', 'add', AGENT, '--jwks', file);
+  const now = Math.floor(Date.now() / 1000);
+  const components = '"@authority" "signature-agent";key="sig1"';
+  const parameters = `(${components});created=${now};expires=${now + 72_000};keyid="${keyid}";tag="web-bot-auth"`;
+  const base = `"@authority": shop.example\n"signature-agent";key="sig1": "${AGENT}"\n"@signature-params": ${parameters}`;
+  return {
+    agent: AGENT,
+    agentSignature: `sig1=:${sign(null, Buffer.from(base), privateKey).toString('base64')}:`,
+    agentSignatureInput: `sig1=${parameters}`,
+    agentSignatureAgent: `sig1="${AGENT}"`,
   };
 }
 
@@ -138,6 +160,7 @@ async function main() {
     throw new Error('gpd is not built: run `npm run build` in the root of the repository');
   }
   const keys = await install();
+  const agent = await signAsAgent();
   const server = await serve();
   try {
     const stub = await startStub();
@@ -145,7 +168,7 @@ async function main() {
     const vkey = (await (await fetch(new URL('/v1/ledger/vkey', server.url), { headers })).text()).trim();
     const requestId = await ingest(server.url);
     const otherAddresses = await startWrongAddresses(stub.url);
-    const { variables } = otherAddresses;
+    const variables = { ...otherAddresses.variables, ...agent };
     process.stdout.write(
       `${JSON.stringify({ url: server.url, stub: stub.url, kid: KID, keys, vkey, requestId, variables })}\n`,
     );

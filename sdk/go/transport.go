@@ -217,7 +217,8 @@ func (s *sender) attempts(ctx context.Context, c call) (answer, *Error) {
 				continue
 			}
 		}
-		if retry > s.settings.retries {
+		// A nonce is used up by the first attempt that reached gpd.
+		if retry > s.settings.retries || c.operation == "agent" {
 			return answer{}, failed.err
 		}
 		wait, ok := waitBefore(retry, failed.err.RetryAfterSeconds, time.Until(deadline), chance())

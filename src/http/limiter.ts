@@ -18,6 +18,9 @@ export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
  */
 export const MAX_UNDER_WAY = 1000;
 
+/** Made once: under overload the stack of each new one would be a part of the cost of a refusal. */
+const FULL = new Refusal('unavailable', { headers: { 'retry-after': '1' } });
+
 export function createConcurrencyLimit(places = MAX_UNDER_WAY) {
   let servedCount = 0;
   return {
@@ -26,7 +29,7 @@ export function createConcurrencyLimit(places = MAX_UNDER_WAY) {
      * @throws {Refusal} `unavailable`: after a second there is one, or the server is too small
      */
     enter() {
-      if (servedCount >= places) throw new Refusal('unavailable', { headers: { 'retry-after': '1' } });
+      if (servedCount >= places) throw FULL;
       servedCount += 1;
     },
     leave() {

@@ -39,6 +39,7 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   ErrorBody: responses.errorBodySchema,
   IngestRefusal: responses.ingestRefusalSchema,
   McpMessage: responses.mcpMessageSchema,
+  McpAnswer: responses.mcpAnswerSchema,
   ServerAddresses: responses.rootSchema,
   Health: responses.healthSchema,
   Readiness: responses.readySchema,

@@ -119,7 +119,7 @@ export const PUBLIC_ROUTES = {
     credential: ['operator'],
     request: answers.mcpMessageSchema,
     responses: {
-      200: { text: 'A message of JSON-RPC, as JSON or as one event', schema: answers.mcpMessageSchema },
+      200: { text: 'A message of JSON-RPC, as JSON or as one event', schema: answers.mcpAnswerSchema },
       202: { text: 'A notification was taken', schema: z.string() },
     },
     errors: ['unauthenticated', 'insufficient-scope', 'secret-key-in-page', 'rate-limited', ...BODY_ERRORS],

@@ -134,8 +134,14 @@ export const errorBodySchema = z.object({
 export const ingestRefusalSchema = z.union([ingestResponseSchema, errorBodySchema]);
 
 /** `GET /` lists the service, then the path of each public page by its name. */
-/** JSON-RPC 2.0, as the Model Context Protocol uses it; its SDK reads the rest. */
-export const mcpMessageSchema = z.looseObject({ jsonrpc: z.literal('2.0') });
+/** A message of JSON-RPC 2.0; the SDK of the Model Context Protocol reads `params` and writes the answer. */
+export const mcpMessageSchema = z.strictObject({
+  jsonrpc: z.literal('2.0'),
+  id: z.union([z.string().max(64), z.int()]).optional(),
+  method: z.string().max(64),
+  params: z.looseObject({}).optional(),
+});
+export const mcpAnswerSchema = z.looseObject({ jsonrpc: z.literal('2.0') });
 
 export const rootSchema = z.record(z.string(), z.string());
 export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { describeBanner } from './support/banner-suite.ts';
+import { blocksOf, readDocs } from './support/pasted.ts';
 import { AGENT, ANALYTICS } from './support/shop.ts';
 
 /**
@@ -39,6 +40,25 @@ describeBanner('banner on a page of components', [], (at) => {
     await at.banner.answer('accept');
     await run('gpd.consent.withdraw()');
     expect(await heard()).toEqual([[true, true], true, [true, true], false]);
+  });
+
+  it('the lines of docs/banner.md reload the page when something ends, and not before', async () => {
+    await open();
+    const [lines = ''] = blocksOf(readDocs('banner.md'), 'js').filter((code) =>
+      code.includes('location.reload'),
+    );
+    const paste = (): Promise<unknown> => run(`window.isSame = true; { ${lines} } 0`);
+    const isSame = () => run('window.isSame === true').catch(() => null);
+    await paste();
+    await at.banner.answer('accept');
+    expect(await isSame()).toBe(true);
+    await run('void gpd.consent.withdraw(gpd.consent.state().granted[0]); 0').catch(() => null);
+    await expect.poll(isSame).toBe(false);
+    // A page that opens with a grant knows from the start what may end.
+    await at.banner.state();
+    await paste();
+    await run('void gpd.consent.withdraw(); 0').catch(() => null);
+    await expect.poll(isSame).toBe(false);
   });
 
   it('mounted, unmounted and mounted again: each change is heard once', async () => {

@@ -1,14 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { gpdJson, tempDir } from '../support/command.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { tempDir } from '../support/command.ts';
 import { freePort } from '../support/ports.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
+import type { Gpd } from '../support/server.ts';
 import { describeInChromium, launchChromium } from './support/chromium.ts';
-import { blocksOf, commandsOf, filesOf, installSdk, readDocs } from './support/pasted.ts';
+import { filesOf, installSdk, startShop, startShopServer } from './support/pasted.ts';
 
 /** docs/checkout.md, pasted: nobody is refused, whatever gpd says or does not say. */
 
@@ -21,32 +21,14 @@ describeInChromium('browser/docs/checkout.md', () => {
   let browser: Browser;
 
   beforeAll(async () => {
-    const dataDir = join(tempDir('checkout'), 'gpd-data');
     url = `http://localhost:${await freePort()}`;
-    const keys: string[] = [];
-    for (const [, ...words] of commandsOf(blocksOf(readDocs('integrate.md'), 'sh')[0] ?? '')) {
-      if (words[0] === 'serve') continue;
-      const local = words.map((word) => word.replace('http://localhost:3000', url));
-      const { key } = await gpdJson<{ key?: string }>(local, { env: { GPD_DATA_DIR: dataDir } });
-      if (key !== undefined) keys.push(key);
-    }
-    const [publishable = '', secret = ''] = keys;
-    gpd = await startGpd({ dataDir });
-    const gpdUrl = `http://localhost:${gpd.port}`;
+    const server = await startShopServer(url);
+    gpd = server.gpd;
     const cwd = tempDir('checkout-shop');
     await installSdk(cwd);
     symlinkSync(EXPRESS, join(cwd, 'node_modules/express'));
-    for (const [name, code] of filesOf('checkout.md'))
-      writeFileSync(
-        join(cwd, name),
-        code
-          .replaceAll('http://localhost:8080', gpdUrl)
-          .replace('gpd_pk_…', publishable)
-          .replace('listen(3000', `listen(${new URL(url).port}`),
-      );
-    const env = { ...process.env, GPD_CONSENT_URL: gpdUrl, GPD_CONSENT_KEY: secret };
-    shop = spawn(process.execPath, ['server.mjs'], { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] });
-    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), { timeout: 60_000 });
+    server.write(cwd, filesOf('checkout.md'));
+    shop = await startShop(url, cwd, server.environment);
     browser = await launchChromium();
   });
   afterAll(async () => {
@@ -92,6 +74,14 @@ describeInChromium('browser/docs/checkout.md', () => {
     const page = await visit(choice);
     await buy(page);
     await page.getByText('Thank you. We will look at this order.').waitFor();
+  });
+
+  it('the sale goes on while gpd takes connections and never answers', async () => {
+    const page = await (await browser.newContext()).newPage();
+    await page.route(`http://localhost:${gpd.port}/**`, () => {});
+    await page.goto(url, { waitUntil: 'commit' });
+    await buy(page);
+    await page.getByText('Thank you. We will look at this order.').waitFor({ timeout: 60_000 });
   });
 
   it('the sale goes on when gpd has gone', async () => {

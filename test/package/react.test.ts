@@ -1,105 +1,40 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeInChromium, launchChromium } from '../browser/support/chromium.ts';
-import { blocksOf, commandsOf, filesOf, installSdk, readDocs } from '../browser/support/pasted.ts';
-import { gpdJson, tempDir } from '../support/command.ts';
+import { type ShopServer, startShopServer } from '../browser/support/pasted.ts';
+import { tempDir } from '../support/command.ts';
 import { freePort } from '../support/ports.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
+import { ANALYTICS, buildShop, packSdks, type Visit, visitShop } from './shop.ts';
 
 /** docs/react.md, pasted: the packages as npm packs them, React from the registry, a real gpd and a real browser. */
 
-const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
-
-function run(cwd: string, program: string, ...words: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync(program, words, { cwd, encoding: 'utf8' });
-  expect({ status, output: status === 0 ? '' : `${stdout}${stderr}` }).toEqual({ status: 0, output: '' });
-}
-
 describeInChromium('the package for React', () => {
-  const folder = tempDir('react');
-  let gpd: Gpd;
+  let server: ShopServer;
+  let folder: string;
   let shop: ChildProcess;
   let url: string;
   let browser: Browser;
 
-  async function setUp(): Promise<readonly string[]> {
-    const dataDir = join(tempDir('react-gpd'), 'gpd-data');
-    const command = (words: readonly string[]) =>
-      gpdJson<{ key?: string }>(
-        words.map((word) => word.replace('http://localhost:3000', url)),
-        { env: { GPD_DATA_DIR: dataDir } },
-      );
-    const keys: string[] = [];
-    for (const [, ...words] of commandsOf(blocksOf(readDocs('integrate.md'), 'sh')[0] ?? '')) {
-      const { key } = words[0] === 'serve' ? {} : await command(words);
-      if (key !== undefined) keys.push(key);
-    }
-    await command(['consent', 'purposes', 'set', 'shop', 'analytics', '--title', 'Statistics']);
-    gpd = await startGpd({ dataDir });
-    return keys;
-  }
-
-  async function buildShop(publishable: string): Promise<void> {
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }');
-    for (const name of ['browser', 'react'])
-      run(path(`sdk/${name}`), 'npm', 'pack', '--silent', '--pack-destination', folder);
-    const packages = ['./gpd-browser-0.1.0.tgz', './gpd-react-0.1.0.tgz', 'react@19', 'react-dom@19'];
-    run(folder, 'npm', 'install', '--no-audit', '--no-fund', '--silent', ...packages);
-    mkdirSync(join(folder, 'node_modules/@gpd'), { recursive: true });
-    await installSdk(folder);
-    symlinkSync(path('node_modules/express'), join(folder, 'node_modules/express'));
-    const local = (code: string): string =>
-      code
-        .replace('http://localhost:8080', `http://localhost:${gpd.port}`)
-        .replace('gpd_pk_…', publishable)
-        .replace('listen(3000', `listen(${new URL(url).port}`);
-    for (const [name, code] of filesOf('react.md')) writeFileSync(join(folder, name), local(code));
-    const shared = { bundle: true, format: 'esm', jsx: 'automatic', absWorkingDir: folder } as const;
-    await build({ ...shared, entryPoints: ['client.jsx'], outfile: 'client.js' });
-    const server = { platform: 'node', packages: 'external', outfile: 'server.mjs' } as const;
-    await build({ ...shared, ...server, entryPoints: ['server.jsx'] });
-  }
-
   beforeAll(async () => {
     url = `http://localhost:${await freePort()}`;
-    const [publishable = '', secret = ''] = await setUp();
-    await buildShop(publishable);
-    const env = {
-      ...process.env,
-      GPD_CONSENT_URL: `http://localhost:${gpd.port}`,
-      GPD_CONSENT_KEY: secret,
-    };
-    shop = spawn(process.execPath, ['server.mjs'], {
-      cwd: folder,
-      env,
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), { timeout: 60_000 });
+    server = await startShopServer(url, ANALYTICS);
+    const packs = tempDir('packs');
+    packSdks(packs);
+    const built = buildShop(url, server, packs, 'react.md');
+    folder = built.folder;
+    shop = await built.start();
     browser = await launchChromium();
   });
   afterAll(async () => {
     await browser?.close();
     shop?.kill();
-    await gpd?.stop();
+    await server?.gpd.stop();
   });
 
-  /** A new visitor, with all that the console says. */
-  async function visit(): Promise<{ page: Page; messages: string[]; rendered: () => Promise<string> }> {
-    const context = await browser.newContext();
-    const page = await context.newPage();
-    const messages: string[] = [];
-    page.on('pageerror', (error) => messages.push(error.message));
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) messages.push(message.text());
-    });
-    await page.goto(url);
-    return { page, messages, rendered: async () => (await context.request.get(url)).text() };
-  }
+  const visit = (): Promise<Visit> => visitShop(browser, url);
 
   it('is denied on the server, follows each choice without a reload, and hydrates in silence', async () => {
     const { page, messages, rendered } = await visit();
@@ -120,6 +55,21 @@ describeInChromium('the package for React', () => {
     await page.context().close();
   });
 
+  it('binds the verdict to the order, and sells without one', async () => {
+    const { page, messages } = await visit();
+    await page.getByRole('button', { name: 'Reject' }).click();
+    await page.getByRole('button', { name: 'Buy' }).click();
+    await page.getByText('Thank you.').waitFor();
+    await page.context().close();
+    const { page: other, messages: otherMessages } = await visit();
+    await other.getByRole('button', { name: 'Accept' }).click();
+    await other.getByText('You are counted.').waitFor();
+    await other.getByRole('button', { name: 'Buy' }).click();
+    await other.getByText('Enter the code that we have sent you.').waitFor();
+    expect([messages, otherMessages]).toEqual([[], []]);
+    await other.context().close();
+  });
+
   it('opens the settings of the one banner that React started twice', async () => {
     const { page, messages } = await visit();
     await page.getByRole('button', { name: 'Reject' }).click();
@@ -131,12 +81,21 @@ describeInChromium('the package for React', () => {
     await page.context().close();
   });
 
-  it('throws for a hook outside the provider', () => {
-    const code = `import { useConsent } from '@gpd/react'; import { createElement } from 'react';
+  it('throws for a hook outside the provider, and acts for nobody while a server renders', () => {
+    const code = `import { ConsentProvider, useConsent } from '@gpd/react'; import { createElement } from 'react';
       import { renderToString } from 'react-dom/server';
-      try { renderToString(createElement(() => useConsent().phase)); } catch (error) { console.log(error.message); }`;
+      let consent;
+      const Child = () => { consent = useConsent(); return null; };
+      try { renderToString(createElement(Child)); } catch (error) { console.log(error.message); }
+      const options = { key: 'gpd_pk_x', server: 'https://gpd.example' };
+      renderToString(createElement(ConsentProvider, { options }, createElement(Child)));
+      const { purposes } = await consent.receipt();
+      console.log(JSON.stringify([purposes, await consent.join('gpd_ps_x'), await consent.withdraw()]));`;
     writeFileSync(join(folder, 'outside.mjs'), code);
     const { stdout } = spawnSync(process.execPath, ['outside.mjs'], { cwd: folder, encoding: 'utf8' });
-    expect(stdout.trim()).toBe('useConsent must be inside <ConsentProvider>');
+    const [message, answers = ''] = stdout.trim().split('\n');
+    expect(message).toBe('useConsent must be inside <ConsentProvider>');
+    const nobody = { joined: false, status: 0, error: 'no-browser' };
+    expect(JSON.parse(answers)).toEqual([[], nobody, { outcome: 'failed', problem: 'no-browser' }]);
   });
 });

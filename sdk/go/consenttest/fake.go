@@ -84,6 +84,9 @@ func (f *Fake) SetCookieDomain(domain string) { f.open(domain) }
 // SetNow sets the clock of grants and cookies; time.Now if it was not set.
 func (f *Fake) SetNow(now func() time.Time) { f.set(func(s *server) { s.now = now }) }
 
+// SetAgent sets what Agent answers about signed requests; without it their keys are not known.
+func (f *Fake) SetAgent(answer consent.AgentAnswer) { f.set(func(s *server) { s.agent = answer }) }
+
 // SetDecision sets the verdict that Decision returns for this request.
 func (f *Fake) SetDecision(requestID string, verdict consent.Verdict) {
 	f.set(func(s *server) { s.verdicts[requestID] = s.wireOf(requestID, verdict) })

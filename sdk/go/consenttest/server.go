@@ -31,6 +31,7 @@ type server struct {
 	outcomes      map[string]consent.ReportedOutcome
 	policies      []consent.Policy
 	sessions      map[string]string
+	agent         consent.AgentAnswer
 	isUnavailable bool
 	nextKind      consent.Kind
 	nextCode      string
@@ -39,6 +40,7 @@ type server struct {
 func newServer() *server {
 	s := &server{
 		now: time.Now, signer: newSigner(), verdicts: map[string]map[string]any{},
+		agent:    consent.AgentAnswer{Status: "unverified", Reason: "key-set-unknown"},
 		outcomes: map[string]consent.ReportedOutcome{}, sessions: map[string]string{}, policies: []consent.Policy{},
 	}
 	s.log = newFakeLog(func() time.Time { return s.now() })
@@ -101,6 +103,22 @@ func read[T any](body []byte) T {
 	return value
 }
 
+// agentAsWire has null for what is empty.
+func agentAsWire(answer consent.AgentAnswer) map[string]any {
+	wire := map[string]any{"status": answer.Status, "expires": nil}
+	if answer.Expires != 0 {
+		wire["expires"] = answer.Expires
+	}
+	texts := map[string]string{"agent": answer.Agent, "keyid": answer.KeyID, "tag": answer.Tag, "intent": answer.Intent, "reason": answer.Reason}
+	for name, value := range texts {
+		wire[name] = nil
+		if value != "" {
+			wire[name] = value
+		}
+	}
+	return wire
+}
+
 func (s *server) answer(request *http.Request, body []byte) (any, error) {
 	of := read[struct {
 		PrincipalID, Purpose, State, Token, Cursor string
@@ -122,6 +140,8 @@ func (s *server) answer(request *http.Request, body []byte) (any, error) {
 			results = append(results, result{one.ID, s.log.decide(one.PrincipalID, one.Purpose)})
 		}
 		return map[string]any{"results": results}, nil
+	case "agents/verify":
+		return agentAsWire(s.agent), nil
 	case "consent/grant", "consent/deny", "consent/withdraw":
 		write := read[consent.Write](body)
 		write.IdempotencyKey = request.Header.Get("Idempotency-Key")

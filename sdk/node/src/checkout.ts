@@ -9,6 +9,8 @@ export interface CheckoutOptions {
   readonly deadlineMs?: number | undefined;
   /** The order, as the page named it in `identify({ context })`. A verdict for anything else is none. */
   readonly context?: string | undefined;
+  /** Cancels at once; the call rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A visitor can send the id of an old visit. The page calls `identify` or `update` again at the checkout. */

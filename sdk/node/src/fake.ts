@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
+import { type AgentAnswer, UNSIGNED } from './agents.ts';
+import type { Answer, Call, Sender } from './calls.ts';
 import * as args from './check-args.ts';
 import { ConsentError, type ErrorFacts, type ErrorKind } from './errors.ts';
 import { FakeLog, type GpcPolicy, refuse, type WriteMethod } from './fake-log.ts';
 import { FakeSigner } from './fake-signer.ts';
-import { type Answer, type Call, Methods, type Sender } from './methods.ts';
+import { Methods } from './methods.ts';
 import { checkCookieDomain } from './options.ts';
 import type { OperationName } from './shapes.ts';
 import { parseState, STATE_COOKIE } from './state-cookie.ts';
@@ -49,6 +51,7 @@ class FakeServer implements Sender {
   /** Principals by the token of a session. */
   readonly #sessions = new Map<string, string>();
   readonly #policies: Policy[] = [];
+  agent: AgentAnswer = { ...UNSIGNED, status: 'unverified', reason: 'key-set-unknown' };
   isUnavailable = false;
   nextError: (ErrorFacts & { readonly kind: ErrorKind }) | null = null;
   #closed = false;
@@ -139,6 +142,7 @@ class FakeServer implements Sender {
         incomplete: false,
       };
     },
+    agent: () => this.agent,
     receipt: ({ name }) => this.#missing(name, 'not-found'),
     proof: ({ name }) => this.#missing(name, 'not-found'),
     decision: (call) => this.#verdictOf(call),
@@ -248,6 +252,11 @@ export class FakeConsent extends Methods {
   /** Sets the effect of Global Privacy Control on a purpose; `opt-out` if it was not set. */
   setGpcPolicy(purpose: string, policy: GpcPolicy): void {
     this.#server.log.setGpcPolicy(purpose, policy);
+  }
+
+  /** Sets what `agent` answers about signed requests; without it their keys are not known. */
+  setAgent(answer: Partial<AgentAnswer>): void {
+    this.#server.agent = { ...UNSIGNED, status: 'verified', ...answer };
   }
 
   /** Sets the verdict that `decision` returns for this request. */

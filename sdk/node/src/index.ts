@@ -1,4 +1,10 @@
 /** The public names of the package. */
+export {
+  type AgentAnswer,
+  type AgentOptions,
+  agentMiddleware,
+  type SignedRequest,
+} from './agents.ts';
 export type { CheckoutAdvice, CheckoutOptions } from './checkout.ts';
 export { ConsentClient } from './client.ts';
 export { ConsentError, type ErrorDetail, type ErrorKind } from './errors.ts';
@@ -12,35 +18,7 @@ export {
   verifyProof,
 } from './proof.ts';
 export type { HeaderSource, RequestLike } from './request.ts';
-export type {
-  BrowserPrincipal,
-  CallOptions,
-  Check,
-  ConsentGrant,
-  ConsentState,
-  ConsentWrite,
-  CurrentState,
-  Decision,
-  Health,
-  History,
-  HistoryEvent,
-  KnownOutcome,
-  KnownReason,
-  MayOptions,
-  OutcomeTime,
-  Page,
-  Permissions,
-  PolicyDefinition,
-  PurposeDefinition,
-  PurposeState,
-  Receipt,
-  ReportedOutcome,
-  Session,
-  Verdict,
-  VisitorState,
-  WriteOptions,
-  WriteResult,
-} from './types.ts';
+export type * from './types.ts';
 export { VERSION } from './version.ts';
 export {
   signWebhook,

@@ -6,9 +6,9 @@ export type HeaderSource = Headers | Readonly<Record<string, string | readonly s
 /** A request with `headers`, such as Node's, Express's or that of Fetch, or headers alone. */
 export type RequestLike = { readonly headers: HeaderSource } | HeaderSource;
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-function valuesOf(headers: HeaderSource, name: string): readonly string[] {
+export function valuesOf(headers: HeaderSource, name: string): readonly string[] {
   // Asked for its method, because a framework may bring a Headers of its own class.
   if (typeof headers['get'] === 'function') return [(headers as Headers).get(name) ?? []].flat();
   return Object.entries(headers)

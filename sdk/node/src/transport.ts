@@ -1,6 +1,6 @@
 import { isRecord, MAX_BODY_BYTES, MAX_EXPORT_BYTES, parseJson, readText } from './body.ts';
+import type { Answer, Call, Sender } from './calls.ts';
 import { ConsentError, type ErrorKind, kindOfStatus } from './errors.ts';
-import type { Answer, Call, Sender } from './methods.ts';
 import { reasonOf } from './network.ts';
 import { checkCallTimeout, type Settings } from './options.ts';
 import { isRetryable, parseRetryAfter, waitMs } from './schedule.ts';
@@ -91,7 +91,9 @@ export class Transport implements Sender {
 
   async #attempts(call: Call, signal: AbortSignal, deadline: number): Promise<Answer> {
     const init = this.#initOf(call, signal);
-    const { bases, retries } = this.#settings;
+    const { bases } = this.#settings;
+    // A nonce is used up by the first attempt that reached gpd.
+    const retries = call.operation === 'agent' ? 0 : this.#settings.retries;
     let replayed = false;
     let at = this.#preferred;
     let tried = 1;

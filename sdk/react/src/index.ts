@@ -1,6 +1,6 @@
 'use client';
 
-import type { BannerOptions, ChoiceResult, ConsentSnapshot } from '@gpd/browser/banner';
+import type { BannerOptions, ConsentSnapshot, GpdConsent } from '@gpd/browser/banner';
 import {
   createContext,
   createElement,
@@ -26,13 +26,12 @@ export interface ConsentProviderProps {
   readonly children?: ReactNode;
 }
 
-export interface Consent extends ConsentSnapshot {
+type Acts = Pick<GpdConsent, 'open' | 'withdraw' | 'receipt' | 'join'>;
+
+/** The state of the banner, with its acts: settings, withdrawal, the receipt for `identify`, and the join after a login. */
+export interface Consent extends ConsentSnapshot, Acts {
   /** True only if the person has granted this purpose. */
   readonly allows: (purpose: string) => boolean;
-  /** Opens the settings of the banner. */
-  readonly open: () => void;
-  /** Withdraws all purposes, or those named. It takes effect here at once. */
-  readonly withdraw: (purposes?: string | readonly string[]) => Promise<ChoiceResult>;
 }
 
 interface Provided {
@@ -63,12 +62,13 @@ export function useConsent(): Consent {
   const { store } = useProvided('useConsent');
   const state = useSyncExternalStore(store.subscribe, store.current, store.initial);
   return useMemo(
-    () => ({
+    (): Consent => ({
       ...state,
       allows: (purpose: string) => state.granted.includes(purpose),
-      open: () => store.banner()?.open(),
-      withdraw: async (purposes?: string | readonly string[]) =>
-        (await store.banner()?.withdraw(purposes)) ?? { outcome: 'failed', problem: 'no-browser' },
+      open: () => store.banner().open(),
+      withdraw: (purposes) => store.banner().withdraw(purposes),
+      receipt: () => store.banner().receipt(),
+      join: (session) => store.banner().join(session),
     }),
     [state, store],
   );

@@ -14,8 +14,8 @@ export interface ConsentStore {
   readonly current: () => ConsentSnapshot;
   /** The state of the first render, the same on the server and in the browser. */
   readonly initial: () => ConsentSnapshot;
-  /** The banner; null before it has started. */
-  readonly banner: () => GpdConsent | null;
+  /** The banner, which the first call in a browser starts. On a server it asks nobody and grants nothing. */
+  readonly banner: () => GpdConsent;
 }
 
 export function createStore(
@@ -31,21 +31,20 @@ export function createStore(
     principalId: null,
   };
   const listeners = new Set<() => void>();
-  let banner: GpdConsent | null = null;
+  const banner = (): GpdConsent => startBanner(options);
   let current = initial;
   function update(): void {
-    const state = banner?.state();
+    const state = banner().state();
     // While the banner loads, what the server has rendered stays.
-    if (!state || state.phase === 'loading') return;
+    if (state.phase === 'loading') return;
     current = state;
     for (const listener of [...listeners]) listener();
   }
   return {
     start() {
-      banner = startBanner(options);
-      const stops = (['ready', 'change'] as const).map((name) => banner?.on(name, update));
+      const stops = (['ready', 'change'] as const).map((name) => banner().on(name, update));
       return () => {
-        for (const stop of stops) stop?.();
+        for (const stop of stops) stop();
       };
     },
     subscribe(onChange) {
@@ -54,6 +53,6 @@ export function createStore(
     },
     current: () => current,
     initial: () => initial,
-    banner: () => banner,
+    banner,
   };
 }

@@ -1,4 +1,5 @@
 import { createPlaces } from '../../http/limiter.ts';
+import { headerText } from '../../http/request.ts';
 import { reply, type ServedRoute } from '../../http/routes.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { ROUTES } from '../../schema/routes.ts';
@@ -17,9 +18,8 @@ export function mcpRoutes(deps: McpDeps): readonly ServedRoute[] {
       const message = await readBody();
       const leave = takePlace(caller.kid, tooMany);
       try {
-        const { accept = '', 'mcp-protocol-version': version } = headers;
-        const passedOn = { accept, ...(typeof version === 'string' && { 'mcp-protocol-version': version }) };
-        const answer = await answerMessage(deps, caller, { message, headers: passedOn, requestId });
+        const version = headerText(headers, 'mcp-protocol-version');
+        const answer = await answerMessage(deps, caller, { message, version, requestId });
         const type = answer.headers.get('content-type') ?? 'application/json';
         const head = { 'content-type': type, 'cache-control': 'no-store' };
         return { status: answer.status, headers: head, body: await answer.text() };

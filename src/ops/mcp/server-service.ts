@@ -52,7 +52,8 @@ export async function answerMessage(
   { kid, key }: Pick<KeyCaller, 'kid' | 'key'>,
   request: {
     readonly message: unknown;
-    readonly headers: Readonly<Record<string, string>>;
+    /** The header MCP-Protocol-Version. */
+    readonly version: string | null;
     readonly requestId: string;
   },
 ): Promise<Response> {
@@ -70,7 +71,12 @@ export async function answerMessage(
     // No answer may stay open: nothing is ever published to a listener.
     { maxSubscriptions: 0 },
   );
-  const headers = { ...request.headers, 'content-type': 'application/json' };
+  const headers = {
+    'content-type': 'application/json',
+    // The protocol asks both of every client; one that forgets them reads the answer all the same.
+    accept: 'application/json, text/event-stream',
+    ...(request.version !== null && { 'mcp-protocol-version': request.version }),
+  };
   const post = new Request('http://localhost/v1/mcp', { method: 'POST', headers });
   return handler.fetch(post, { parsedBody: request.message });
 }

@@ -37,13 +37,77 @@ export async function installSdk(folder: string): Promise<void> {
   await build({ entryPoints: [entry], ...out });
 }
 
-/** The files of a page: a paragraph begins with the name in bold, and the next block is its text. */
-export const filesOf = (page: string): Map<string, string> =>
+/** The files of a page or of one section: a paragraph begins with the name in bold, and the next block is its text. */
+export const filesOf = (page: string, section = ''): Map<string, string> =>
   new Map(
-    [...readDocs(page).matchAll(/^\*\*`([\w.]+)`\*\*[\s\S]*?^```\w+\n([\s\S]*?)^```$/gm)].map(
+    [...sectionOf(page, section).matchAll(/^\*\*`([\w./+-]+)`\*\*[\s\S]*?^```\w+\n([\s\S]*?)^```$/gm)].map(
       ([, name = '', code = '']) => [name, code],
     ),
   );
+
+/** The text of a page up to the next heading; the whole page without a heading. */
+export function sectionOf(page: string, heading: string): string {
+  const text = readDocs(page);
+  if (heading === '') return text;
+  const found = text.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
+  if (found === undefined) throw new Error(`${page} has no section ${heading}`);
+  return found;
+}
+
+export interface ShopServer {
+  readonly gpd: Gpd;
+  /** The environment of the shop's process. */
+  readonly environment: NodeJS.ProcessEnv;
+  /** A file of a page, with the addresses and the key of this test. */
+  local(code: string): string;
+  /** Writes files of a page into a folder. */
+  write(folder: string, files: ReadonlyMap<string, string>): void;
+}
+
+/** The gpd of docs/integrate.md, for a shop at this address. */
+export async function startShopServer(url: string, ...commands: readonly string[][]): Promise<ShopServer> {
+  const dataDir = join(tempDir('shop-gpd'), 'gpd-data');
+  const keys: string[] = [];
+  const setUp = commandsOf(blocksOf(readDocs('integrate.md'), 'sh')[0] ?? '');
+  for (const words of [...setUp.map(([, ...rest]) => rest), ...commands]) {
+    if (words[0] === 'serve') continue;
+    const localWords = words.map((word) => word.replace('http://localhost:3000', url));
+    const { key } = await gpdJson<{ key?: string }>(localWords, { env: { GPD_DATA_DIR: dataDir } });
+    if (key !== undefined) keys.push(key);
+  }
+  const [publishable = '', secret = ''] = keys;
+  const gpd = await startGpd({ dataDir, settings: { GPD_RATE_CONSENT_NEW: 'off' } });
+  const address = `http://localhost:${gpd.port}`;
+  const { port } = new URL(url);
+  const local = (code: string): string =>
+    code
+      .replaceAll('http://localhost:8080', address)
+      .replaceAll('gpd_pk_…', publishable)
+      .replace('listen(3000', `listen(${port}`);
+  return {
+    gpd,
+    environment: { ...process.env, PORT: port, GPD_CONSENT_URL: address, GPD_CONSENT_KEY: secret },
+    local,
+    write(folder, files) {
+      for (const [name, code] of files) {
+        mkdirSync(join(folder, name, '..'), { recursive: true });
+        writeFileSync(join(folder, name), local(code));
+      }
+    },
+  };
+}
+
+/** Starts a shop's own server and waits until it answers. */
+export async function startShop(
+  url: string,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  [program = '', ...words]: readonly string[] = [process.execPath, 'server.mjs'],
+): Promise<ChildProcess> {
+  const shop = spawn(program, words, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] });
+  await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), { timeout: 60_000 });
+  return shop;
+}
 
 export interface PastedShop {
   readonly gpd: Gpd;
@@ -104,12 +168,8 @@ export async function pasteShop(): Promise<PastedShop> {
         server,
         readFileSync(server, 'utf8').replace('listen(3000', `listen(${new URL(url).port}`),
       );
-      shop = spawn(process.execPath, ['server.mjs'], {
-        cwd: folder,
-        env: { ...process.env, GPD_CONSENT_URL: gpdUrl, GPD_CONSENT_KEY: secret, ...environment },
-        stdio: ['ignore', 'inherit', 'inherit'],
-      });
-      await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), { timeout: 60_000 });
+      const gpdOf = { GPD_CONSENT_URL: gpdUrl, GPD_CONSENT_KEY: secret };
+      shop = await startShop(url, folder, { ...process.env, ...gpdOf, ...environment });
     },
     async stop() {
       shop?.kill();

@@ -1,6 +1,8 @@
 """Asks a gpd server whether personal data may be processed, records consent, verifies its proofs offline."""
 
+from ._agents import AgentMiddleware, agent_wsgi
 from ._async_methods import AsyncConsent, AsyncSessions
+from ._checkout import CheckoutAdvice
 from ._client import AsyncClientOptions, AsyncConsentClient, ClientOptions, ConsentClient
 from ._errors import (
     CallTimeoutError,
@@ -21,6 +23,7 @@ from ._methods import Consent, Sessions
 from ._options import OnUnavailable
 from ._proof import verify_consistency, verify_proof
 from ._types import (
+    AgentAnswer,
     Check,
     ConsentState,
     Cosigner,
@@ -59,12 +62,15 @@ from ._wire import (
 )
 
 __all__ = [
+    "AgentAnswer",
+    "AgentMiddleware",
     "AsyncClientOptions",
     "AsyncConsent",
     "AsyncConsentClient",
     "AsyncSessions",
     "CallTimeoutError",
     "Check",
+    "CheckoutAdvice",
     "ClientOptions",
     "ConfigError",
     "ConflictError",
@@ -114,6 +120,7 @@ __all__ = [
     "WriteEntry",
     "WriteResult",
     "__version__",
+    "agent_wsgi",
     "sign_webhook",
     "verify_consistency",
     "verify_proof",

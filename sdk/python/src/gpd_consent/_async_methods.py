@@ -11,6 +11,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from . import _checks as checks_of
+from ._agents import describe_request
+from ._checkout import CheckoutAdvice, advice_of
 from ._course import Answer, Call
 from ._errors import ConsentError
 from ._operations import Operation, Operations, WriteName, call_of
@@ -18,6 +20,7 @@ from ._options import Settings, check_call_seconds
 from ._shapes import read_verdict as verdict_reader
 from ._shapes import reader
 from ._types import (
+    AgentAnswer,
     ConsentState,
     CurrentState,
     Decision,
@@ -64,6 +67,7 @@ class AsyncConsent:
     def __init__(self, sender: AsyncSender, settings: Settings, clock: Callable[[], float]) -> None:
         self._sender = sender
         self._settings = settings
+        self._clock = clock
         self._operations = Operations(settings)
         self._visitors = Visitors(self._operations, settings.on_unavailable, settings.cookie_domain, clock)
         self.sessions = AsyncSessions(self)
@@ -220,6 +224,22 @@ class AsyncConsent:
         operation = self._operations.of(call, verdict_reader(request_id))
         return await self._run(operation, timeout, {"request_id": request_id})
 
+    async def checkout(
+        self, request_id: object, *, context: str | None = None, deadline: float = 0.5
+    ) -> CheckoutAdvice:
+        """Advises a checkout by the verdict of this visit, and never refuses.
+
+        `no-verdict` if gpd has none of the last 30 minutes or does not answer in `deadline` seconds: the sale
+        goes on without gpd. No error of gpd is raised. `request_id` is what the page sent; any value.
+        `context` is the order, as the page named it in `identify({context})`: a verdict for another is none.
+        """
+        checks_of.check_deadline("checkout", deadline)
+        try:
+            verdict = await self.decision(request_id, timeout=deadline)  # type: ignore[arg-type]
+        except ConsentError:
+            return "no-verdict"
+        return advice_of(verdict, self._clock(), context)
+
     async def report_outcome(
         self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None
     ) -> ReportedOutcome:
@@ -231,6 +251,28 @@ class AsyncConsent:
         read = reader("reportOutcome", ReportedOutcome, request_id=request_id, outcome=outcome)
         args = {"request_id": request_id, "outcome": outcome, "at": at}
         return await self._run(self._operations.of(call, read), timeout, args)
+
+    async def agent(
+        self,
+        request: object,
+        *,
+        origin: str | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,
+    ) -> AgentAnswer:
+        """Returns who signed a request. Ask once for each: a nonce is used up by the first that asks.
+
+        `request` is a WSGI environ, an ASGI scope, a request made of one (Django, Flask, FastAPI), or a
+        mapping with `method`, `url` and `headers`. `origin` is the address of your site; by default that of
+        the request, which its client names. A request without signature needs no call. If gpd cannot be
+        asked, nobody is verified: `unverified`, `unavailable`.
+        """
+        described = describe_request(request, origin, body)
+        if described is not None:
+            operation = self._operations.agent(described)
+            return await self._run(operation, timeout, {"request": request})
+        self._sender.begin("agent", {"request": request})
+        return AgentAnswer("none")
 
     async def purposes(self, *, timeout: float | None = None) -> tuple[Purpose, ...]:
         """Returns the purposes of the tenant."""

@@ -79,6 +79,11 @@ def check_report(method: str, request_id: object, outcome: object) -> None:
     _require(method, _is_text(outcome), "outcome is a str that is not empty")
 
 
+def check_deadline(method: str, deadline: object) -> None:
+    holds = isinstance(deadline, (int, float)) and 0.001 <= deadline <= 60
+    _require(method, holds, "deadline is a number of seconds from 0.001 to 60")
+
+
 def check_idempotency_key(method: str, key: object) -> None:
     holds = isinstance(key, str) and _IDEMPOTENCY_KEY.fullmatch(key) is not None
     _require(method, holds, "idempotency_key is 1 to 255 visible ASCII characters")

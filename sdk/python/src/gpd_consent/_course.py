@@ -112,7 +112,8 @@ class Course:
             if self._tried < len(self._settings.bases):
                 self._tried += 1
                 return 0.0
-        if self._retry > self._settings.retries:
+        # A nonce is used up by the first attempt that reached gpd.
+        if self._retry > self._settings.retries or self.call.operation == "agent":
             return error
         wait = wait_before(self._retry, error.retry_after_seconds, self.remaining(), random())  # noqa: S311
         self._retry += 1

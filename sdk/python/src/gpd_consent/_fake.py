@@ -32,6 +32,10 @@ _STATUS_OF: dict[ErrorKind, int] = {
 }
 
 
+_NAMES = ("agent", "keyid", "tag", "intent", "expires", "reason")
+_UNKNOWN = {**dict.fromkeys(_NAMES), "status": "unverified", "reason": "key-set-unknown"}
+
+
 @dataclass(frozen=True, slots=True)
 class FakeCall:
     method: str
@@ -50,6 +54,7 @@ class _FakeServer:
         self.calls: list[FakeCall] = []
         self.log = FakeLog(clock)
         self.verdicts: dict[str, dict[str, Any]] = {}
+        self.agent: dict[str, Any] = {**_UNKNOWN}
         self.is_unavailable = False
         self.next_error: tuple[ErrorKind, dict[str, Any]] | None = None
         self._clock = clock
@@ -164,6 +169,9 @@ class _FakeServer:
             "incomplete": False,
         }
 
+    def _agent(self, _call: Call, _body: dict[str, Any]) -> dict[str, Any]:
+        return self.agent
+
     def _missing(self, call: Call, _body: dict[str, Any]) -> dict[str, Any]:
         raise refusal(call.name, "not-found", 404)
 
@@ -256,6 +264,10 @@ class _Controls:
     def set_gpc_policy(self, purpose: str, policy: GpcPolicy) -> None:
         """Sets the effect of Global Privacy Control on a purpose; "opt-out" if it was not set."""
         self._server.log.set_gpc_policy(purpose, policy)
+
+    def set_agent(self, **answer: Any) -> None:
+        """Sets what `agent` answers about signed requests; without it their keys are not known."""
+        self._server.agent = {**_UNKNOWN, "status": "verified", "reason": None, **answer}
 
     def set_decision(self, request_id: str, **verdict: Any) -> None:
         """Sets the verdict that `decision` returns for this request: fields of Verdict."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import re
 import uuid
@@ -18,7 +19,7 @@ from ._json import parse_json
 from ._options import Settings
 from ._shapes import RefreshedState, StateKeySet
 from ._state_cookie import SignedState
-from ._types import Decision
+from ._types import AgentAnswer, Decision
 from ._wire import OPERATIONS
 
 T = TypeVar("T")
@@ -117,6 +118,11 @@ class Operations:
             self._settings.on_error,
             self._unavailable(),
         )
+
+    def agent(self, described: Mapping[str, Any]) -> Operation[AgentAnswer]:
+        denied = shapes.unasked if self._settings.on_unavailable == "deny" else None
+        operation = self.of(call_of("agent", "agent", described), shapes.reader("agent", AgentAnswer))
+        return dataclasses.replace(operation, denied=denied)
 
     def check_purposes(
         self, method: str, principal_id: str, purposes: Sequence[str]

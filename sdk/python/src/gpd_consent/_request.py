@@ -14,22 +14,21 @@ def _text(value: object) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
-def _pairs_of(method: str, request: Any) -> _Pairs:
+def pairs_of(method: str, request: Any) -> _Pairs:
     # Before the mappings: a request of Starlette is the mapping of its scope too.
     headers = getattr(request, "headers", None)
     if headers is not None:
         return _items(method, headers)
     if isinstance(request, Mapping) and "wsgi.version" in request:
         return (
-            (name.removeprefix("HTTP_").replace("_", "-"), request[name]) for name in _WSGI if name in request
+            (name.removeprefix("HTTP_").replace("_", "-"), value)
+            for name, value in request.items()
+            if name.startswith("HTTP_")
         )
     if isinstance(request, Mapping) and isinstance(request.get("headers"), (list, tuple)):
         pairs: _Pairs = request["headers"]
         return pairs
     return _items(method, request)
-
-
-_WSGI = ("HTTP_COOKIE", "HTTP_SEC_GPC")
 
 
 def _items(method: str, headers: Any) -> _Pairs:
@@ -41,7 +40,7 @@ def _items(method: str, headers: Any) -> _Pairs:
     return pairs
 
 
-def _values(pairs: _Pairs, name: str) -> Iterator[str]:
+def values_of(pairs: _Pairs, name: str) -> Iterator[str]:
     for key, value in pairs:
         if _text(key).lower() == name:
             yield from map(_text, value if isinstance(value, (list, tuple)) else [value])
@@ -49,6 +48,6 @@ def _values(pairs: _Pairs, name: str) -> Iterator[str]:
 
 def read_request(method: str, request: object) -> tuple[str, bool]:
     """Returns the text of Cookie, and whether Sec-GPC says 1."""
-    pairs = list(_pairs_of(method, request))
-    signals = ",".join(_values(pairs, "sec-gpc")).split(",")
-    return "; ".join(_values(pairs, "cookie")), any(signal.strip() == "1" for signal in signals)
+    pairs = list(pairs_of(method, request))
+    signals = ",".join(values_of(pairs, "sec-gpc")).split(",")
+    return "; ".join(values_of(pairs, "cookie")), any(signal.strip() == "1" for signal in signals)

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ._errors import ConsentError
 from ._json import is_integer, is_object, is_seq
 from ._state_cookie import SignedState, parse_state
-from ._types import Decision, Verdict
+from ._types import AgentAnswer, Decision, Verdict
 from ._wire import OPERATIONS
 
 T = TypeVar("T")
@@ -125,6 +125,11 @@ def read_verdict(request_id: str) -> Callable[[Any], Verdict | None]:
 def unavailable(error: ConsentError) -> Decision:
     """The denial of a check that could not be decided."""
     return Decision(False, "unavailable", None, None, None, error)
+
+
+def unasked(error: ConsentError) -> AgentAnswer:
+    """Nobody is verified if gpd cannot be asked."""
+    return AgentAnswer("unverified", reason="unavailable", error=error)
 
 
 def read_batch(value: object) -> dict[str, Decision | None] | None:

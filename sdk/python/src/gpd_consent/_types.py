@@ -180,6 +180,26 @@ class ReportedOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentAnswer:
+    """Who signed a request."""
+
+    status: str
+    """`verified`, `invalid`, `unverified` or `none`."""
+    agent: str | None = None
+    """The identity, a URL; None unless the status is `verified`."""
+    keyid: str | None = None
+    tag: str | None = None
+    intent: str | None = None
+    """`browse` or `pay`, where the tag says so."""
+    expires: float | None = None
+    """End of the signature, in seconds since the epoch."""
+    reason: str | None = None
+    """A code of the list in gpd's documentation, or `unavailable`. Do not tell the agent."""
+    error: ConsentError | None = None
+    """The reason why gpd could not be asked; None for an answer of gpd."""
+
+
+@dataclass(frozen=True, slots=True)
 class VisitorState:
     """A visitor's choices, read from the cookie `gpd_consent`."""
 

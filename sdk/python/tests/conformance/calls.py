@@ -33,10 +33,17 @@ _METHODS = {
     "receipt": "receipt",
     "proof": "proof",
     "decision": "decision",
+    "checkout": "checkout",
     "reportOutcome": "report_outcome",
     "readState": "read_state",
     "currentState": "current_state",
     "ping": "ping",
+    "fake.setUnavailable": "set_unavailable",
+    "fake.setNextError": "set_next_error",
+    "fake.setTtlDays": "set_ttl_days",
+    "fake.setPurposes": "set_purposes",
+    "fake.setDecision": "set_decision",
+    "agent": "agent",
     "join": "join",
     "link": "link",
     "erase": "erase",
@@ -67,10 +74,16 @@ _NAMES = {
     "proof": "text",
     **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
     **{name: name for name in ("outcome", "at")},
+    **{name: name for name in ("unavailable", "kind", "code", "days", "context")},
+    "class": "class_",
+    "suspectScore": "suspect_score",
     **{name: name for name in ("oldSize", "oldRoot", "newSize", "newRoot")},
-    **{name: name for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key")},
+    **{
+        name: name
+        for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key", "method")
+    },
 }
-_MILLISECONDS = {"timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
+_MILLISECONDS = {"deadlineMs": "deadline", "timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
 
 
 def to_python(words: dict[str, Any]) -> dict[str, Any]:
@@ -109,6 +122,10 @@ def call_of(name: str, client: Client | None) -> Callable[..., Any]:
     assert client is not None, "this case has no client"
     if name == "sessions.create":
         return client.sessions.create
+    if name == "agent":
+        return lambda body=None, timeout=None, **request: client.agent(
+            request, body=None if body is None else body.encode(), timeout=timeout
+        )
     if name == "may":
         return lambda headers, purposes, **options: client.may(headers, purposes, **options)
     if name == "historyAll":

@@ -132,6 +132,13 @@ public final class FakeConsent extends ConsentClient {
     }
   }
 
+  /** Sets what {@link #agent} answers about signed requests; without it their keys are not known. */
+  public void setAgent(AgentAnswer answer) {
+    synchronized (server) {
+      server.agent = answer;
+    }
+  }
+
   /** Sets the verdict that {@link #decision} returns for this request. */
   public void setDecision(String requestId, Verdict verdict) {
     Map<String, Object> fields = new HashMap<>(verdict.fields());

@@ -24,6 +24,7 @@ final class FakeServer extends Transport {
   final List<FakeConsent.Call> calls = new ArrayList<>();
   final FakeLog log;
   final Map<String, Map<String, Object>> verdicts = new HashMap<>();
+  AgentAnswer agent = new AgentAnswer("unverified", null, null, null, null, null, "key-set-unknown", null);
   boolean isUnavailable;
   /** The kind of the next error, or null, and its code. */
   ErrorKind nextKind;
@@ -111,6 +112,7 @@ final class FakeServer extends Transport {
         yield Map.of("principalId", person, "requestId", token, "linkedAt", log.time(0));
       }
       case "erase" -> erased(personOf(call));
+      case "agent" -> agentAsWire();
       case "decision" -> verdictOf(call);
       case "reportOutcome" -> reported((String) verdictOf(call).get("requestId"), body);
       case "purposes" -> Map.of("purposes", log.purposes());
@@ -121,6 +123,18 @@ final class FakeServer extends Transport {
       // The fake has no log that could be proven.
       default -> throw new FakeLog.Refusal(404, "not-found");
     };
+  }
+
+  private Object agentAsWire() {
+    Map<String, Object> wire = new HashMap<>();
+    wire.put("status", agent.status());
+    wire.put("agent", agent.agent());
+    wire.put("keyid", agent.keyid());
+    wire.put("tag", agent.tag());
+    wire.put("intent", agent.intent());
+    wire.put("expires", agent.expires());
+    wire.put("reason", agent.reason());
+    return wire;
   }
 
   private Object checked(Object item) {

@@ -202,8 +202,10 @@ final class Operation {
         return 0;
       }
     }
+    // A nonce is used up by the first attempt that reached gpd.
+    int retries = call.operation().equals("agent") ? 0 : transport.settings.retries;
     Optional<Long> wait =
-        retry > transport.settings.retries
+        retry > retries
             ? Optional.empty()
             : Schedule.waitNanos(
                 retry, error.retryAfterSeconds(), remainingNanos(), ThreadLocalRandom.current().nextDouble());

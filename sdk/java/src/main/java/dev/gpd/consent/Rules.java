@@ -1,6 +1,7 @@
 package dev.gpd.consent;
 
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.List;
 import java.util.regex.Pattern;
 
@@ -73,6 +74,16 @@ final class Rules {
 
   static void requestId(String method, String id) {
     require(method, id != null && REQUEST_ID.matcher(id).matches(), "requestId is that of an ingest, req_…");
+  }
+
+  static void agent(AgentRequest request) {
+    boolean holds = request != null && isText(request.method()) && isText(request.url()) && request.header() != null;
+    require("agent", holds, "request has a method, a url and a function from the name of a header to its value");
+  }
+
+  static void deadline(String method, Duration deadline) {
+    boolean holds = deadline != null && deadline.toMillis() >= 1 && deadline.compareTo(Duration.ofMinutes(1)) <= 0;
+    require(method, holds, "deadline is a time from 1 ms to a minute");
   }
 
   static void report(String method, String id, String outcome) {

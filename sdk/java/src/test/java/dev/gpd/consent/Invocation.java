@@ -19,6 +19,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 /** Translates the calls and arguments of a case to those of this package, and results to the JSON of the wire. */
 final class Invocation {
@@ -75,6 +76,7 @@ final class Invocation {
       fields.put("attested", Match.json(GSON.toJson(verdict.attested())));
       return fields;
     }
+    if (result instanceof Advice) return result.toString();
     Object json = Match.json(GSON.toJson(result));
     if (result instanceof ConsentState) {
       for (Object item : Schema.items(Schema.fields(json).get("purposes"))) {
@@ -95,6 +97,15 @@ final class Invocation {
 
   private static Duration millis(Object value) {
     return Duration.ofMillis(whole(value));
+  }
+
+  private static Duration deadline(Map<String, Object> args) {
+    return args.get("deadlineMs") == null ? Duration.ofMillis(500) : millis(args.get("deadlineMs"));
+  }
+
+  private static AgentRequest agent(Map<String, Object> args) {
+    byte[] body = args.get("body") == null ? null : Bytes.utf8(text(args, "body"));
+    return new AgentRequest(text(args, "method"), text(args, "url"), headers(args), body);
   }
 
   private static Check check(Object value) {
@@ -175,11 +186,13 @@ final class Invocation {
       case "receipt" -> client.receipt(whole(args.get("seq")), options);
       case "proof" -> client.proof(whole(args.get("seq")), options);
       case "decision" -> client.decision((String) args.get("requestId"), options);
+      case "checkout" -> client.checkout(text(args, "requestId"), text(args, "context"), deadline(args));
       case "reportOutcome" ->
           client.reportOutcome(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "readState" -> client.readState(text(args, "cookie"), options).orElse(null);
       case "currentState" -> client.currentState(text(args, "cookie"), options);
       case "may" -> client.may(headers(args), texts(args.get("purposes")), principalId, options);
+      case "agent" -> client.agent(agent(args), options);
       case "ping" -> client.ping(options);
       default -> other(name, args);
     };
@@ -198,17 +211,45 @@ final class Invocation {
       case "state" -> client.stateAsync(principalId, options);
       case "history" -> client.historyAsync(principalId, page(args), options);
       case "sessions.create" -> client.sessions().createAsync(principalId, options);
+      case "join" -> client.joinAsync(text(args, "session"), principalId, text(args, "principalSecret"), options);
+      case "link" -> client.linkAsync(text(args, "session"), text(args, "token"), options);
+      case "erase" -> client.eraseAsync(text(args, "session"), options);
+      case "purposes" -> client.purposesAsync(options);
+      case "savePurposes" ->
+          client.savePurposesAsync(definitions(args.get("purposes")), (Boolean) args.get("material"), options);
+      case "policies" -> client.policiesAsync(options);
+      case "publishPolicy" -> client.publishPolicyAsync(text(args, "text"), (Boolean) args.get("material"), options);
+      case "checkpoint" -> client.checkpointAsync(options);
+      case "vkey" -> client.vkeyAsync(options);
+      case "exportLog" -> client.exportLogAsync(options);
       case "receipt" -> client.receiptAsync(whole(args.get("seq")), options);
       case "proof" -> client.proofAsync(whole(args.get("seq")), options);
       case "decision" -> client.decisionAsync((String) args.get("requestId"), options);
+      case "checkout" -> client.checkoutAsync(text(args, "requestId"), text(args, "context"), deadline(args));
       case "reportOutcome" ->
           client.reportOutcomeAsync(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "readState" -> client.readStateAsync(text(args, "cookie"), options);
       case "currentState" -> client.currentStateAsync(text(args, "cookie"), options);
       case "may" -> client.mayAsync(headers(args), texts(args.get("purposes")), principalId, options);
+      case "agent" -> client.agentAsync(agent(args), options);
       case "ping" -> client.pingAsync(options);
       default -> null;
     };
+  }
+
+  private FakeConsent fake() {
+    return (FakeConsent) client;
+  }
+
+  private static ErrorKind kindOf(String name) {
+    return Stream.of(ErrorKind.values()).filter(kind -> kind.toString().equals(name)).findFirst().orElseThrow();
+  }
+
+  /** A verdict of now, as a fake of the other languages makes one. */
+  private Verdict verdict(Map<String, Object> args) {
+    String named = args.get("class") == null ? "human" : text(args, "class");
+    Double score = (Double) args.get("suspectScore");
+    return new Verdict(text(args, "requestId"), named, "ok", null, null, score, clock.instant().toString(), false, Map.of());
   }
 
   static Object asWire(Object result) {
@@ -217,6 +258,11 @@ final class Invocation {
 
   private Object other(String name, Map<String, Object> args) {
     switch (name) {
+      case "fake.setUnavailable" -> fake().setUnavailable((Boolean) args.get("unavailable"));
+      case "fake.setNextError" -> fake().setNextError(kindOf(text(args, "kind")), text(args, "code"));
+      case "fake.setTtlDays" -> fake().setTtlDays(text(args, "purpose"), (Double) args.get("days"));
+      case "fake.setPurposes" -> fake().setPurposes(texts(args.get("purposes")).toArray(String[]::new));
+      case "fake.setDecision" -> fake().setDecision(text(args, "requestId"), verdict(args));
       case "close" -> client.close();
       case "configure" -> configure(args);
       case "fromEnv" -> client = ConsentClient.builder().env(environment(args)).build();

@@ -7,6 +7,7 @@ import com.google.gson.Gson;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
 import com.sun.net.httpserver.HttpServer;
+import jakarta.servlet.Filter;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.net.InetSocketAddress;
@@ -24,12 +25,14 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import javax.tools.JavaCompiler;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.springframework.mock.web.MockFilterChain;
 import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.mock.web.MockHttpServletResponse;
 import org.springframework.web.servlet.HandlerInterceptor;
@@ -151,6 +154,37 @@ class ReadmeTest {
       fake.setUnavailable(true);
       assertEquals(403, ask(guard, "u-1"));
     }
+  }
+
+  @Test
+  void theFilterHandsOnWhoSigned() throws Exception {
+    String out = folder.resolve("classes").toString();
+    compile("-d", out, "-cp", System.getProperty("java.class.path"), "examples/AgentFilter.java");
+    FakeConsent fake = new FakeConsent();
+    Predicate<AgentAnswer> allows = answer -> !answer.status().equals("unverified");
+    try (URLClassLoader loader = new URLClassLoader(new URL[] {Path.of(out).toUri().toURL()}, getClass().getClassLoader())) {
+      Filter filter =
+          (Filter)
+              loader
+                  .loadClass("AgentFilter")
+                  .getConstructor(Consent.class, String.class, Predicate.class)
+                  .newInstance(fake, "https://shop.example", allows);
+      assertEquals("none", filtered(filter, null));
+      assertEquals("403 {\"error\":\"agent-refused\"}", filtered(filter, "sig1=:AAAA:"));
+      fake.setAgent(AgentAnswer.verified("https://agent.example"));
+      assertEquals("verified", filtered(filter, "sig1=:AAAA:"));
+      assertEquals("https://shop.example/offers", ((AgentRequest) fake.calls().get(0).args().get(0)).url());
+    }
+  }
+
+  private static String filtered(Filter filter, String signature) throws Exception {
+    MockHttpServletRequest request = new MockHttpServletRequest("GET", "/offers");
+    if (signature != null) request.addHeader("Signature", signature);
+    MockHttpServletResponse response = new MockHttpServletResponse();
+    MockFilterChain chain = new MockFilterChain();
+    filter.doFilter(request, response, chain);
+    if (chain.getRequest() == null) return response.getStatus() + " " + response.getContentAsString();
+    return ((AgentAnswer) request.getAttribute("gpd.agent")).status();
   }
 
   @Test
