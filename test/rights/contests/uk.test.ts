@@ -183,7 +183,7 @@ const DUTIES: readonly Duty[] = [
     source: 'UK GDPR, art. 22B(4)',
     from: ACT_FROM,
     duty: 'no significant decision in reliance on a recognised legitimate interest, article 6(1)(ea)',
-    holds: () => expect(notice()).toContain('The basis is your consent (Art. 6(1)(a) UK GDPR)'),
+    holds: () => expect(notice()).toContain('The basis is your consent (Art. 6(1)(a) UK GDPR'),
   },
   // Article 22D gives the Secretary of State a power to make regulations, and a controller no duty.
 ];

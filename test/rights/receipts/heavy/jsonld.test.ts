@@ -62,13 +62,16 @@ describeWithTool(
     });
 
     it.each([
-      ['a time that is none', '"event_time": "', '"event_time": "x'],
-      ['a state that the vocabulary lacks', 'dpv:ConsentGiven', 'dpv:ConsentMaybe'],
-      ['a field that the context lacks', '"event_type"', '"event_kind"'],
-    ])('finds %s', async (_name, text, changed) => {
+      ['a time that is none', '"event_time": "', '"event_time": "x', 'isIndicatedAtTime'],
+      ['a state that the vocabulary lacks', 'dpv:ConsentGiven', 'dpv:ConsentMaybe', 'hasConsentStatus'],
+      ['a field that the context lacks', '"event_type"', '"event_kind"', ' values have no meaning'],
+    ])('finds %s', async (_name, text, changed, reason) => {
       const [document = ''] = await makeDocuments();
       writeFileSync(document, readFileSync(document, 'utf8').replace(text, changed));
-      expect(validate(document).status).toBe(1);
+      expect(validate(document)).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining(reason) as string,
+      });
     });
   },
   { optional: true },
