@@ -49,7 +49,7 @@ export function isInstalled(lock, installed) {
 export function installSteps(scripts) {
   return [
     ['ci', '--include=dev', '--no-audit', '--no-fund', '--ignore-scripts'],
-    ['run', '--silent', 'preinstall'],
+    ['run', '--silent', 'preinstall', '--', '--quick'],
     ['rebuild', '--ignore-scripts=false'].concat(scripts),
   ];
 }

@@ -11,6 +11,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -43,7 +44,7 @@ function readLibcVersion() {
  * The module depends on its sources and the machine's C library, but not on the version of Node, because Node-API is stable.
  * @param {string} folder of the package sqlite3
  */
-function cacheKey(folder) {
+export function cacheKey(folder) {
   const sources = ['src', 'deps'].flatMap((part) =>
     readdirSync(join(folder, part), { withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -177,15 +178,21 @@ export function headersProblem(output) {
   return `gpd compiles SQLite's native module, and the headers of Node ${version} could not be fetched from https://nodejs.org: allow that, or unpack node-${version}-headers.tar.gz and name its folder, npm_config_nodedir=FOLDER, then try again.`;
 }
 
-/** Prints the elapsed time now and then, because the compiler is silent for a minute or two. */
-async function compile(/** @type {string} */ folder) {
+/** In a module for the demo and the tests, which packaging compiles again. */
+const QUICK_MARK = join('build', 'Release', 'quick');
+
+/**
+ * Prints the elapsed time now and then, because the compiler is silent for a minute.
+ * @param {string} folder @param {boolean} isQuick with a third of the compiler's work, for a module that is a tenth slower
+ */
+async function compile(folder, isQuick) {
   // On Windows node-gyp finds the compiler without PATH, and says itself if it is missing.
   const problem = process.platform === 'win32' ? null : toolProblem(missingTools(canRun), process.platform);
   if (problem !== null) throw new Error(problem);
   const gyp = createRequire(join(folder, 'package.json')).resolve('node-gyp/bin/node-gyp.js');
   const startedAt = performance.now();
   const elapsed = () => `${Math.round((performance.now() - startedAt) / 1000)} s`;
-  say("compiling SQLite's native module, once on this machine: one or two minutes");
+  say("compiling SQLite's native module, once on this machine: about a minute");
   const ticker = setInterval(() => say(`still compiling: ${elapsed()}`), TICK_MS);
   const nodedir = process.env['npm_config_nodedir'] ?? findHeaders(process.execPath) ?? '';
   say(
@@ -194,7 +201,13 @@ async function compile(/** @type {string} */ folder) {
       : `Node's headers come from ${nodedir}`,
   );
   // Under `npm run --silent`, node-gyp would fail without a reason.
-  const env = { ...process.env, npm_config_loglevel: 'error', npm_config_nodedir: nodedir };
+  const env = {
+    ...process.env,
+    npm_config_loglevel: 'error',
+    npm_config_nodedir: nodedir,
+    // They stand behind the -O3 of Node's headers, and the last one counts.
+    ...(isQuick && { CFLAGS: '-O1', CXXFLAGS: '-O1' }),
+  };
   const child = spawn(process.execPath, [gyp, 'rebuild', '--jobs=max'], { cwd: folder, env });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
@@ -208,25 +221,36 @@ async function compile(/** @type {string} */ folder) {
 /**
  * @param {string} folder of the package sqlite3
  * @param {NodeJS.ProcessEnv} env
+ * @param {boolean} mayBeQuick
  */
-async function provideModule(folder, env) {
-  if (canLoad(folder)) return;
+async function provideModule(folder, env, mayBeQuick) {
+  const mark = join(folder, QUICK_MARK);
+  if (canLoad(folder) && (mayBeQuick || !existsSync(mark))) return;
   const load = createRequire(join(folder, 'package.json'));
   const prebuild = join(folder, 'prebuilds', prebuildName(load('./package.json')));
-  const key = cacheKey(folder);
   const isOrdinary = !Object.keys(env).some((name) => FLAGS.test(name));
-  const cached = isOrdinary ? readCache(cacheFolder(env), key) : null;
+  const isQuick = mayBeQuick && isOrdinary;
+  const key = cacheKey(folder);
+  const keys = isOrdinary ? [key].concat(isQuick ? `${key}-quick` : []) : [];
   mkdirSync(dirname(prebuild), { recursive: true });
-  if (cached !== null) {
+  for (const name of keys) {
+    const cached = readCache(cacheFolder(env), name);
+    if (cached === null) continue;
+    rmSync(mark, { force: true });
     writeFileSync(prebuild, cached);
     load('tar').extract({ cwd: folder, file: prebuild, sync: true });
     const isGood = canLoad(folder);
     say(isGood ? "SQLite's native module is taken from the cache" : 'the cached module does not load here');
     if (isGood) return;
   }
-  await compile(folder);
-  load('tar').create({ cwd: folder, file: prebuild, gzip: true, sync: true }, [NATIVE]);
-  if (isOrdinary) writeCache(cacheFolder(env), key, readFileSync(prebuild));
+  await compile(folder, isQuick);
+  if (isQuick) writeFileSync(mark, '');
+  load('tar').create(
+    { cwd: folder, file: prebuild, gzip: true, sync: true },
+    isQuick ? [NATIVE, QUICK_MARK] : [NATIVE],
+  );
+  const name = keys.at(-1);
+  if (name !== undefined) writeCache(cacheFolder(env), name, readFileSync(prebuild));
 }
 
 /** @returns null if sqlite3 is not unpacked yet: other package managers run `preinstall` first */
@@ -241,7 +265,7 @@ function findSqlite() {
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
   try {
     const folder = findSqlite();
-    if (folder !== null) await provideModule(folder, process.env);
+    if (folder !== null) await provideModule(folder, process.env, process.argv.includes('--quick'));
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
     // In a global installation sqlite3's own script runs afterwards and may still succeed.

@@ -34,6 +34,8 @@ put() { install -D -m "$1" "$2" "$stage/$3"; }
 
 # put_program FOLDER: copies the tree and strips the native module. Its build id stays, because without it strip drops RELRO.
 put_program() {
+  # A clone that ran the demo may have the quick module.
+  node bin/native.mjs
   node packaging/tree.mjs "$stage/$1"
   native=$stage/$1/node_modules/sqlite3/build/Release/node_sqlite3.node
   strip --strip-unneeded --remove-section=.comment "$native"

@@ -70,7 +70,7 @@ describe('npm', () => {
     const [install, ...then] = installSteps(['esbuild']);
     expect(install).toEqual(expect.arrayContaining(['--include=dev', '--ignore-scripts']));
     expect(then).toEqual([
-      ['run', '--silent', 'preinstall'],
+      ['run', '--silent', 'preinstall', '--', '--quick'],
       ['rebuild', '--ignore-scripts=false', 'esbuild'],
     ]);
     expect(allowScripts).toMatchObject({ sqlite3: false, esbuild: true });

@@ -5,7 +5,9 @@ import {
   cpSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -13,7 +15,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { findHeaders, missingTools, readCache, toolProblem, writeCache } from '../bin/native.mjs';
+import { cacheKey, findHeaders, missingTools, readCache, toolProblem, writeCache } from '../bin/native.mjs';
 import { tempDir } from './support/command.ts';
 
 it('names what is missing of the tool chain, in the words of the platform', () => {
@@ -26,9 +28,56 @@ it('names what is missing of the tool chain, in the words of the platform', () =
   expect(toolProblem(['make'], 'darwin')).toContain('`xcode-select --install`');
 });
 
-describe("Node's headers", () => {
-  const PROJECT = fileURLToPath(new URL('..', import.meta.url));
+const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 
+/** A clone whose module is not compiled, without headers to compile it. */
+function cloneProject() {
+  const clone = tempDir('clone');
+  const sqlite = join(clone, 'node_modules/sqlite3');
+  for (const name of ['package.json', 'binding.gyp', 'src', 'deps'])
+    cpSync(join(PROJECT, 'node_modules/sqlite3', name), join(sqlite, name), { recursive: true });
+  for (const name of ['node-gyp', 'tar'])
+    symlinkSync(join(PROJECT, 'node_modules', name), join(clone, 'node_modules', name));
+  cpSync(join(PROJECT, 'bin/native.mjs'), join(clone, 'bin/native.mjs'));
+  const env = {
+    ...process.env,
+    XDG_CACHE_HOME: join(clone, 'cache'),
+    npm_config_devdir: join(clone, 'cache/node-gyp'),
+    npm_config_disturl: 'http://nowhere.invalid/',
+    // Empty: the headers of this machine's Node are not taken either.
+    npm_config_nodedir: '',
+  };
+  const run = (...options: string[]) =>
+    spawnSync(process.execPath, ['bin/native.mjs', ...options], { cwd: clone, env, encoding: 'utf8' });
+  return { clone, sqlite, run };
+}
+
+it('a quick module serves the demo and the tests; packaging compiles it again', () => {
+  const { clone, sqlite, run } = cloneProject();
+  const release = join(sqlite, 'build/Release');
+  cpSync(
+    join(PROJECT, 'node_modules/sqlite3/build/Release/node_sqlite3.node'),
+    join(release, 'node_sqlite3.node'),
+  );
+  writeFileSync(join(release, 'quick'), '');
+  spawnSync('tar', ['-czf', 'module.tar.gz', 'build'], { cwd: sqlite });
+  const bytes = readFileSync(join(sqlite, 'module.tar.gz'));
+  for (const name of ['module.tar.gz', 'build']) rmSync(join(sqlite, name), { recursive: true });
+  writeCache(join(clone, 'cache/gpd'), `${cacheKey(sqlite)}-quick`, bytes);
+  const first = run('--quick');
+  expect({ status: first.status, stderr: first.stderr }).toEqual({
+    status: 0,
+    stderr: expect.stringContaining('taken from the cache') as string,
+  });
+  expect(run('--quick')).toMatchObject({ status: 0, stderr: '' });
+  const packaged = run();
+  expect({ status: packaged.status, stderr: packaged.stderr }).toEqual({
+    status: 1,
+    stderr: expect.stringContaining('compiling') as string,
+  });
+});
+
+describe("Node's headers", () => {
   function headersOf(version: string): string {
     const prefix = tempDir('node');
     const [major, minor, patch] = version.split('.');
@@ -50,22 +99,8 @@ describe("Node's headers", () => {
   });
 
   it('that cannot be fetched are one sentence with what to do', () => {
-    const clone = tempDir('clone');
-    const sqlite = join(clone, 'node_modules/sqlite3');
-    for (const name of ['package.json', 'binding.gyp', 'src', 'deps'])
-      cpSync(join(PROJECT, 'node_modules/sqlite3', name), join(sqlite, name), { recursive: true });
-    symlinkSync(join(PROJECT, 'node_modules/node-gyp'), join(clone, 'node_modules/node-gyp'));
-    cpSync(join(PROJECT, 'bin/native.mjs'), join(clone, 'bin/native.mjs'));
-    const env = {
-      ...process.env,
-      XDG_CACHE_HOME: join(clone, 'cache'),
-      npm_config_devdir: join(clone, 'cache/node-gyp'),
-      npm_config_disturl: 'http://nowhere.invalid/',
-      // Empty: the headers of this machine's Node are not taken either.
-      npm_config_nodedir: '',
-    };
-    const { status, stderr } = spawnSync(process.execPath, ['bin/native.mjs'], { cwd: clone, env });
-    const lines = String(stderr).trim().split('\n');
+    const { status, stderr } = cloneProject().run();
+    const lines = stderr.trim().split('\n');
     expect({ status, lines }).toEqual({
       status: 1,
       lines: [

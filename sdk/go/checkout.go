@@ -21,10 +21,19 @@ const (
 	maxVerdictAge = 30 * time.Minute
 )
 
-// Checkout advises a checkout by the verdict of this visit. NoVerdict if gpd has none of the last 30 minutes or does not answer in time
-// (0: half a second): the sale goes on without gpd. RequestID is what the page sent; any text. The error is that of a deadline out of range
-// or of a cancelled context, and nothing else.
-func (c *Client) Checkout(ctx context.Context, requestID string, deadline time.Duration) (Advice, error) {
+// CheckoutOptions say more about a checkout.
+type CheckoutOptions struct {
+	// Deadline is the longest time that buying waits for gpd, from 1 ms to a minute; 0 means half a second.
+	Deadline time.Duration
+	// Context is the order, as the page named it in identify({context}): a verdict for another is none. "" compares nothing.
+	Context string
+}
+
+// Checkout advises a checkout by the verdict of this visit. NoVerdict if gpd has none of the last 30 minutes or does not answer in time:
+// the sale goes on without gpd. RequestID is what the page sent; any text. The error is that of a deadline out of range or of a cancelled
+// context, and nothing else.
+func (c *Client) Checkout(ctx context.Context, requestID string, options CheckoutOptions) (Advice, error) {
+	deadline := options.Deadline
 	if deadline == 0 {
 		deadline = defaultDeadline
 	}
@@ -38,12 +47,14 @@ func (c *Client) Checkout(ctx context.Context, requestID string, deadline time.D
 	case err != nil:
 		return NoVerdict, nil
 	}
-	return adviceOf(verdict, c.settings.now()), nil
+	return adviceOf(verdict, c.settings.now(), options.Context), nil
 }
 
-func adviceOf(verdict Verdict, now time.Time) Advice {
+func adviceOf(verdict Verdict, now time.Time, context string) Advice {
 	at, err := time.Parse(time.RFC3339, verdict.DecidedAt)
 	switch {
+	case context != "" && verdict.Fields["context"] != context:
+		return NoVerdict
 	// A verdict under an objection must not be acted on.
 	case err != nil, verdict.Restricted, now.Sub(at) > maxVerdictAge:
 		return NoVerdict

@@ -192,7 +192,9 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return r.client.Decision(ctx, args["requestId"].(string))
 	case "checkout":
 		ms, _ := args["deadlineMs"].(float64)
-		return r.client.Checkout(ctx, args["requestId"].(string), time.Duration(ms)*time.Millisecond)
+		options := consent.CheckoutOptions{Deadline: time.Duration(ms) * time.Millisecond}
+		options.Context, _ = args["context"].(string)
+		return r.client.Checkout(ctx, args["requestId"].(string), options)
 	case "reportOutcome":
 		var report consent.OutcomeReport
 		asWire(args, &report)
@@ -209,6 +211,9 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return r.agent(ctx, args)
 	case "cookieFor":
 		return r.cookieFor(ctx, principalID)
+	case "fake.setUnavailable", "fake.setNextError", "fake.setTtlDays", "fake.setPurposes", "fake.setDecision":
+		r.tellFake(name, args)
+		return nil, nil
 	case "ping":
 		return r.client.Ping(ctx)
 	case "close":
@@ -277,6 +282,30 @@ func (r *run) cookieFor(ctx context.Context, principalID string) (any, error) {
 	var answer struct{ State string }
 	err = json.NewDecoder(response.Body).Decode(&answer)
 	return "gpd_consent=" + answer.State, err
+}
+
+func (r *run) tellFake(name string, args object) {
+	fake := r.client.(*consenttest.Fake)
+	switch name {
+	case "fake.setUnavailable":
+		fake.SetUnavailable(args["unavailable"].(bool))
+	case "fake.setNextError":
+		code, _ := args["code"].(string)
+		fake.SetNextError(consent.Kind(args["kind"].(string)), code)
+	case "fake.setTtlDays":
+		fake.SetTTLDays(args["purpose"].(string), args["days"].(float64))
+	case "fake.setPurposes":
+		var purposes []string
+		asWire(args["purposes"], &purposes)
+		fake.SetPurposes(purposes...)
+	case "fake.setDecision":
+		var verdict consent.Verdict
+		verdict.Class, _ = args["class"].(string)
+		if score, ok := args["suspectScore"].(float64); ok {
+			verdict.SuspectScore = &score
+		}
+		fake.SetDecision(args["requestId"].(string), verdict)
+	}
 }
 
 func checkOf(args object) consent.Check {

@@ -30,8 +30,8 @@ type run struct {
 }
 
 // useFake takes a fake with the purposes of the conformance server.
-func (r *run) useFake() {
-	fake := consenttest.New()
+func (r *run) useFake(onUnavailable consent.OnUnavailable) {
+	fake := consenttest.NewWith(onUnavailable)
 	fake.SetNow(func() time.Time { return r.now() })
 	fake.SetGPCPolicy("support", consenttest.GPCIgnore)
 	fake.SetGPCPolicy("offers", consenttest.GPCAsk)
@@ -98,9 +98,15 @@ func runCase(t *testing.T, one object, of servers) {
 	}
 	r := &run{}
 	r.begin(of.variables(one, base))
-	if one["kind"] != "pure" {
+	client, _ := one["client"].(object)
+	if one["kind"] == "fake" {
+		onUnavailable, isTold := client["onUnavailable"].(string)
+		if !isTold {
+			onUnavailable = "deny"
+		}
+		r.useFake(consent.OnUnavailable(onUnavailable))
+	} else if one["kind"] != "pure" {
 		options := object{"url": base, "key": r.variables["key"]}
-		client, _ := one["client"].(object)
 		for name, value := range client {
 			if name != "key" {
 				options[name] = value
@@ -119,7 +125,7 @@ func runCase(t *testing.T, one object, of servers) {
 	}
 	if one["fake"] == true {
 		r.begin(of.variables(one, base))
-		r.useFake()
+		r.useFake(consent.DenyUnavailable)
 		r.allSteps(t, one)
 	}
 }

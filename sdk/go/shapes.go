@@ -51,10 +51,10 @@ func readBatch(of map[string]any) (map[string]*Decision, bool) {
 // wireVerdict has the names of the wire, which Verdict does not carry.
 type wireVerdict struct {
 	RequestID, Class, Reason, DecidedAt, Ref, Context string
-	VisitorID                                *string
-	Confidence                               float64
-	SuspectScore                             *float64
-	Restricted                               bool
+	VisitorID                                         *string
+	Confidence                                        float64
+	SuspectScore                                      *float64
+	Restricted                                        bool
 }
 
 func readVerdict(whole map[string]any, of wireVerdict) Verdict {

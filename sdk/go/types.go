@@ -248,7 +248,7 @@ type Consent interface {
 	Receipt(ctx context.Context, seq int64) (Receipt, error)
 	Proof(ctx context.Context, seq int64) (string, error)
 	Decision(ctx context.Context, requestID string) (Verdict, error)
-	Checkout(ctx context.Context, requestID string, deadline time.Duration) (Advice, error)
+	Checkout(ctx context.Context, requestID string, options CheckoutOptions) (Advice, error)
 	Agent(ctx context.Context, r *http.Request, options AgentOptions) (AgentAnswer, error)
 	ReportOutcome(ctx context.Context, requestID string, report OutcomeReport) (ReportedOutcome, error)
 	ReadState(ctx context.Context, cookieHeader string) (*VisitorState, error)

@@ -1,5 +1,5 @@
 import type { Limiter } from '../http/request.ts';
-import { type Clock, SECOND } from '../lib/clock.ts';
+import { type Clock, HOUR, SECOND } from '../lib/clock.ts';
 import { createBounded } from '../lib/collections.ts';
 import type { AgentAnswer, AgentRequest } from '../schema/agents.ts';
 import type { TenantDirectory } from '../tenants/directory.ts';
@@ -28,6 +28,8 @@ export interface Door {
 export interface DoorRequest extends HostRequest {
   /** The client, for a rate of requests without a verified signature. */
   readonly limitKey: string;
+  /** The target for the policy; null: the proxy did not say, so that any row may concern the request. */
+  readonly asked: string | null;
 }
 
 export interface DoorAnswer {
@@ -64,7 +66,7 @@ export function createDoor(parts: DoorParts): Door {
       const tenant = tenantAt(parts.tenants.all(), request.host, request.https);
       if (!tenant) return { status: 204, outcome: UNSIGNED, caseId: null, wait: 0 };
       const outcome = await judgeAtHost(parts, request, parts.clock());
-      const decided = decideByPolicy(tenant.settings['agents.policy'], outcome, request.target);
+      const decided = decideByPolicy(tenant.settings['agents.policy'], outcome, request.asked);
       const isDry = tenant.settings['agents.dryRun'];
       const wait = decided.rate === null ? 0 : await waitFor(parts, tenant, request, outcome, decided);
       const status = passes(decided, outcome, wait) ? 204 : STATUS_OF[decided.action];
@@ -116,21 +118,36 @@ function waitFor(
   )(agent === null ? `client ${limitKey}` : `agent ${agent}`);
 }
 
-/** Refusals of one kind that are stored in one second; what comes after shares the last one's number. */
-const STORED_A_SECOND = 10;
+/** Refusals that are stored in one second: of one kind, and of one tenant. */
+const STORED_OF_KIND = 10;
+const STORED_OF_TENANT = 20;
 
+/**
+ * What comes after shares the last decision of its own kind: another kind's would tell of another agent. A
+ * kind that has none of the last hour gets one, and a tenant has few kinds.
+ */
 function createSharedRecord({ record }: DoorParts) {
-  const kinds = createBounded<{ readonly second: number; readonly stored: Promise<string>[] }>(10_000);
+  const seconds = createBounded<{ readonly second: number; count: number }>(20_000);
+  const latest = createBounded<{ readonly at: number; readonly id: Promise<string> } | null>(10_000);
+  function countIn(key: string, second: number) {
+    const found = seconds.get(key);
+    const current = found?.second === second ? found : { second, count: 0 };
+    seconds.set(key, current);
+    return current;
+  }
   return (tenant: Tenant, name: string, refusal: AgentRefusal): Promise<string> => {
-    const key = `${tenant.kid} ${tenant.since} ${name}`;
+    const owner = `${tenant.kid} ${tenant.since}`;
+    const kind = `${owner} ${name}`;
     const second = Math.floor(refusal.at / SECOND);
-    const found = kinds.get(key);
-    const stored = found?.second === second ? found.stored : [];
-    const last = stored.at(-1);
-    if (last && stored.length >= STORED_A_SECOND) return last;
-    const recorded = record(tenant, refusal).then(() => refusal.requestId);
-    stored.push(recorded);
-    kinds.set(key, { second, stored });
-    return recorded;
+    const [ofTenant, ofKind] = [countIn(owner, second), countIn(kind, second)];
+    const last = latest.get(kind);
+    const isFull = ofKind.count >= STORED_OF_KIND || ofTenant.count >= STORED_OF_TENANT;
+    if (isFull && last && Math.abs(refusal.at - last.at) < HOUR) return last.id;
+    for (const counted of [ofTenant, ofKind]) counted.count += 1;
+    const id = record(tenant, refusal).then(() => refusal.requestId);
+    latest.set(kind, { at: refusal.at, id });
+    // A failed write has no number to share.
+    id.catch(() => latest.get(kind)?.id === id && latest.set(kind, null));
+    return id;
   };
 }

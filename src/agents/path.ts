@@ -11,7 +11,14 @@ export interface PathReading {
   readonly loose: readonly string[];
   /** It has a `..`, so that some servers leave segments out. */
   readonly climbs: boolean;
+  /** It is missing or longer than it is read: it may be below any path. */
+  readonly isUnread: boolean;
 }
+
+/** No page has a longer path; comparing one with many rows would cost more than verifying a signature. */
+const MAX_PATH = 2048;
+const MAX_CLIMBING = 64;
+export const UNREAD: PathReading = { exact: [], loose: [], climbs: true, isUnread: true };
 
 const decodeBytes = (text: string): string =>
   text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
@@ -21,6 +28,7 @@ const isNamed = (segment: string): boolean => segment !== '' && segment !== '.';
 /** @param target path and query as the client sent them, a character for each byte */
 export function readPath(target: string): PathReading {
   const [path = ''] = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split('?', 1);
+  if (path.length > MAX_PATH) return UNREAD;
   const once = decodeBytes(path);
   const exact = once.split(/[/\\]+/).filter(isNamed);
   const loose = decodeBytes(once)
@@ -28,7 +36,8 @@ export function readPath(target: string): PathReading {
     .split(/[/\\#]+/)
     .map((segment) => segment.split(';', 1)[0] ?? '')
     .filter(isNamed);
-  return { exact, loose, climbs: loose.includes('..') };
+  const climbs = loose.includes('..');
+  return climbs && loose.length > MAX_CLIMBING ? UNREAD : { exact, loose, climbs, isUnread: false };
 }
 
 /** The path of a row; its text is Unicode, and a target has bytes. */
@@ -46,8 +55,8 @@ function isWithin(below: readonly string[], segments: readonly string[]): boolea
 }
 
 /** True: some server may find the request below this path. */
-export const mayBeBelow = (rule: PathReading, { loose, climbs }: PathReading): boolean =>
-  climbs ? isWithin(rule.loose, loose) : begins(rule.loose, loose);
+export const mayBeBelow = (rule: PathReading, { loose, climbs, isUnread }: PathReading): boolean =>
+  isUnread || (climbs ? isWithin(rule.loose, loose) : begins(rule.loose, loose));
 
 /** True: every server finds it below this path. */
 export const isSurelyBelow = (rule: PathReading, { exact, climbs }: PathReading): boolean =>

@@ -1,6 +1,6 @@
 import type { AgentAction, AgentPolicy, AgentRule, AgentStatus } from '../schema/agents.ts';
 import { agentIdentity, directoryUrl } from './directory.ts';
-import { isSurelyBelow, mayBeBelow, type PathReading, readPath, readRulePath } from './path.ts';
+import { isSurelyBelow, mayBeBelow, type PathReading, readPath, readRulePath, UNREAD } from './path.ts';
 import type { AgentOutcome } from './reasons.ts';
 
 /** A tenant's policy for agents: a table in which the first row that matches decides. */
@@ -22,14 +22,15 @@ const STRICTNESS: readonly AgentAction[] = ['deny', 'require', 'rate', 'observe'
 /**
  * The first row that matches. Where servers read the path in different ways, the strictest of the rows that
  * come first in some way.
- * @param target path and query as the client sent them
+ * @param target path and query as the client sent them; null: the proxy did not say
  */
-export function decideByPolicy(policy: AgentPolicy, outcome: AgentOutcome, target: string): Decided {
+export function decideByPolicy(policy: AgentPolicy, outcome: AgentOutcome, target: string | null): Decided {
   if (policy.length === 0) return UNMATCHED;
-  const visited = readPath(target);
+  const visited = target === null ? UNREAD : readPath(target);
   let decided: Decided | null = null;
-  for (const [row, { rule, path }] of compiled(policy).entries()) {
-    if (!matchesStatus(rule, outcome) || !matchesAgent(rule, outcome) || !mayBeBelow(path, visited)) continue;
+  for (const [row, { rule, path, agent }] of compiled(policy).entries()) {
+    if (!matchesStatus(rule, outcome) || (agent !== '*' && agent !== outcome.named)) continue;
+    if (!mayBeBelow(path, visited)) continue;
     if (decided === null || strictnessOf(rule) < strictnessOf(decided))
       decided = { action: rule.action, row, path: rule.path, rate: rule.rate ?? null };
     if (isSurelyBelow(path, visited)) break;
@@ -42,6 +43,7 @@ const strictnessOf = ({ action }: Pick<Decided, 'action'>): number => STRICTNESS
 interface CompiledRule {
   readonly rule: AgentRule;
   readonly path: PathReading;
+  readonly agent: string;
 }
 
 const compiledPolicies = new WeakMap<AgentPolicy, readonly CompiledRule[]>();
@@ -50,7 +52,7 @@ const compiledPolicies = new WeakMap<AgentPolicy, readonly CompiledRule[]>();
 function compiled(policy: AgentPolicy): readonly CompiledRule[] {
   const found = compiledPolicies.get(policy);
   if (found) return found;
-  const rules = policy.map((rule) => ({ rule, path: readRulePath(rule.path) }));
+  const rules = policy.map((rule) => ({ rule, path: readRulePath(rule.path), agent: identityOf(rule) }));
   compiledPolicies.set(policy, rules);
   return rules;
 }
@@ -95,8 +97,8 @@ export function kindOf(name: string): AgentKind {
 const matchesStatus = ({ agent, status }: AgentRule, outcome: AgentOutcome): boolean =>
   outcome.status === (status ?? (agent === '*' ? outcome.status : 'verified'));
 
-function matchesAgent({ agent }: AgentRule, { named }: AgentOutcome): boolean {
-  if (agent === '*') return true;
+/** The schema lets only `*` and https URLs through. */
+function identityOf({ agent }: AgentRule): string {
   const directory = directoryUrl(agent);
-  return directory !== null && agentIdentity(directory) === named;
+  return directory === null ? agent : agentIdentity(directory);
 }

@@ -32,11 +32,13 @@ function visitorOf({ headers, behindProxy, method, target, ...request }: HttpReq
   const { requestId, https, limitKey } = request;
   const host = headers.host ?? '';
   const facts = { requestId, https, limitKey, headers };
-  if (!behindProxy) return { ...facts, method, target, host };
+  if (!behindProxy) return { ...facts, method, target, host, asked: target };
+  const asked = forwarded(headers, FROM.uri) ?? null;
   return {
     ...facts,
     method: forwarded(headers, FROM.method) ?? 'GET',
-    target: forwarded(headers, FROM.uri) ?? '/',
+    target: asked ?? '/',
+    asked,
     host: headerText(headers, 'x-forwarded-host')?.split(',').at(-1)?.trim() ?? host,
   };
 }

@@ -153,10 +153,18 @@ async function refreshDue(cache: AgentCache): Promise<void> {
   if (due.length > 0) await reload(cache);
 }
 
+/** One name may have any number of hosts: without this bound a single one would use up all discovery. */
+const MAX_OF_SITE = 20;
+const siteOf = (host: string): string => `.${host.split('.').slice(-2).join('.')}`;
+
 function discover({ options, directories, toDiscover, refused }: AgentCache, url: string): void {
   const room =
     toDiscover.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
-  if (options.openDiscovery && room && !refused.has(new URL(url).origin)) toDiscover.add(url);
+  if (!options.openDiscovery || !room || refused.has(new URL(url).origin) || toDiscover.has(url)) return;
+  const tried = [...directories.keys(), ...refused.keys(), ...toDiscover].map((one) => new URL(one).host);
+  const site = siteOf(new URL(url).host);
+  const ofSite = new Set(tried.filter((host) => `.${host}`.endsWith(site)));
+  if (ofSite.size < MAX_OF_SITE) toDiscover.add(url);
 }
 
 /** Loads all directories, follows their changes every second and refreshes those that are due. */

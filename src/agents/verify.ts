@@ -100,7 +100,8 @@ const failed = (reason: AgentReason, claims: Partial<AgentOutcome> = {}): AgentO
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
-async function judgeOne(
+/** @param now in seconds */
+export async function judgeOne(
   deps: BotAuthDeps,
   request: BotAuthRequest,
   signature: TaggedSignature,
@@ -221,7 +222,16 @@ async function byteFault(
     if (verifyBytes(null, Buffer.from(emptied), key, bytes)) fault = 'empty-path';
     return false;
   };
-  const resolveVerifier = (): Verifier => ({ algorithm: ALGORITHM, verify });
+  try {
+    await verifyBase(request, label, verify, now);
+    return null;
+  } catch (error) {
+    const code = error instanceof SignatureError ? error.code : '';
+    return fault ?? FAULTS[code] ?? 'signature-malformed';
+  }
+}
+
+function verifyBase(request: RequestDescriptor, label: string, verify: Verifier['verify'], now: number) {
   const policy = {
     algorithms: [ALGORITHM],
     requiredComponents: [],
@@ -229,13 +239,30 @@ async function byteFault(
     clockSkew: CREATED_SKEW_SECONDS,
     now,
   } as const;
-  try {
-    await verifySignature(request, { label, resolveVerifier, policy });
-    return null;
-  } catch (error) {
-    const code = error instanceof SignatureError ? error.code : '';
-    return fault ?? FAULTS[code] ?? 'signature-malformed';
-  }
+  return verifySignature(request, {
+    label,
+    resolveVerifier: () => ({ algorithm: ALGORITHM, verify }),
+    policy,
+  });
+}
+
+/** The signature base that gpd computes, or null if a covered component cannot be had. */
+export async function signatureBase(
+  policy: BotAuthPolicy,
+  request: BotAuthRequest,
+  { label, parameters }: TaggedSignature,
+): Promise<string | null> {
+  let base: string | null = null;
+  const keep = (bytes: Uint8Array): boolean => {
+    base = Buffer.from(bytes).toString();
+    return true;
+  };
+  // At this time the library finds no fault in the times of the signature.
+  const now = numberOf(parameters.get('created')) ?? 0;
+  await verifyBase(describeRequest(request, authorityOf(request, policy) ?? ''), label, keep, now).catch(
+    () => null,
+  );
+  return base;
 }
 
 /** A covered header that is in the request was left out of the signature base for its size or its bytes. */

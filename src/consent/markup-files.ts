@@ -21,8 +21,6 @@ const BUILT = new URL('../../dist/banner/markup.js', import.meta.url);
 /** Node loads a module once. */
 const loadModule = async (): Promise<MarkupModule> => (await import(BUILT.href)) as MarkupModule;
 
-export type Markup = ReturnType<typeof createMarkup>;
-
 export function createMarkup({ manifest }: Embed) {
   return {
     /** The language itself if the banner speaks it, otherwise English. */

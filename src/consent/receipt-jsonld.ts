@@ -4,7 +4,8 @@ import type { Purpose } from '../tenants/purposes.ts';
 
 /**
  * Consent receipts as JSON-LD: the fields of ISO/IEC TS 27560, which the context maps to the Data Privacy
- * Vocabulary. The context is inside, so that a reader needs no network.
+ * Vocabulary 2.3 after its guide consent-27560. The context is inside, so that a reader needs no network.
+ * Terms that the vocabulary lacks, and texts where it wants an IRI, are gpd's.
  */
 
 type Status = 'granted' | 'denied' | 'withdrawn' | 'gpc-opt-out';
@@ -24,8 +25,9 @@ export const RECEIPT_CONTEXT: Json = {
   dct: 'http://purl.org/dc/terms/',
   xsd: 'http://www.w3.org/2001/XMLSchema#',
   gpd: 'urn:gpd:',
-  schema_version: 'dct:conformsTo',
-  record_id: 'dct:identifier',
+  schema_version: 'gpd:schema_version',
+  profile: { '@id': 'dct:conformsTo', '@type': '@id' },
+  record_id: 'dpv:hasIdentifier',
   pii_principal: 'dpv:hasDataSubject',
   pii_principal_id: 'dpv:hasIdentifier',
   pii_controllers: 'dpv:hasDataController',
@@ -34,15 +36,16 @@ export const RECEIPT_CONTEXT: Json = {
   purposes: 'dpv:hasPurpose',
   purpose: 'dct:title',
   purpose_description: 'dct:description',
-  lawful_basis: 'dpv:hasLegalBasis',
-  recipients: 'dpv:hasRecipient',
-  jurisdiction_transfers: 'dpv:hasDataTransfer',
-  supervisory_authority: 'dpv:hasAuthority',
+  lawful_basis: 'gpd:lawful_basis',
+  legal_basis: { '@id': 'dpv:hasLegalBasis', '@type': '@id' },
+  recipients: 'gpd:recipients',
+  jurisdiction_transfers: 'gpd:jurisdiction_transfers',
+  supervisory_authority: 'gpd:supervisory_authority',
   privacy_notice: 'dpv:hasNotice',
-  event_time: dateTime('dct:issued'),
+  event_time: dateTime('dpv:isIndicatedAtTime'),
   event_type: 'gpd:event_type',
   event_state: { '@id': 'dpv:hasConsentStatus', '@type': '@id' },
-  valid_until: dateTime('dct:valid'),
+  valid_until: dateTime('gpd:valid_until'),
   version: 'dct:hasVersion',
   sha256: 'gpd:sha256',
   gpc: 'gpd:gpc',
@@ -96,10 +99,15 @@ export function describeReceipt(facts: ReceiptFacts): { readonly [name: string]:
     '@id': `https://${origin}/${seq}`,
     '@type': 'dpv:ConsentReceipt',
     schema_version: 'ISO/IEC TS 27560:2023',
+    profile: 'https://w3id.org/dpv/schema/dpv-27560#receipt',
     record_id: `${origin}/${seq}`,
-    pii_principal: { pii_principal_id: subject },
+    pii_principal: { '@type': 'dpv:DataSubject', pii_principal_id: subject },
     pii_controllers: [
-      { party_name: controller['notice.controller'], party_contact: controller['notice.contact'] },
+      {
+        '@type': 'dpv:DataController',
+        party_name: controller['notice.controller'],
+        party_contact: controller['notice.contact'],
+      },
     ],
     recipients: controller['notice.recipients'],
     jurisdiction_transfers: controller['notice.transfers'],
@@ -107,13 +115,15 @@ export function describeReceipt(facts: ReceiptFacts): { readonly [name: string]:
     purposes: [
       {
         '@id': `urn:gpd:purpose:${encodeURIComponent(purpose.id)}`,
+        '@type': 'dpv:Purpose',
         purpose: purpose.title,
         purpose_description: purpose.description,
         lawful_basis: purpose.lawfulBasis,
         ...(detail.definition !== undefined && { definition: detail.definition }),
       },
     ],
-    privacy_notice: { version: detail.policyVersion, sha256: policySha256 },
+    ...(purpose.lawfulBasis === 'consent' && { legal_basis: 'dpv:Consent' }),
+    privacy_notice: { '@type': 'dpv:ConsentNotice', version: detail.policyVersion, sha256: policySha256 },
     event_time: entryTime(at),
     event_type: detail.source,
     event_state: STATES[status],

@@ -13,6 +13,7 @@ import { tally } from '../rights/tally-store.ts';
 import { createApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore, openStore } from '../tenants/installation-files.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
+import { builderRoutes } from './builder-routes.ts';
 import { DEMO_USERS, startDemoIdp } from './idp-service.ts';
 import type { Mailbox } from './mailbox.ts';
 import { writePast } from './past-store.ts';
@@ -54,7 +55,7 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
   const store = await initialiseStore(config);
   try {
     const by = { role: 'system', ref: 'demo', at: now } as const;
-    const notice = { controller: 'Lanterne, a demonstration shop', contact: 'privacy@lanterne.example' };
+    const notice = { controller: 'Lanterne (demo)', contact: 'privacy@lanterne.example' };
     await addTenant(store, config, { kid: DEMO_KID, origins, ...notice, now });
     await createTenantStore(store.database).saveSettings(
       DEMO_KID,
@@ -142,6 +143,7 @@ export async function prepareDemo(base: Config, { start, mailbox, verifyLog }: D
     users: DEMO_USERS,
     routers: ({ url }: { readonly url: () => string }) =>
       Promise.resolve([
+        builderRoutes(config.wba_tags),
         tourRoutes({
           shop,
           publishableKey: keys.publishable,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { STAFF_ROLES, type StaffRole } from '../auth/credentials.ts';
 import { isSameToken } from '../console/form.ts';
 import { isStaffName, NAME_RULE } from '../console/invite-service.ts';
+import { serialise } from '../db/lock-files.ts';
 import { exactRouter } from '../http/express-app.ts';
 import { Refusal } from '../lib/errors.ts';
 import { agentPrompt } from './agent-prompt.ts';
@@ -62,6 +63,9 @@ async function readNextForm(request: Request, csrf: string) {
   return form;
 }
 
+/** Both forms look before they write: of two posts at once the second must find what the first wrote. */
+const inTurn = (work: () => Promise<void>): Promise<void> => serialise('setup', work);
+
 /**
  * Invites the first member of the staff. Later ones are invited on the command line: a thief of this session
  * could otherwise add one unseen.
@@ -69,19 +73,21 @@ async function readNextForm(request: Request, csrf: string) {
 function addInvite(router: Router, needs: NextNeeds, guard: RequestHandler, show: Show): void {
   router.post('/setup/invite', requireLoopback, guard, async (request, response) => {
     const form = await readNextForm(request, needs.csrf);
-    if (!needs.usesPasskeys || (await needs.readSteps()).staff) return show(response, {}, 409);
-    const name = (form.get('name') ?? '').trim();
-    const { data: role } = roleSchema.safeParse(form.get('role'));
-    const values = { name, role };
-    const errors = {
-      ...(!isStaffName(name) && { name: `Enter a name: ${NAME_RULE}.` }),
-      ...(role === undefined && { role: 'Choose a role.' }),
-    };
-    if (!isStaffName(name) || role === undefined) return show(response, { values, wrong: errors }, 422);
-    const invitation = await needs.inviteMember(name, role);
-    if (invitation === null)
-      return show(response, { values, wrong: { name: 'Somebody has that name.' } }, 422);
-    return show(response, { invited: { name, link: invitation } });
+    return inTurn(async () => {
+      if (!needs.usesPasskeys || (await needs.readSteps()).staff) return show(response, {}, 409);
+      const name = (form.get('name') ?? '').trim();
+      const { data: role } = roleSchema.safeParse(form.get('role'));
+      const values = { name, role };
+      const errors = {
+        ...(!isStaffName(name) && { name: `Enter a name: ${NAME_RULE}.` }),
+        ...(role === undefined && { role: 'Choose a role.' }),
+      };
+      if (!isStaffName(name) || role === undefined) return show(response, { values, wrong: errors }, 422);
+      const invitation = await needs.inviteMember(name, role);
+      if (invitation === null)
+        return show(response, { values, wrong: { name: 'Somebody has that name.' } }, 422);
+      return show(response, { invited: { name, link: invitation } });
+    });
   });
 }
 
@@ -89,8 +95,10 @@ function addInvite(router: Router, needs: NextNeeds, guard: RequestHandler, show
 function addSecretKey(router: Router, needs: NextNeeds, guard: RequestHandler, show: Show): void {
   router.post('/setup/key', requireLoopback, guard, async (request, response) => {
     await readNextForm(request, needs.csrf);
-    if (!(await needs.isKeyless())) return show(response, {}, 409);
-    return show(response, { secretKey: await needs.createSecretKey() });
+    return inTurn(async () => {
+      if (!(await needs.isKeyless())) return show(response, {}, 409);
+      return show(response, { secretKey: await needs.createSecretKey() });
+    });
   });
 }
 

@@ -17,6 +17,8 @@ export const FIXED_TIME: ZipOptions = { mtime: new Date(1980, 0, 1), forceDosTim
 /** Files go in one after the other, so that each is hashed before the manifest is written. */
 export function createZip({ mtime, forceDosTimestamp = false }: ZipOptions, signal: AbortSignal) {
   const zip = new ZipFile();
+  // A reader of the ZIP waits for the next bytes until somebody ends the stream.
+  signal.addEventListener('abort', () => (zip.outputStream as Readable).destroy(), { once: true });
   const digests: { name: string; size: number; sha256: string }[] = [];
   return {
     stream: Readable.from(zip.outputStream, { objectMode: false }),

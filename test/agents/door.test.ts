@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createDoor } from '../../src/agents/door-service.ts';
+import { Unavailable } from '../../src/lib/errors.ts';
 import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
 import type { Tenant } from '../../src/tenants/tenant.ts';
 import { addApiKey } from '../support/api-key.ts';
@@ -241,6 +242,19 @@ describe('a policy', () => {
       expect((await at(path)).status, path).toBe(204);
   });
 
+  it('takes a path that is missing, or longer than it is read, for any path', async () => {
+    await setPolicy(
+      { agent: '*', path: '/search', action: 'rate', rate: '9999/60' },
+      { agent: '*', path: '/admin', action: 'deny' },
+    );
+    const { 'x-forwarded-uri': _, ...unsaid } = PROXIED;
+    expect((await ask(gpd.url, '/v1/agents/check', { headers: unsaid })).status).toBe(403);
+    expect((await at(`/free/${'a/'.repeat(1100)}`)).status).toBe(403);
+    expect((await at(`/free/${'a/'.repeat(60)}..`)).status).toBe(204);
+    expect((await at(`/free/${'a/'.repeat(70)}..`)).status).toBe(403);
+    expect((await at(`/free/${'a/'.repeat(500)}?${'q'.repeat(5000)}`)).status).toBe(204);
+  });
+
   it('that allows some paths allows nothing that may be another', async () => {
     await setPolicy(
       { agent: '*', path: '/Public', action: 'allow' },
@@ -346,33 +360,70 @@ describe('a case', () => {
 });
 
 describe('a flood of refusals', () => {
-  it('stores ten of each kind and second, and further ones share the tenth’s case', async () => {
-    let now = NOW;
-    const stored: string[] = [];
-    const settings = tenantSettingsSchema.parse({
-      'agents.policy': [{ agent: '*', path: '/', action: 'deny' }],
+  let now = NOW;
+  const known = Array.from({ length: 20 }, (_, i) => createAgent(`https://a${i}.example`));
+  const stored: string[] = [];
+  let isWritable = true;
+  const settings = tenantSettingsSchema.parse({
+    'agents.policy': [{ agent: '*', path: '/', action: 'deny' }],
+  });
+  const tenant = { kid: KID, since: 0, origins: new Set([ORIGIN]), settings } as unknown as Tenant;
+  const door = createDoor({
+    ...createDeps(known),
+    tags: ['web-bot-auth'],
+    clock: () => now,
+    tenants: { all: () => [tenant] },
+    record: async (_tenant, { requestId, outcome }) => {
+      if (!isWritable) throw new Unavailable('the database is away');
+      stored.push(`${requestId} ${outcome.named}`);
+    },
+    count: () => {},
+    limiterOf: () => () => Promise.resolve(0),
+  });
+  let asked = 0;
+  const refuse = async (count: number, by: readonly Agent[] = []): Promise<string[]> => {
+    const params = { created: String(now / 1000), expires: String(now / 1000 + 60) };
+    const requests = Array.from({ length: count }, (_request, i) => {
+      const one = by[i % by.length];
+      const headers = one ? signedHeaders(one, { host: 'other.example', params }) : {};
+      const described = { method: 'GET', host: SHOP, target: '/', asked: '/', https: true, limitKey: '' };
+      asked += 1;
+      return { ...described, headers, requestId: `req-${asked}` };
     });
-    const tenant = { kid: KID, since: 0, origins: new Set([ORIGIN]), settings } as unknown as Tenant;
-    const door = createDoor({
-      ...createDeps([]),
-      tags: ['web-bot-auth'],
-      clock: () => now,
-      tenants: { all: () => [tenant] },
-      record: async (_tenant, { requestId }) => void stored.push(requestId),
-      count: () => {},
-      limiterOf: () => () => Promise.resolve(0),
-    });
-    const refuse = async (count: number): Promise<unknown[]> => {
-      const request = { method: 'GET', host: SHOP, target: '/', https: true, headers: {}, limitKey: '' };
-      const requests = Array.from({ length: count }, (_, i) => ({ ...request, requestId: `${now} ${i}` }));
-      return (await Promise.all(requests.map((one) => door.check(one)))).map(({ caseId }) => caseId);
-    };
+    return (await Promise.all(requests.map((one) => door.check(one)))).map(({ caseId }) => caseId ?? '');
+  };
+
+  it('stores ten of each kind and second, and further ones share the last one’s case', async () => {
     const cases = await refuse(60);
     expect(stored).toHaveLength(10);
-    expect(cases).toEqual([...stored, ...Array.from({ length: 50 }, () => stored[9])]);
+    expect(cases.slice(10)).toEqual(Array.from({ length: 50 }, () => cases[9]));
     now += 1000;
     await refuse(3);
     expect(stored).toHaveLength(13);
+  });
+
+  it('that names many agents stores twenty a second of a tenant, and none shares another’s case', async () => {
+    now += 1000;
+    await refuse(400, known);
+    stored.length = 0;
+    now += 1000;
+    const cases = await refuse(400, known);
+    expect(stored).toHaveLength(20);
+    now += 1000;
+    await refuse(20);
+    const before = stored.length;
+    const shared = await refuse(20, known);
+    expect(stored.length - before).toBeLessThanOrEqual(10);
+    expect(new Set(shared).size).toBe(20);
+    expect(new Set(cases).size).toBe(20);
+  });
+
+  it('that could not be stored leaves no number to share', async () => {
+    now += 1000;
+    isWritable = false;
+    await expect(refuse(30)).rejects.toThrow(Unavailable);
+    isWritable = true;
+    expect((await refuse(1))[0]).toMatch(/^req-/);
   });
 });
 

@@ -69,6 +69,19 @@ describe('templates', () => {
       { mails: [{ subject: HOSTILE, to: HOSTILE, from: HOSTILE, text: HOSTILE, date: new Date() }] },
     ],
     [
+      'demo/builder.ejs',
+      {
+        ...{ request: HOSTILE, keys: HOSTILE, echo: HOSTILE, errors: { request: HOSTILE, keys: HOSTILE } },
+        keySet: [{ thumbprint: HOSTILE }],
+        explanation: {
+          ...{ text: HOSTILE, reason: HOSTILE },
+          signatures: [
+            { label: HOSTILE, text: HOSTILE, base: HOSTILE, outcome: { status: HOSTILE, reason: HOSTILE } },
+          ],
+        },
+      },
+    ],
+    [
       'demo/tour.ejs',
       {
         ...{ kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, verifyCommand: HOSTILE },

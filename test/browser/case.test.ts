@@ -81,6 +81,27 @@ describeInChromium('browser/case', () => {
     expect(await page.locator('#reasons').textContent()).toBe(REASON);
   });
 
+  it('under the law of the United Kingdom takes a complaint, in the language of the person', async () => {
+    const { caseKey } = await file();
+    await rights.gpd.json(['tenants', 'set', KID, 'rights.profile=uk']);
+    const takesComplaints = async () =>
+      ((await rights.call('/case', { caseKey })).json() as { takesComplaints?: boolean }).takesComplaints;
+    await expect.poll(takesComplaints).toBe(true);
+    await open(`/case?lang=de#${caseKey}`, { viewport: { width: 390, height: 844 } });
+    await page.getByText('Sich über den Umgang mit Ihren Daten beschweren').click();
+    await page.locator('#complaint').fill(STATEMENT);
+    expect(await violations()).toEqual([]);
+    await expectFits(390);
+    await page.getByRole('button', { name: 'Beschwerde absenden' }).click();
+    await page.getByText('Ihre Beschwerde wurde gesendet.').waitFor();
+    const key = /[0-9A-Z]{26}/.exec((await page.locator('#complained').textContent()) ?? '')?.[0] ?? '';
+    await open(`/case#${key}`);
+    await shown('We will confirm that your complaint has arrived by');
+    expect(await page.locator('#case').textContent()).toContain(STATEMENT);
+    await rights.gpd.json(['tenants', 'set', KID, 'rights.profile=gdpr']);
+    await expect.poll(takesComplaints).not.toBe(true);
+  });
+
   it('tells the case of a link, takes an answer, and tells both reasons', async () => {
     const { caseKey, contestId } = await file();
     const screen = { viewport: { width: 390, height: 844 } };

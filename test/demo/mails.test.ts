@@ -1,36 +1,17 @@
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import { startApp } from '../../src/app.ts';
-import { loadConfig } from '../../src/config.ts';
-import { prepareDemo } from '../../src/demo/demo-service.ts';
-import { createMailbox } from '../../src/demo/mailbox.ts';
+import { expect, it, vi } from 'vitest';
 import { sendVisit } from '../../src/demo/seed-service.ts';
 import { drivenBrowser } from '../../src/demo/visits.ts';
-import { createLogger } from '../../src/ops/log-service.ts';
 import { gpdJson } from '../support/command.ts';
 import { ask, postJson } from '../support/http.ts';
+import { startDemoApp } from './support/demo-app.ts';
 
 /** The demo shows the mails that gpd writes; nothing is sent. */
 
 it('the demo shows the mails to staff, and one to a person in their language', {
   timeout: 120_000,
 }, async () => {
-  const mailbox = createMailbox();
-  const options = {
-    log: createLogger('silent'),
-    onFatal: (error: Error) => {
-      throw error;
-    },
-    sendMail: mailbox.send,
-    intervals: { webhooks: 50 },
-  };
-  const demo = await prepareDemo(loadConfig({ environment: { GPD_PORT: '0' } }), {
-    start: (config, clock) => startApp(config, { ...options, clock }),
-    mailbox,
-    verifyLog: () => Promise.resolve(''),
-  });
-  const app = await startApp(demo.config, { ...options, routers: demo.routers });
-  onTestFinished(() => app.stop(1000));
+  const { app, demo } = await startDemoApp();
   const kid = 'demo-shop';
   const origin = `http://localhost:${app.port}`;
   const visit = await sendVisit({ kid, origin }, app.url, drivenBrowser('a mail of the demo'), Date.now());

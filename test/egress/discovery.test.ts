@@ -126,6 +126,17 @@ describe('a directory on no list', () => {
     expect(server.asked).toEqual(['/alice-49/jwks.json']);
   });
 
+  it.each([
+    [19, [WELL_KNOWN_PATH]],
+    [40, []],
+  ])('after %i other hosts of its site is asked for: %j', async (count, asked) => {
+    const agents = await start(true);
+    for (let i = 0; i < count; i += 1) await ask(agents, server.url.replace('127.0', `127.${i + 2}`));
+    await ask(agents);
+    await rounds(2);
+    expect(server.asked).toEqual(asked);
+  });
+
   it('leaves nothing when it is none, and is not asked again at once', async () => {
     const agents = await start(true);
     server.answer = (response) => response.writeHead(404).end();

@@ -38,10 +38,9 @@ describe('the texts of people’s pages', () => {
 });
 
 describe('the templates of people’s pages', () => {
-  // Complaints are only under rights.profile uk, whose readers read English.
-  const partials = readdirSync(join(VIEWS, 'my-data'))
-    .filter((name) => !name.startsWith('complain'))
-    .map((name) => `my-data/${name}`);
+  const partials = ['my-data', 'case'].flatMap((folder) =>
+    readdirSync(join(VIEWS, folder)).map((name) => `${folder}/${name}`),
+  );
   const templates = ['my-data.ejs', 'case.ejs', 'error.ejs', ...partials].map(
     (name) => [name, readFileSync(join(VIEWS, name), 'utf8')] as const,
   );

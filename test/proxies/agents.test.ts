@@ -16,8 +16,10 @@ import { missingProxy } from './proxy.ts';
 /** The configurations of docs/agents.md on real proxies, in front of a shop. */
 
 const PAGE = readFileSync(new URL('../../docs/agents.md', import.meta.url), 'utf8');
-const blockOf = (language: string): string =>
-  new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(PAGE)?.[1] ?? '';
+const example = (name: string): string =>
+  readFileSync(new URL(`../../docs/operate/proxies/${name}`, import.meta.url), 'utf8');
+const blocksOf = (language: string): string[] =>
+  [...PAGE.matchAll(new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g'))].map(([, text = '']) => text);
 
 interface Ports {
   readonly proxy: number;
@@ -26,7 +28,7 @@ interface Ports {
 }
 
 interface Setup {
-  readonly name: 'nginx' | 'caddy';
+  readonly name: 'nginx' | 'caddy' | 'haproxy';
   write(directory: string, ports: Ports): void;
   command(directory: string): readonly string[];
 }
@@ -37,15 +39,16 @@ const nginx: Setup = {
     const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (name) => `${name}_temp_path ${join(directory, name)};`,
     );
+    const [site, record] = blocksOf('nginx');
     const text = `daemon off; ${process.getuid?.() === 0 ? 'user root;' : ''} pid ${join(directory, 'pid')};
 events {}
 http {
-  access_log off; ${places.join(' ')}
+  ${places.join(' ')} ${record?.replace('day.ndjson', join(directory, 'day.ndjson'))}
   upstream gpd { server 127.0.0.1:${gpd}; }
   upstream shop { server 127.0.0.1:${shop}; }
   server {
     listen 127.0.0.1:${proxy};
-    ${blockOf('nginx')}
+    ${site}
   }
 }`;
     writeFileSync(join(directory, 'nginx.conf'), text);
@@ -56,12 +59,32 @@ http {
 const caddy: Setup = {
   name: 'caddy',
   write(directory, { proxy, gpd, shop }) {
-    const site = blockOf('caddyfile').replace('gpd:8080', `127.0.0.1:${gpd}`);
+    const site = blocksOf('caddyfile').join('').replace('gpd:8080', `127.0.0.1:${gpd}`);
     const text = `{\n\tadmin off\n\tauto_https off\n}\n\nhttp://:${proxy} {\n\tbind 127.0.0.1\n${site}\n\treverse_proxy 127.0.0.1:${shop}\n}\n`;
     writeFileSync(join(directory, 'Caddyfile'), text);
   },
   command: (directory) => ['run', '--adapter', 'caddyfile', '--config', join(directory, 'Caddyfile')],
 };
+
+const haproxy: Setup = {
+  name: 'haproxy',
+  write(directory, { proxy, gpd, shop }) {
+    const script = join(directory, 'agents.lua');
+    writeFileSync(script, example('agents.lua').replace('127.0.0.1:8080', `127.0.0.1:${gpd}`));
+    const text = example('agents-haproxy.cfg')
+      .replace('/etc/haproxy/agents.lua', script)
+      .replace('bind :80', `bind 127.0.0.1:${proxy}`)
+      .replace('127.0.0.1:3000', `127.0.0.1:${shop}`);
+    writeFileSync(join(directory, 'haproxy.cfg'), text);
+  },
+  command: (directory) => ['-db', '-f', join(directory, 'haproxy.cfg')],
+};
+
+const policy = [
+  { agent: AGENT_ORIGIN, path: '/api', action: 'allow' },
+  { agent: '*', path: '/api', action: 'require' },
+  { agent: '*', path: '/admin', action: 'deny' },
+];
 
 /** It answers with what it was told about the agent. */
 const startShop = (): Promise<Server> =>
@@ -84,7 +107,7 @@ const sendRaw = (base: string, head: string): Promise<string> =>
     socket.on('error', reject);
   });
 
-for (const setup of [nginx, caddy])
+for (const setup of [nginx, caddy, haproxy])
   describeWithTool(
     `agents behind ${setup.name}`,
     missingProxy({ name: setup.name } as Parameters<typeof missingProxy>[0]),
@@ -95,16 +118,12 @@ for (const setup of [nginx, caddy])
       let shop: Server;
       let proxy: Spawned;
       let base = '';
+      let directory = '';
       beforeAll(async () => {
         gpd = await startGpd({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
-        const directory = tempDir(setup.name);
+        directory = tempDir(setup.name);
         writeFileSync(join(directory, 'jwks.json'), JSON.stringify({ keys: [agent.jwk] }));
         await gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', join(directory, 'jwks.json')]);
-        const policy = [
-          { agent: AGENT_ORIGIN, path: '/api', action: 'allow' },
-          { agent: '*', path: '/api', action: 'require' },
-          { agent: '*', path: '/admin', action: 'deny' },
-        ];
         await gpd.json(['tenants', 'set', KID, `agents.policy=${JSON.stringify(policy)}`]);
         shop = await startShop();
         const ports = { proxy: await freePort(), gpd: gpd.port, shop: (shop.address() as AddressInfo).port };
@@ -119,6 +138,8 @@ for (const setup of [nginx, caddy])
           async () => expect((await through('/api', signed('/api'))).status).toBe(200),
           SEEN_WITHIN,
         );
+        // Requests until here were answered before gpd had read the policy.
+        writeFileSync(join(directory, 'day.ndjson'), '');
       });
       afterAll(async () => {
         proxy?.child.kill('SIGTERM');
@@ -181,7 +202,8 @@ for (const setup of [nginx, caddy])
         ] as const;
         for (const [target, name] of lines)
           expect(await sendRaw(base, `GET ${target} HTTP/1.1\r\nHost: ${name}`), target + name).toMatch(
-            /^HTTP\/1\.1 403 /,
+            // HAProxy itself refuses a target whose host is not the one of the header.
+            /^HTTP\/1\.1 40[03] /,
           );
       });
 
@@ -190,5 +212,21 @@ for (const setup of [nginx, caddy])
         expect((await through('/api', headers)).status).toBe(200);
         expect((await through('/api', headers)).status).toBe(401);
       });
+
+      if (setup.name === 'nginx')
+        it('records a day that can be replayed', async () => {
+          const replay = async (rows: object[]): Promise<unknown> => {
+            writeFileSync(join(directory, 'policy.json'), JSON.stringify(rows));
+            const files = [join(directory, 'day.ndjson'), '--policy', join(directory, 'policy.json')];
+            return gpd.json(['agents', 'replay', ...files]);
+          };
+          expect(await replay(policy)).toMatchObject({ changed: 0 });
+          const change = { agent: AGENT_ORIGIN, path: '/api', before: 204, after: 403 };
+          expect(
+            await replay([{ agent: AGENT_ORIGIN, path: '/api', action: 'deny' }, ...policy]),
+          ).toMatchObject({
+            changes: expect.arrayContaining([expect.objectContaining(change) as unknown]) as unknown,
+          });
+        });
     },
   );

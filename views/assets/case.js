@@ -36,7 +36,7 @@ function stateOf({ kind, status, outcome, dueAt, extendedTo, decision, acknowled
   const { dataset } = state;
   if (kind === 'complaint')
     return status === 'received'
-      ? `${dataset.received} ${DAY.format(new Date(acknowledgeBy))}`
+      ? dataset.received.replace('{due}', DAY.format(new Date(acknowledgeBy)))
       : dataset[status];
   const stays = outcome === 'overturned' && !CHANGEABLE.includes(decision.class);
   if (status !== 'open') return dataset[stays ? 'stays' : outcome];

@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import io
 import json
 import os
 import re
@@ -32,10 +33,6 @@ EVENTS = {
     'consent.withdrawn': 'dpv:ConsentWithdrawn',
     'consent.gpc-opt-out': 'dpv:ConsentRefused',
 }
-
-
-def is_about_person(kind):
-    return kind.startswith('consent.') or kind == 'subject.linked'
 
 
 class Failed(Exception):
@@ -61,7 +58,7 @@ class Archive:
         self.names = {name for name in self.zip.namelist() if not name.endswith('/')}
 
     def open(self, name):
-        return self.zip.open(name)
+        return io.BufferedReader(self.zip.open(name), 1 << 20)
 
 
 def sha256(data):
@@ -80,17 +77,16 @@ def from_base64url(text):
     return base64.urlsafe_b64decode(text + '=' * (-len(text) % 4))
 
 
-def canonical(value):
-    """RFC 8785, for the values that an opening has: texts, whole numbers, true, false and null."""
-    return json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False).encode()
+# RFC 8785, for the values that an opening has: texts, whole numbers, true, false and null.
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(',', ':'), ensure_ascii=False)
 
 
 def lp4(*parts):
-    return b''.join(len(part).to_bytes(4, 'big') + part for part in parts)
+    return b''.join([len(part).to_bytes(4, 'big') + part for part in parts])
 
 
 def commit(key, *parts):
-    digest = hmac.new(key, lp4(*parts), hashlib.sha256).digest()
+    digest = hmac.digest(key, lp4(*parts), 'sha256')
     return base64.urlsafe_b64encode(digest).rstrip(b'=').decode()
 
 
@@ -219,30 +215,35 @@ class Run:
         return hash_of(0, size)
 
 
-class Follower:
-    """Rows about entries, in the order of the log: read beside them, so that few of a million are in memory."""
+class Cursor:
+    """Rows `(part, seq, row)` in the order of the entries, so that a file of any size is checked in one pass."""
 
-    def __init__(self, part, rows, seq_of, check_row):
-        self.part, self.rows, self.seq_of, self.check_row = part, iter(rows), seq_of, check_row
-        self.row = next(self.rows, None)
+    def __init__(self, part, rows):
+        self.part, self.rows = part, rows
+        self.move()
 
-    def follow(self, seq, entry):
-        while self.row is not None and self.seq_of(self.row) <= seq:
-            if self.seq_of(self.row) != seq or not is_about_person(entry['type']):
-                raise ValueError(f'there is no entry {self.seq_of(self.row)} for it, or it is out of order')
-            self.check_row(self.row, entry)
-            self.row = next(self.rows, None)
+    def move(self):
+        self.part, self.seq, self.row = next(self.rows, (self.part, None, None))
 
-    def end(self):
-        if self.row is not None:
-            raise ValueError(f'there is no entry {self.seq_of(self.row)} for it')
+    def take(self, seq):
+        if self.seq != seq:
+            self.expect_not_before(seq)
+            return None
+        row = self.row
+        self.move()
+        return row
+
+    def expect_not_before(self, seq):
+        if self.seq is not None and (seq is None or self.seq < seq):
+            raise Failed(self.part, f'there is no entry {self.seq} for it, or it is out of order')
 
 
 class Evidence:
     def __init__(self, files, trusted):
         self.files, self.trusted, self.failed = files, trusted, {}
         self.vkey, self.checkpoints, self.newest = None, {}, None
-        self.people, self.singles, self.erased = 0, {}, set()
+        self.count, self.singles, self.erasures = 0, {}, set()
+        self.cursors = []
 
     def fail(self, part, why):
         self.failed.setdefault(part, str(why) or 'it was changed')
@@ -269,13 +270,11 @@ class Evidence:
     def lines(self, name):
         if name not in self.files.names:
             raise Failed(name, 'it is missing')
-        with self.files.open(name) as file:
-            for line in file:
-                yield json.loads(line)
+        with io.TextIOWrapper(self.files.open(name), 'utf8', newline='\n') as file:
+            yield from map(json.loads, file)
 
     def named(self, folder, ending=''):
-        found = (name for name in self.files.names if name.startswith(folder) and name.endswith(ending))
-        return sorted(found, key=lambda name: ([int(digits) for digits in re.findall('[0-9]+', name)], name))
+        return sorted(name for name in self.files.names if name.startswith(folder) and name.endswith(ending))
 
     def run(self):
         self.check('checkpoints/vkey.txt', self.check_vkey)
@@ -296,6 +295,8 @@ class Evidence:
         paths = {}
         for name in self.named('proofs/', '.tlog-proof'):
             self.check(name, self.check_proof, name, paths)
+        self.check('openings.ndjson', self.open_cursor, 'openings.ndjson', self.openings(), self.check_opening)
+        self.check('receipts/', self.open_cursor, 'receipts/', self.receipts(), self.check_receipt)
         self.check('entries.ndjson', self.check_entries, paths)
         self.check('tombstones.ndjson', self.check_tombstones)
         self.check('definitions/purposes.json', self.check_definitions, 'definitions/purposes.json', 'purpose.defined')
@@ -403,16 +404,13 @@ class Evidence:
     def check_entries(self, paths):
         """An entry has a proof, or it lies in a run whose first and last entry have one."""
         run, before, waiting = None, -1, None
-        followers = self.followers()
         for row in self.lines('entries.ndjson'):
             seq, entry = row['seq'], row['entry'].encode()
             leaf = leaf_hash(entry)
             if row['hash'] != leaf.hex() or seq <= before:
                 raise ValueError(f'entry {seq} was changed, or is out of order')
             before = seq
-            fields = json.loads(entry)
-            self.note_entry(seq, fields)
-            followers = [one for one in followers if self.check(one.part, self.do, one.follow, seq, fields)]
+            self.note_entry(seq, json.loads(row['entry']))
             if seq in paths and paths[seq][0] != leaf:
                 raise ValueError(f'entry {seq} is not the one that its proof is about')
             if run is not None and seq == run.next:
@@ -422,8 +420,8 @@ class Evidence:
                 run, waiting = Run(seq), seq
                 run.add(leaf)
         self.end_run(run, waiting, paths)
-        for one in followers:
-            self.check(one.part, one.end)
+        for cursor, _ in self.cursors:
+            self.check(cursor.part, cursor.expect_not_before, None)
         if 0 in self.singles and self.singles[0]['body']['origin'] != self.vkey[0]:
             raise ValueError('the first entry names another log')
 
@@ -444,37 +442,62 @@ class Evidence:
 
     def note_entry(self, seq, entry):
         kind = entry['type']
-        if is_about_person(kind):
-            self.people += 1
+        if kind.startswith('consent.') or kind == 'subject.linked':
+            self.count += 1
+            self.follow(seq, entry)
         elif kind in ('ledger.genesis', 'purpose.defined', 'policy.published', 'banner.published'):
             self.singles[seq] = entry
         elif kind == 'subject.erased':
-            self.erased.add(seq)
+            self.erasures.add(seq)
+
+    def open_cursor(self, part, rows, work):
+        self.cursors.append((Cursor(part, rows), work))
+
+    def follow(self, seq, entry):
+        """The opening and the receipt of an entry. A part that failed is not read on."""
+        for cursor, work in list(self.cursors):
+            if self.check(cursor.part, self.take_row, cursor, work, seq, entry) is None:
+                self.cursors.remove((cursor, work))
 
     @staticmethod
-    def do(work, *arguments):
-        work(*arguments)
+    def take_row(cursor, work, seq, entry):
+        row = cursor.take(seq)
+        if row is not None:
+            work(row, seq, entry)
         return True
 
-    def followers(self):
-        openings = self.check('openings.ndjson', lambda: Follower(
-            'openings.ndjson', self.lines('openings.ndjson'), lambda row: row['seq'], self.check_opening))
-        receipts = self.check('receipts/', lambda: Follower(
-            'receipts/', self.receipts(), lambda row: row[1]['proof']['seq'], self.check_receipt))
-        return [one for one in (openings, receipts) if one is not None]
+    def openings(self):
+        for row in self.lines('openings.ndjson'):
+            yield 'openings.ndjson', row['seq'], row
 
-    def check_opening(self, row, entry):
-        seq, key, salt = row['seq'], from_base64url(row['key']), from_base64url(row['salt'])
-        if commit(key, b'gpd/body/v1', canonical(row['detail']), salt) != entry['body']:
+    def receipts(self):
+        names = self.named('receipts/', '.jsonld')
+        for name in sorted(names, key=lambda one: int(re.fullmatch(r'receipts/([0-9]+)\.jsonld', one)[1])):
+            for receipt in self.check(name, self.graph_of, name) or []:
+                yield name, receipt['proof']['seq'], receipt
+
+    def graph_of(self, name):
+        return json.loads(self.text(name))['@graph']
+
+    @staticmethod
+    def check_opening(row, seq, entry):
+        key, salt = from_base64url(row['key']), from_base64url(row['salt'])
+        if commit(key, b'gpd/body/v1', CANONICAL.encode(row['detail']).encode(), salt) != entry['body']:
             raise ValueError(f'it does not open entry {seq}')
         person = row['principalId']
         if person is not None and commit(key, b'gpd/subject/v1', person.encode(), salt) != entry['subject']:
             raise ValueError(f'entry {seq} is not about this person')
 
+    @staticmethod
+    def check_receipt(receipt, seq, entry):
+        expected = (EVENTS[entry['type']], entry['time'], 'urn:gpd:purpose:' + entry['purpose'])
+        if (receipt['event_state'], receipt['event_time'], receipt['purposes'][0]['@id']) != expected:
+            raise ValueError(f'entry {seq} says something else')
+
     def check_tombstones(self):
         for row in self.lines('tombstones.ndjson'):
             seq = row['seq']
-            if seq is not None and seq not in self.erased:
+            if seq is not None and seq not in self.erasures:
                 raise ValueError(f'entry {seq} erases nobody')
 
     def check_definitions(self, name, kind):
@@ -491,20 +514,6 @@ class Evidence:
         entry = self.singles.get(int(os.path.basename(name)[:-len('.json')]))
         if entry is None or sha256(self.read(name)).hex() != entry['body']['texts']:
             raise ValueError('it is not the text that the log has the hash of')
-
-    def receipts(self):
-        for name in self.named('receipts/'):
-            try:
-                found = json.loads(self.text(name))['@graph']
-            except (ValueError, KeyError, TypeError) as error:
-                raise Failed(name, error) from error
-            yield from ((name, one) for one in found)
-
-    def check_receipt(self, row, entry):
-        name, receipt = row
-        said = (EVENTS[entry['type']], entry['time'], 'urn:gpd:purpose:' + entry['purpose'])
-        if (receipt['event_state'], receipt['event_time'], receipt['purposes'][0]['@id']) != said:
-            raise Failed(name, f'entry {receipt["proof"]["seq"]} says something else')
 
 
 def main(arguments):
@@ -527,7 +536,7 @@ def main(arguments):
     for part, why in sorted(evidence.failed.items()):
         print(f'FAILED {part}: {why}')
     if not evidence.failed:
-        print(f'Everything holds: {evidence.people} entries about people, '
+        print(f'Everything holds: {evidence.count} entries about people, '
               f'the log of {evidence.newest} entries, signed by {evidence.vkey[0]}')
     return 1 if evidence.failed else 0
 

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type AgentAnswer, UNSIGNED } from './agents.ts';
+import type { Answer, Call, Sender } from './calls.ts';
 import * as args from './check-args.ts';
 import { ConsentError, type ErrorFacts, type ErrorKind } from './errors.ts';
 import { FakeLog, type GpcPolicy, refuse, type WriteMethod } from './fake-log.ts';
 import { FakeSigner } from './fake-signer.ts';
-import { type Answer, type Call, Methods, type Sender } from './methods.ts';
+import { Methods } from './methods.ts';
 import { checkCookieDomain } from './options.ts';
 import type { OperationName } from './shapes.ts';
 import { parseState, STATE_COOKIE } from './state-cookie.ts';

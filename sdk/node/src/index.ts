@@ -18,35 +18,7 @@ export {
   verifyProof,
 } from './proof.ts';
 export type { HeaderSource, RequestLike } from './request.ts';
-export type {
-  BrowserPrincipal,
-  CallOptions,
-  Check,
-  ConsentGrant,
-  ConsentState,
-  ConsentWrite,
-  CurrentState,
-  Decision,
-  Health,
-  History,
-  HistoryEvent,
-  KnownOutcome,
-  KnownReason,
-  MayOptions,
-  OutcomeTime,
-  Page,
-  Permissions,
-  PolicyDefinition,
-  PurposeDefinition,
-  PurposeState,
-  Receipt,
-  ReportedOutcome,
-  Session,
-  Verdict,
-  VisitorState,
-  WriteOptions,
-  WriteResult,
-} from './types.ts';
+export type * from './types.ts';
 export { VERSION } from './version.ts';
 export {
   signWebhook,

@@ -7,10 +7,10 @@ import {
   UNSIGNED,
   unasked,
 } from './agents.ts';
-import { MALFORMED, parseJson } from './body.ts';
+import { Calls, call, type Purposeful, type Sender } from './calls.ts';
 import * as args from './check-args.ts';
 import { adviceOf, type CheckoutAdvice, type CheckoutOptions } from './checkout.ts';
-import { ConsentError, isUndecided } from './errors.ts';
+import { ConsentError } from './errors.ts';
 import type { RequestLike } from './request.ts';
 import * as shapes from './shapes.ts';
 import type {
@@ -40,77 +40,31 @@ import type {
   WriteResult,
 } from './types.ts';
 import { type VisitorSettings, Visitors } from './visitor.ts';
-import {
-  type ErasureReceipt,
-  type Join,
-  type Link,
-  OPERATIONS,
-  type OperationRow,
-  type Policy,
-  type PublishedPolicy,
-  type Purpose,
-  type SavedPurposes,
-} from './wire.ts';
+import type { ErasureReceipt, Join, Link, Policy, PublishedPolicy, Purpose, SavedPurposes } from './wire.ts';
 
 /** The methods of SPEC.md section 2, once: the client sends their calls to gpd, the fake answers them from memory. */
-
-export interface Call {
-  /** Name of the method, for errors. */
-  readonly name: string;
-  readonly operation: shapes.OperationName;
-  readonly path: string;
-  readonly body?: object | undefined;
-  /** A token of a person, in place of the key. */
-  readonly token?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
-  /** Principal ids and tokens of the call: they must not be in an error. */
-  readonly secrets: readonly string[];
-}
-
-export interface Answer {
-  readonly text: string | typeof MALFORMED;
-  readonly status: number;
-  readonly requestId: string | null;
-}
-
-export interface Sender {
-  /** Notes a call of a method. @throws {ConsentError} config, once it is closed */
-  begin(method: string, args: readonly unknown[]): void;
-  /** @throws {ConsentError}, or the reason of the caller's signal */
-  send(call: Call, options: CallOptions): Promise<Answer>;
-  /** The error of an answer that gpd cannot have sent. */
-  malformed(call: Call, answer: Answer): ConsentError;
-  close(): void;
-}
-
-type Purposeful = Omit<Check, 'minSeq'>;
-type Read<T> = (value: unknown) => T | null;
-interface Details {
-  readonly params?: Readonly<Record<string, string | number>>;
-  readonly body?: object;
-  readonly token?: string;
-  readonly idempotencyKey?: string;
-  readonly secrets?: readonly string[];
-}
 
 export class Methods {
   readonly #sender: Sender;
   readonly #settings: VisitorSettings;
+  readonly #calls: Calls;
   readonly #visitors: Visitors;
 
   constructor(sender: Sender, settings: VisitorSettings) {
     this.#sender = sender;
     this.#settings = settings;
+    this.#calls = new Calls(sender, settings);
     this.#visitors = new Visitors(
       {
-        fetchKeys: (name, options) => this.#read(call(name, 'stateKeys'), shapes.readStateKeys, options),
+        fetchKeys: (name, options) =>
+          this.#calls.read(call(name, 'stateKeys'), shapes.readStateKeys, options),
         refresh: (name, { text }, gpc, options) => {
           const body = { state: text, gpc: gpc || undefined };
           const refresh = call(name, 'refreshState', { body, secrets: [text] });
-          return this.#read(refresh, shapes.readRefreshed, options);
+          return this.#calls.read(refresh, shapes.readRefreshed, options);
         },
         check: (name, principalId, purposes, options) =>
-          this.#checkMany(
+          this.#calls.checkMany(
             name,
             purposes.map((purpose) => ({ principalId, purpose })),
             options,
@@ -122,12 +76,12 @@ export class Methods {
 
   /** Returns true only if the server's decision allows this processing. */
   async isAllowed(check: Check, options?: CallOptions): Promise<boolean> {
-    return (await this.#check('isAllowed', check, options)).allowed;
+    return (await this.#calls.check('isAllowed', check, options)).allowed;
   }
 
   /** Returns the decision with its reason and proof. It is always truthy: check `allowed`, or call `isAllowed`. */
   canProcess(check: Check, options?: CallOptions): Promise<Decision> {
-    return this.#check('canProcess', check, options);
+    return this.#calls.check('canProcess', check, options);
   }
 
   /** Returns up to 100 decisions of one snapshot, in the order of the checks. */
@@ -135,7 +89,7 @@ export class Methods {
     const name = 'canProcessMany';
     args.checkBatch(name, checks);
     this.#sender.begin(name, [checks]);
-    return checks.length === 0 ? [] : this.#checkMany(name, checks, options);
+    return checks.length === 0 ? [] : this.#calls.checkMany(name, checks, options);
   }
 
   grant(write: ConsentGrant, options?: WriteOptions): Promise<WriteResult> {
@@ -155,7 +109,7 @@ export class Methods {
   async state(principalId: string, options?: CallOptions): Promise<ConsentState> {
     args.checkPrincipal('state', principalId);
     this.#sender.begin('state', [principalId]);
-    return this.#ask('state', 'state', { body: { principalId }, secrets: [principalId] }, options);
+    return this.#calls.ask('state', 'state', { body: { principalId }, secrets: [principalId] }, options);
   }
 
   /** Returns one page of a person's choices, newest first. */
@@ -164,7 +118,7 @@ export class Methods {
     this.#sender.begin('history', [principalId, page]);
     const { cursor, limit } = page;
     const details = { body: { principalId, cursor, limit }, secrets: [principalId] };
-    return this.#ask('history', 'history', details, options);
+    return this.#calls.ask('history', 'history', details, options);
   }
 
   /** Yields all choices of a person, newest first; asks for the next page when it is needed. */
@@ -187,7 +141,7 @@ export class Methods {
       const name = 'sessions.create';
       args.checkPrincipal(name, principalId);
       this.#sender.begin(name, [principalId]);
-      return this.#ask(name, name, { body: { principalId }, secrets: [principalId] }, options);
+      return this.#calls.ask(name, name, { body: { principalId }, secrets: [principalId] }, options);
     },
   };
 
@@ -200,7 +154,7 @@ export class Methods {
     const { principalId, principalSecret } = browser;
     const secrets = [session, principalId, principalSecret];
     const body = { principalId, principalSecret };
-    return this.#ask('join', 'join', { body, token: session, secrets }, options);
+    return this.#calls.ask('join', 'join', { body, token: session, secrets }, options);
   }
 
   /** Links the visit behind a transparency token with the person of a session. */
@@ -209,35 +163,35 @@ export class Methods {
     args.checkText('link', 'token', token);
     this.#sender.begin('link', [session, token]);
     const details = { body: { token }, token: session, secrets: [session, token] };
-    return this.#ask('link', 'link', details, options);
+    return this.#calls.ask('link', 'link', details, options);
   }
 
   /** Erases the consent record of the person of a session. */
   async erase(session: string, options?: CallOptions): Promise<ErasureReceipt> {
     args.checkText('erase', 'session', session);
     this.#sender.begin('erase', [session]);
-    return this.#ask('erase', 'erase', { body: {}, token: session, secrets: [session] }, options);
+    return this.#calls.ask('erase', 'erase', { body: {}, token: session, secrets: [session] }, options);
   }
 
   /** Returns a signed copy of an entry, for the person it is about. */
   async receipt(seq: number, options?: CallOptions): Promise<Receipt> {
     args.checkSeq('receipt', seq);
     this.#sender.begin('receipt', [seq]);
-    return this.#ask('receipt', 'receipt', { params: { seq } }, options);
+    return this.#calls.ask('receipt', 'receipt', { params: { seq } }, options);
   }
 
   /** Returns the proof of an entry as text, for `verifyProof` or an auditor. */
   async proof(seq: number, options?: CallOptions): Promise<string> {
     args.checkSeq('proof', seq);
     this.#sender.begin('proof', [seq]);
-    return this.#text(call('proof', 'proof', { params: { seq } }), options);
+    return this.#calls.text(call('proof', 'proof', { params: { seq } }), options);
   }
 
   /** Returns the verdict of a visit. A browser must not deliver its own verdict. */
   async decision(requestId: string, options?: CallOptions): Promise<Verdict> {
     args.checkRequestId('decision', requestId);
     this.#sender.begin('decision', [requestId]);
-    return this.#ask('decision', 'decision', { params: { requestId } }, options, { requestId });
+    return this.#calls.ask('decision', 'decision', { params: { requestId } }, options, { requestId });
   }
 
   /**
@@ -271,7 +225,7 @@ export class Methods {
     args.checkReport(name, requestId, outcome);
     this.#sender.begin(name, [requestId, outcome, time]);
     const details = { params: { requestId }, body: { outcome, at: time.at } };
-    return this.#ask(name, name, details, options, { requestId, outcome });
+    return this.#calls.ask(name, name, details, options, { requestId, outcome });
   }
 
   /**
@@ -283,17 +237,22 @@ export class Methods {
     this.#sender.begin('agent', [request]);
     if (body === null) return UNSIGNED;
     try {
-      const answer = await this.#ask<Omit<AgentAnswer, 'error'>>('agent', 'agent', { body }, options);
+      const answer = await this.#calls.ask<Omit<AgentAnswer, 'error'>>('agent', 'agent', { body }, options);
       return { ...answer, error: null };
     } catch (error) {
-      return this.#undecided(error, unasked);
+      return this.#calls.undecided(error, unasked);
     }
   }
 
   /** Returns the purposes of the tenant. */
   async purposes(options?: CallOptions): Promise<readonly Purpose[]> {
     this.#sender.begin('purposes', []);
-    const answer = await this.#ask<{ purposes: readonly Purpose[] }>('purposes', 'purposes', {}, options);
+    const answer = await this.#calls.ask<{ purposes: readonly Purpose[] }>(
+      'purposes',
+      'purposes',
+      {},
+      options,
+    );
     return answer.purposes;
   }
 
@@ -304,38 +263,43 @@ export class Methods {
     options?: CallOptions,
   ): Promise<SavedPurposes> {
     this.#sender.begin('savePurposes', [purposes, { material }]);
-    return this.#ask('savePurposes', 'savePurposes', { body: { purposes, material } }, options);
+    return this.#calls.ask('savePurposes', 'savePurposes', { body: { purposes, material } }, options);
   }
 
   /** Returns the policy versions of the tenant. */
   async policies(options?: CallOptions): Promise<readonly Policy[]> {
     this.#sender.begin('policies', []);
-    const answer = await this.#ask<{ policies: readonly Policy[] }>('policies', 'policies', {}, options);
+    const answer = await this.#calls.ask<{ policies: readonly Policy[] }>(
+      'policies',
+      'policies',
+      {},
+      options,
+    );
     return answer.policies;
   }
 
   /** Publishes the next policy version; needs a key of scope `operator`. */
   async publishPolicy(policy: PolicyDefinition, options?: CallOptions): Promise<PublishedPolicy> {
     this.#sender.begin('publishPolicy', [policy]);
-    return this.#ask('publishPolicy', 'publishPolicy', { body: policy }, options);
+    return this.#calls.ask('publishPolicy', 'publishPolicy', { body: policy }, options);
   }
 
   /** Returns the signed head of the tenant's log. */
   async checkpoint(options?: CallOptions): Promise<string> {
     this.#sender.begin('checkpoint', []);
-    return this.#text(call('checkpoint', 'checkpoint'), options);
+    return this.#calls.text(call('checkpoint', 'checkpoint'), options);
   }
 
   /** Returns the key that verifies checkpoints and proofs. Pin it: store it where gpd cannot change it. */
   async vkey(options?: CallOptions): Promise<string> {
     this.#sender.begin('vkey', []);
-    return (await this.#text(call('vkey', 'vkey'), options)).trim();
+    return (await this.#calls.text(call('vkey', 'vkey'), options)).trim();
   }
 
   /** Returns all entries of the log, one JSON value a line; at most 256 MiB. */
   async exportLog(options?: CallOptions): Promise<string> {
     this.#sender.begin('exportLog', []);
-    return this.#text(call('exportLog', 'exportLog'), options);
+    return this.#calls.text(call('exportLog', 'exportLog'), options);
   }
 
   /** Returns what the cookie `gpd_consent` says, offline but for gpd's keys; null denies. */
@@ -370,7 +334,7 @@ export class Methods {
   /** Resolves if the server answers; the key is not checked. */
   async ping(options?: CallOptions): Promise<Health> {
     this.#sender.begin('ping', []);
-    return this.#ask('ping', 'ping', {}, options, { status: 'ok' });
+    return this.#calls.ask('ping', 'ping', {}, options, { status: 'ok' });
   }
 
   /** Cancels running calls; later calls are refused. */
@@ -380,43 +344,6 @@ export class Methods {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  async #check(name: string, check: Check, options?: CallOptions): Promise<Decision> {
-    args.checkCheck(name, check);
-    this.#sender.begin(name, [check]);
-    const { principalId, purpose, minSeq } = check;
-    const details = { body: { principalId, purpose, minSeq }, secrets: [principalId] };
-    try {
-      return await this.#read(call(name, 'canProcess', details), shapes.readDecision, options);
-    } catch (error) {
-      return this.#undecided(error, shapes.unavailable);
-    }
-  }
-
-  async #checkMany(name: string, checks: readonly Purposeful[], options?: CallOptions): Promise<Decision[]> {
-    const secrets = checks.map(({ principalId }) => principalId);
-    const body = {
-      checks: checks.map(({ principalId, purpose }, i) => ({ id: String(i), principalId, purpose })),
-    };
-    const batch = call(name, 'canProcessMany', { body, secrets });
-    try {
-      const answer = await this.#sender.send(batch, options ?? {});
-      const found = shapes.readBatch(parseJson(answer.text));
-      if (found === null) throw this.#sender.malformed(batch, answer);
-      return checks.map(
-        (_, i) =>
-          found.get(String(i)) ?? this.#undecided(this.#sender.malformed(batch, answer), shapes.unavailable),
-      );
-    } catch (error) {
-      return checks.map(() => this.#undecided(error, shapes.unavailable));
-    }
-  }
-
-  /** The only place where an error of a check becomes a denial. @throws {Error} errors that must not become a denial */
-  #undecided<T>(error: unknown, denied: (error: ConsentError) => T): T {
-    if (isUndecided(error) && this.#settings.onUnavailable === 'deny') return denied(error);
-    throw error;
   }
 
   async #write(
@@ -430,50 +357,9 @@ export class Methods {
     this.#sender.begin(name, [write]);
     const { principalId, purposes, policyVersion, gpc, overGpc } = write;
     const body = { principalId, purposes, policyVersion, gpc, overGpc };
-    return this.#ask(name, name, { body, idempotencyKey, secrets: [principalId] }, options);
-  }
-
-  /** @param expected fields of the answer, which must be about what was asked */
-  #ask<T>(
-    name: string,
-    operation: shapes.OperationName,
-    details: Details,
-    options: CallOptions | undefined,
-    expected: Readonly<Record<string, string>> = {},
-  ): Promise<T> {
-    const isExpected: Read<T> = (value) =>
-      shapes.isAnswer(operation, value) &&
-      Object.entries(expected).every(([field, text]) => value[field] === text)
-        ? (value as T)
-        : null;
-    return this.#read(call(name, operation, details), isExpected, options);
-  }
-
-  async #read<T>(request: Call, read: Read<T>, options: CallOptions = {}): Promise<T> {
-    const answer = await this.#sender.send(request, options);
-    const value = read(parseJson(answer.text));
-    if (value === null) throw this.#sender.malformed(request, answer);
-    return value;
-  }
-
-  async #text(request: Call, options: CallOptions = {}): Promise<string> {
-    const answer = await this.#sender.send(request, options);
-    if (answer.text === MALFORMED) throw this.#sender.malformed(request, answer);
-    return answer.text;
+    return this.#calls.ask(name, name, { body, idempotencyKey, secrets: [principalId] }, options);
   }
 }
 
 /** The interface of the client and the fake. Let your own code depend on it. */
 export type Consent = Pick<Methods, keyof Methods>;
-
-function call(name: string, operation: shapes.OperationName, details: Details = {}): Call {
-  const { params = {}, secrets = [], ...rest } = details;
-  const { path }: OperationRow = OPERATIONS[operation];
-  return {
-    name,
-    operation,
-    path: path.replace(/\{(\w+)\}/, (_, key: string) => `${params[key]}`),
-    secrets,
-    ...rest,
-  };
-}

@@ -1,6 +1,6 @@
 import { isRecord, MAX_BODY_BYTES, MAX_EXPORT_BYTES, parseJson, readText } from './body.ts';
+import type { Answer, Call, Sender } from './calls.ts';
 import { ConsentError, type ErrorKind, kindOfStatus } from './errors.ts';
-import type { Answer, Call, Sender } from './methods.ts';
 import { reasonOf } from './network.ts';
 import { checkCallTimeout, type Settings } from './options.ts';
 import { isRetryable, parseRetryAfter, waitMs } from './schedule.ts';

@@ -224,6 +224,25 @@ export const PAGE: PageWords = {
     'In diesem Browser vergessen. Der Fall selbst geht weiter: Bewahren Sie den Schlüssel auf.',
   'remember.ended':
     'Der Fall ist entschieden, deshalb merkt sich dieser Browser seinen Schlüssel nicht mehr.',
+  'complain.title': 'Sich über den Umgang mit Ihren Daten beschweren',
+  'complain.promise':
+    'Wir bestätigen innerhalb von 30 Tagen den Eingang Ihrer Beschwerde, gehen ihr nach und teilen Ihnen das Ergebnis unverzüglich mit. Sie können sich auch beim Information Commissioner beschweren.',
+  'complain.statement': 'Worüber Sie sich beschweren, in Ihren Worten',
+  'complain.email':
+    'E-Mail-Adresse, falls wir Ihnen schreiben dürfen. Sie wird verschlüsselt aufbewahrt und mit dem Fall gelöscht.',
+  'complain.send': 'Beschwerde absenden',
+  'complain.sent': 'Ihre Beschwerde wurde gesendet',
+  'complain.sentKey':
+    'Ihre Beschwerde wurde gesendet. Notieren Sie den Fallschlüssel, er wird nur einmal angezeigt:',
+  'complain.before': 'Sie haben sich bereits beschwert',
+  'complain.beforeKey':
+    'Der Fallschlüssel wurde beim Absenden der Beschwerde angezeigt und kann nicht noch einmal angezeigt werden.',
+  'complain.on': 'Sie haben sich am {at} beschwert.',
+  'complain.received': 'Wir bestätigen den Eingang Ihrer Beschwerde bis zum {due}',
+  'complain.acknowledged': 'Wir gehen Ihrer Beschwerde nach und teilen Ihnen das Ergebnis mit.',
+  'complain.answered': 'Wir haben Ihre Beschwerde beantwortet.',
+  'complain.by': 'Wir bestätigen bis',
+
   'case.title': 'Ihr Einwand gegen eine automatische Entscheidung',
   'case.script':
     'Diese Seite braucht JavaScript. Schreiben Sie sonst an den Kontakt der Website und nennen Sie die Fallnummer, die Sie mit Ihrem Schlüssel bekommen haben.',

@@ -225,6 +225,23 @@ export const PAGE = {
   'remember.forgotten': 'Forgotten in this browser. The case itself continues: keep the key.',
   'remember.ended': 'The case is decided, so this browser no longer remembers its key.',
 
+  'complain.title': 'Complain about how your data are handled',
+  'complain.promise':
+    'We confirm within 30 days that your complaint has arrived, look into it, and tell you the outcome without undue delay. You can also complain to the Information Commissioner.',
+  'complain.statement': 'What you complain about, in your own words',
+  'complain.email': 'E-mail address, if we may write to you. It is kept encrypted and erased with the case.',
+  'complain.send': 'Send the complaint',
+  'complain.sent': 'Your complaint was sent',
+  'complain.sentKey': 'Your complaint was sent. Write down its case key, which is shown once:',
+  'complain.before': 'You complained before',
+  'complain.beforeKey':
+    'The key of the case was shown when the complaint was sent, and cannot be shown again.',
+  'complain.on': 'You complained on {at}.',
+  'complain.received': 'We will confirm that your complaint has arrived by {due}',
+  'complain.acknowledged': 'We look into your complaint and will tell you the outcome.',
+  'complain.answered': 'We answered your complaint.',
+  'complain.by': 'We confirm by',
+
   'case.title': 'Your objection to an automated decision',
   'case.script':
     'This page needs JavaScript. Without it, write to the contact of the site, and give the case number that came with your key.',

@@ -221,6 +221,22 @@ export const PAGE: PageWords = {
   'remember.forget': 'Olvidarla aquí',
   'remember.forgotten': 'Olvidada en este navegador. El caso sigue: guarde la clave.',
   'remember.ended': 'El caso está decidido, así que este navegador ya no recuerda su clave.',
+  'complain.title': 'Reclamar por el tratamiento de sus datos',
+  'complain.promise':
+    'Confirmamos en un plazo de 30 días que su reclamación ha llegado, la examinamos y le comunicamos el resultado sin demora indebida. También puede reclamar ante el Information Commissioner.',
+  'complain.statement': 'El motivo de su reclamación, con sus palabras',
+  'complain.email': 'Correo electrónico, si podemos escribirle. Se guarda cifrado y se borra con el caso.',
+  'complain.send': 'Enviar la reclamación',
+  'complain.sent': 'Su reclamación se ha enviado',
+  'complain.sentKey': 'Su reclamación se ha enviado. Anote la clave del caso, que se muestra una sola vez:',
+  'complain.before': 'Ya ha presentado una reclamación',
+  'complain.beforeKey': 'La clave del caso se mostró al enviar la reclamación y no puede mostrarse de nuevo.',
+  'complain.on': 'Presentó una reclamación el {at}.',
+  'complain.received': 'Confirmaremos la llegada de su reclamación a más tardar el {due}',
+  'complain.acknowledged': 'Examinamos su reclamación y le comunicaremos el resultado.',
+  'complain.answered': 'Hemos respondido a su reclamación.',
+  'complain.by': 'Confirmamos antes del',
+
   'case.title': 'Su objeción a una decisión automatizada',
   'case.script':
     'Esta página necesita JavaScript. Sin él, escriba al contacto del sitio y dé el número de caso que recibió con su clave.',

@@ -223,6 +223,23 @@ export const PAGE: PageWords = {
   'remember.forget': 'Oublier ici',
   'remember.forgotten': 'Oubliée dans ce navigateur. Le dossier lui-même continue : gardez la clé.',
   'remember.ended': 'Le dossier est décidé : ce navigateur ne retient plus sa clé.',
+  'complain.title': 'Se plaindre du traitement de vos données',
+  'complain.promise':
+    'Nous confirmons sous 30 jours la réception de votre plainte, nous l’examinons et vous communiquons le résultat sans retard injustifié. Vous pouvez aussi saisir l’Information Commissioner.',
+  'complain.statement': 'L’objet de votre plainte, avec vos mots',
+  'complain.email':
+    'Adresse e-mail, si nous pouvons vous écrire. Elle est conservée chiffrée et effacée avec le dossier.',
+  'complain.send': 'Envoyer la plainte',
+  'complain.sent': 'Votre plainte a été envoyée',
+  'complain.sentKey': 'Votre plainte a été envoyée. Notez la clé du dossier, affichée une seule fois :',
+  'complain.before': 'Vous vous êtes déjà plaint',
+  'complain.beforeKey': 'La clé du dossier a été affichée à l’envoi de la plainte et ne peut plus l’être.',
+  'complain.on': 'Vous avez déposé une plainte le {at}.',
+  'complain.received': 'Nous confirmerons la réception de votre plainte au plus tard le {due}',
+  'complain.acknowledged': 'Nous examinons votre plainte et vous communiquerons le résultat.',
+  'complain.answered': 'Nous avons répondu à votre plainte.',
+  'complain.by': 'Nous confirmons avant le',
+
   'case.title': 'Votre contestation d’une décision automatisée',
   'case.script':
     'Cette page a besoin de JavaScript. Sans lui, écrivez au contact du site et donnez le numéro de dossier reçu avec votre clé.',

@@ -223,6 +223,23 @@ export const PAGE: PageWords = {
   'remember.forget': 'Dimenticala qui',
   'remember.forgotten': 'Dimenticata in questo browser. Il caso continua: conservi la chiave.',
   'remember.ended': 'Il caso è deciso, quindi questo browser non ricorda più la sua chiave.',
+  'complain.title': 'Presentare un reclamo sul trattamento dei Suoi dati',
+  'complain.promise':
+    'Confermiamo entro 30 giorni l’arrivo del Suo reclamo, lo esaminiamo e Le comunichiamo l’esito senza ingiustificato ritardo. Può rivolgersi anche all’Information Commissioner.',
+  'complain.statement': 'Il motivo del reclamo, con parole Sue',
+  'complain.email': 'Indirizzo e-mail, se possiamo scriverLe. È conservato cifrato e cancellato con il caso.',
+  'complain.send': 'Inviare il reclamo',
+  'complain.sent': 'Il Suo reclamo è stato inviato',
+  'complain.sentKey': 'Il Suo reclamo è stato inviato. Annoti la chiave del caso, mostrata una sola volta:',
+  'complain.before': 'Ha già presentato un reclamo',
+  'complain.beforeKey':
+    'La chiave del caso è stata mostrata all’invio del reclamo e non può essere mostrata di nuovo.',
+  'complain.on': 'Ha presentato un reclamo il {at}.',
+  'complain.received': 'Confermeremo l’arrivo del Suo reclamo entro il {due}',
+  'complain.acknowledged': 'Esaminiamo il Suo reclamo e Le comunicheremo l’esito.',
+  'complain.answered': 'Abbiamo risposto al Suo reclamo.',
+  'complain.by': 'Confermiamo entro',
+
   'case.title': 'La sua contestazione di una decisione automatizzata',
   'case.script':
     'Questa pagina ha bisogno di JavaScript. Altrimenti scriva al contatto del sito e dia il numero del caso ricevuto con la chiave.',

@@ -217,6 +217,23 @@ export const PAGE: PageWords = {
   'remember.forget': 'Zapomnij tutaj',
   'remember.forgotten': 'Zapomniano w tej przeglądarce. Sama sprawa trwa: proszę zachować klucz.',
   'remember.ended': 'Sprawa jest rozstrzygnięta, więc ta przeglądarka nie pamięta już jej klucza.',
+  'complain.title': 'Skarga na sposób postępowania z danymi',
+  'complain.promise':
+    'W ciągu 30 dni potwierdzimy, że skarga dotarła, zbadamy ją i bez zbędnej zwłoki poinformujemy o wyniku. Skargę można też złożyć do Information Commissioner.',
+  'complain.statement': 'Czego dotyczy skarga, własnymi słowami',
+  'complain.email':
+    'Adres e-mail, jeśli możemy napisać. Przechowujemy go zaszyfrowany i usuwamy razem ze sprawą.',
+  'complain.send': 'Wyślij skargę',
+  'complain.sent': 'Skarga została wysłana',
+  'complain.sentKey': 'Skarga została wysłana. Zapisz klucz sprawy, wyświetlamy go tylko raz:',
+  'complain.before': 'Skarga została już złożona',
+  'complain.beforeKey': 'Klucz sprawy został pokazany przy wysłaniu skargi i nie można go pokazać ponownie.',
+  'complain.on': 'Skarga złożona {at}.',
+  'complain.received': 'Potwierdzimy, że skarga dotarła, do {due}',
+  'complain.acknowledged': 'Badamy skargę i poinformujemy o wyniku.',
+  'complain.answered': 'Odpowiedzieliśmy na skargę.',
+  'complain.by': 'Potwierdzimy do',
+
   'case.title': 'Odwołanie od zautomatyzowanej decyzji',
   'case.script':
     'Ta strona potrzebuje JavaScriptu. Bez niego proszę napisać do kontaktu strony i podać numer sprawy otrzymany z kluczem.',

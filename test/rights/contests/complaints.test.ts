@@ -150,8 +150,8 @@ describe('a complaint', () => {
 
   it('is sent by the form of /my-data, which shows it then', async () => {
     const visit = await rights.visit();
-    const submit = async (fields: Record<string, string>) => {
-      const reply = await ask(rights.gpd.url, '/my-data', {
+    const submit = async (fields: Record<string, string>, query = '') => {
+      const reply = await ask(rights.gpd.url, `/my-data${query}`, {
         method: 'POST',
         headers: {
           'content-type': 'application/x-www-form-urlencoded',
@@ -165,6 +165,7 @@ describe('a complaint', () => {
       return reply.text;
     };
     expect(await submit({ action: 'look' })).toContain('data-testid="send-complaint"');
+    expect(await submit({ action: 'look' }, '?lang=de')).toContain('Beschwerde absenden');
     expect(await submit({ action: 'complain', statement: STATEMENT, email: '' })).toContain(
       'data-testid="case-key"',
     );

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../../src/ingest/verdict/classify.ts';
 import { DAY } from '../../../src/lib/clock.ts';
+import { ENGLISH } from '../../../src/lib/people/say.ts';
 import {
   acknowledgeComplaint,
   answerComplaint,
@@ -61,8 +62,10 @@ interface Duty {
 }
 
 const DPA = 'Data Protection Act 2018, s.';
+/** S.I. 2026/82, regulation 3: section 103. */
 const COMPLAINTS_FROM = '2026-06-19';
-const DECISIONS_FROM = '2026-02-05';
+/** S.I. 2026/82, regulation 2: sections 76 (article 12A) and 80 (articles 22A to 22D) of the Data (Use and Access) Act 2025. */
+const ACT_FROM = '2026-02-05';
 const DUTIES: readonly Duty[] = [
   {
     source: `${DPA} 164A(2)`,
@@ -110,7 +113,7 @@ const DUTIES: readonly Duty[] = [
   },
   {
     source: 'UK GDPR, art. 12A: applicable time period',
-    from: COMPLAINTS_FROM,
+    from: ACT_FROM,
     duty: 'one month, which may be extended by two further months with the reason',
     holds() {
       const contest = filed('contest', at('2026-01-31T10:00:00Z'));
@@ -122,7 +125,7 @@ const DUTIES: readonly Duty[] = [
   },
   {
     source: 'UK GDPR, art. 12A: further information',
-    from: COMPLAINTS_FROM,
+    from: ACT_FROM,
     duty: 'the days from the question to the answer, both included, do not count',
     holds() {
       const inquiry = ask(filed('contest'), '2026-07-25T23:59:00Z');
@@ -130,13 +133,26 @@ const DUTIES: readonly Duty[] = [
       expect(due(inquiry)).toBe('2026-08-20T15:30:00.000Z');
       const answered = reply(inquiry, '2026-07-28T00:01:00Z');
       expect(due(answered)).toBe('2026-08-24T15:30:00.000Z');
+      // They do not count towards the month in which an extension has to be announced, either.
+      const late = { now: at('2026-08-23T00:00:00Z'), profile: 'uk' } as const;
+      const extended = extendContest(answered, 'rita', { days: 61, reason: 'It is complex.' }, late);
+      expect(extended.extendedFrom).toBe(answered.dueAt);
       expect(answered).toMatchObject({ pausedFrom: inquiry.askedAt, pausedTo: answered.answeredAt });
       expect(notice()).toContain('the days from our question to your answer do not count');
     },
   },
   {
+    source: 'UK GDPR, art. 22A(1)',
+    from: ACT_FROM,
+    duty: 'a decision is solely automated without meaningful human involvement: the person reads which it is',
+    holds() {
+      expect(ENGLISH.say('verdict.doubt')).toContain('No person has looked at it.');
+      expect(ENGLISH.say('verdict.overturned')).toMatch(/^A reviewer decided this/);
+    },
+  },
+  {
     source: 'UK GDPR, art. 22C(2)',
-    from: DECISIONS_FROM,
+    from: ACT_FROM,
     duty: 'information about the decision, representations, human intervention, contest',
     holds() {
       for (const part of [
@@ -158,11 +174,18 @@ const DUTIES: readonly Duty[] = [
     },
   },
   {
-    source: 'UK GDPR, art. 22B',
-    from: DECISIONS_FROM,
+    source: 'UK GDPR, art. 22B(1)',
+    from: ACT_FROM,
     duty: 'no significant decision by special categories of data alone',
     holds: () => expect(notice()).toContain('No special categories of personal data are used.'),
   },
+  {
+    source: 'UK GDPR, art. 22B(4)',
+    from: ACT_FROM,
+    duty: 'no significant decision in reliance on a recognised legitimate interest, article 6(1)(ea)',
+    holds: () => expect(notice()).toContain('The basis is your consent (Art. 6(1)(a) UK GDPR)'),
+  },
+  // Article 22D gives the Secretary of State a power to make regulations, and a controller no duty.
 ];
 
 describe('the duties of the United Kingdom', () => {

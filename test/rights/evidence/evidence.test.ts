@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
+import { execute } from '../../support/database.ts';
 import {
   ALICE,
   day,
@@ -162,5 +163,13 @@ describe('gpd evidence', () => {
     writeFileSync(file, 'mine');
     expect(await people.cli('evidence', KID, ...PERIOD, '--out', file)).toMatchObject({ code: 7 });
     expect(readFileSync(file, 'utf8')).toBe('mine');
+  });
+
+  it('ends and writes nothing where a part cannot be made', async () => {
+    await execute(people.api.gpd.dataDir, "UPDATE banners SET texts = '{'");
+    const file = join(tempDir('out'), 'none.zip');
+    const { code } = await people.cli('evidence', KID, ...PERIOD, '--out', file);
+    expect(code).not.toBe(0);
+    expect(() => statSync(file)).toThrow();
   });
 });

@@ -50,7 +50,7 @@ export interface RequestsExpectation {
 
 export interface Case {
   readonly name: string;
-  readonly kind: 'live' | 'stub' | 'pure';
+  readonly kind: 'live' | 'stub' | 'pure' | 'fake';
   readonly fake?: true;
   readonly client?: Readonly<Record<string, unknown>> & { readonly key?: string };
   readonly script?: readonly unknown[];

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import type { SignedRequest } from '../../src/agents.ts';
 import { ConsentClient } from '../../src/client.ts';
-import { ConsentError } from '../../src/errors.ts';
+import { ConsentError, type ErrorKind } from '../../src/errors.ts';
 import { FakeConsent } from '../../src/fake.ts';
 import type { Consent } from '../../src/methods.ts';
 import type { ClientOptions } from '../../src/options.ts';
@@ -42,6 +42,11 @@ interface Run {
 function clientOf({ client }: Run): Consent {
   if (!client) throw new Error('this case has no client');
   return client;
+}
+
+function fakeOf({ client }: Run): FakeConsent {
+  if (client instanceof FakeConsent) return client;
+  throw new Error('this case has no fake');
 }
 
 const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions) => unknown>> = {
@@ -84,7 +89,7 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   reportOutcome: (run, { requestId, outcome, ...time }, options) =>
     clientOf(run).reportOutcome(String(requestId), String(outcome), time, options),
   agent: (run, { body, ...request }, options) =>
-    clientOf(run).agent(request as SignedRequest, {
+    clientOf(run).agent(request as unknown as SignedRequest, {
       ...options,
       body: body === undefined ? undefined : Buffer.from(String(body)),
     }),
@@ -97,6 +102,11 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
       ...options,
     }),
   cookieFor: (run, { principalId }) => cookieFor(run, String(principalId)),
+  'fake.setUnavailable': (run, { unavailable }) => fakeOf(run).setUnavailable(unavailable === true),
+  'fake.setNextError': (run, { kind, ...facts }) => fakeOf(run).setNextError(kind as ErrorKind, facts),
+  'fake.setTtlDays': (run, { purpose, days }) => fakeOf(run).setTtlDays(String(purpose), Number(days)),
+  'fake.setPurposes': (run, { purposes }) => fakeOf(run).setPurposes(purposes as string[]),
+  'fake.setDecision': (run, { requestId, ...verdict }) => fakeOf(run).setDecision(String(requestId), verdict),
   close: (run) => clientOf(run).close(),
   verifyProof: (_run, { proof, ...expected }) =>
     verifyProof(String(proof), expected as unknown as { vkey: string }),
@@ -300,8 +310,8 @@ const createRun = (variables: Variables): Run => ({
 });
 
 /** A fake with the purposes of the conformance server. */
-function createFake(run: Run): FakeConsent {
-  const fake = new FakeConsent({ now: () => run.now() });
+function createFake(run: Run, options: object = {}): FakeConsent {
+  const fake = new FakeConsent({ ...options, now: () => run.now() });
   fake.setGpcPolicy('support', 'ignore');
   fake.setGpcPolicy('offers', 'ask');
   return fake;
@@ -316,7 +326,8 @@ export async function runCase(one: Case, servers: Servers): Promise<void> {
   }
   const run = createRun(variables);
   const { key: _key, ...options } = one.client ?? {};
-  if (one.kind !== 'pure') {
+  if (one.kind === 'fake') run.client = createFake(run, options);
+  else if (one.kind !== 'pure') {
     const key = String(variables.get('key'));
     run.client = new ConsentClient({ ...options, url: base, key, now: () => run.now() });
   }

@@ -13,7 +13,9 @@ _MAX_AGE_SECONDS = 30 * 60
 """A visitor can send the id of an old visit. The page calls `identify` again at the checkout."""
 
 
-def advice_of(verdict: Verdict, now: float) -> CheckoutAdvice:
+def advice_of(verdict: Verdict, now: float, context: str | None) -> CheckoutAdvice:
+    if context is not None and verdict.raw.get("context") != context:
+        return "no-verdict"
     try:
         age = now - datetime.fromisoformat(verdict.decided_at).timestamp()
     except ValueError:

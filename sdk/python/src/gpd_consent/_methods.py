@@ -223,18 +223,21 @@ class Consent:
         operation = self._operations.of(call, verdict_reader(request_id))
         return self._run(operation, timeout, {"request_id": request_id})
 
-    def checkout(self, request_id: object, *, deadline: float = 0.5) -> CheckoutAdvice:
+    def checkout(
+        self, request_id: object, *, context: str | None = None, deadline: float = 0.5
+    ) -> CheckoutAdvice:
         """Advises a checkout by the verdict of this visit, and never refuses.
 
         `no-verdict` if gpd has none of the last 30 minutes or does not answer in `deadline` seconds: the sale
         goes on without gpd. No error of gpd is raised. `request_id` is what the page sent; any value.
+        `context` is the order, as the page named it in `identify({context})`: a verdict for another is none.
         """
         checks_of.check_deadline("checkout", deadline)
         try:
             verdict = self.decision(request_id, timeout=deadline)  # type: ignore[arg-type]
         except ConsentError:
             return "no-verdict"
-        return advice_of(verdict, self._clock())
+        return advice_of(verdict, self._clock(), context)
 
     def report_outcome(
         self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None

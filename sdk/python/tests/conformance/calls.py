@@ -38,6 +38,11 @@ _METHODS = {
     "readState": "read_state",
     "currentState": "current_state",
     "ping": "ping",
+    "fake.setUnavailable": "set_unavailable",
+    "fake.setNextError": "set_next_error",
+    "fake.setTtlDays": "set_ttl_days",
+    "fake.setPurposes": "set_purposes",
+    "fake.setDecision": "set_decision",
     "agent": "agent",
     "join": "join",
     "link": "link",
@@ -69,6 +74,9 @@ _NAMES = {
     "proof": "text",
     **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
     **{name: name for name in ("outcome", "at")},
+    **{name: name for name in ("unavailable", "kind", "code", "days", "context")},
+    "class": "class_",
+    "suspectScore": "suspect_score",
     **{name: name for name in ("oldSize", "oldRoot", "newSize", "newRoot")},
     **{
         name: name

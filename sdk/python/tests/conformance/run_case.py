@@ -38,9 +38,9 @@ class _Run:
     def open_from(self, environ: dict[str, str]) -> None:
         self.clients.append(self.driver.client_class.from_env(environ))
 
-    def open_fake(self) -> None:
+    def open_fake(self, **options: Any) -> None:
         """Opens a fake with the purposes of the conformance server."""
-        fake = self.driver.fake_class(clock=lambda: self.now())
+        fake = self.driver.fake_class(clock=lambda: self.now(), **options)
         fake.set_gpc_policy("support", "ignore")
         fake.set_gpc_policy("offers", "ask")
         self.clients.append(fake)
@@ -217,9 +217,11 @@ def run_case(case: Case, servers: Servers, driver: Driver) -> None:
     if case["kind"] == "stub":
         send_json("PUT", f"{servers['stub']}/script/{name}", substitute(case["script"], run.variables))
     try:
-        if case["kind"] != "pure":
-            options = {word: value for word, value in case.get("client", {}).items() if word != "key"}
-            run.open(base, run.variables["key"], **to_python(options))
+        options = to_python({word: value for word, value in case.get("client", {}).items() if word != "key"})
+        if case["kind"] == "fake":
+            run.open_fake(**options)
+        elif case["kind"] != "pure":
+            run.open(base, run.variables["key"], **options)
         _run_steps(run, case)
         if case.get("fake"):
             run.variables = _make_variables(case, servers, base)

@@ -19,7 +19,9 @@ public enum Advice {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
-  static Advice of(Verdict verdict, Instant now) {
+  /** @param context null compares nothing */
+  static Advice of(Verdict verdict, String context, Instant now) {
+    if (context != null && !context.equals(verdict.fields().get("context"))) return NO_VERDICT;
     try {
       boolean isOld = Instant.parse(verdict.decidedAt()).plus(MAX_AGE).isBefore(now);
       // A verdict under an objection must not be acted on.

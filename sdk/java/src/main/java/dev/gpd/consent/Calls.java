@@ -117,11 +117,7 @@ final class Calls {
   }
 
   Pending<Boolean> isAllowed(Check check, CallOptions options) {
-    Pending<Decision> decision = check("isAllowed", check, options);
-    return new Pending<>(
-        decision.begin(),
-        answer -> decision.result().apply(answer).allowed(),
-        error -> decision.otherwise().apply(error).allowed());
+    return check("isAllowed", check, options).map(Decision::allowed);
   }
 
   Pending<Decision> canProcess(Check check, CallOptions options) {
@@ -329,8 +325,8 @@ final class Calls {
         });
   }
 
-  Pending<Purposes> purposes(CallOptions options) {
-    return json("purposes", options, () -> Call.of("purposes", "purposes", null).noting(), Purposes.class);
+  Pending<List<Purpose>> purposes(CallOptions options) {
+    return json("purposes", options, () -> Call.of("purposes", "purposes", null).noting(), Purposes.class).map(Purposes::purposes);
   }
 
   Pending<SavedPurposes> savePurposes(List<PurposeDefinition> purposes, Boolean material, CallOptions options) {
@@ -353,8 +349,8 @@ final class Calls {
         SavedPurposes.class);
   }
 
-  Pending<Policies> policies(CallOptions options) {
-    return json("policies", options, () -> Call.of("policies", "policies", null).noting(), Policies.class);
+  Pending<List<Policy>> policies(CallOptions options) {
+    return json("policies", options, () -> Call.of("policies", "policies", null).noting(), Policies.class).map(Policies::policies);
   }
 
   Pending<PublishedPolicy> publishPolicy(String text, boolean material, CallOptions options) {

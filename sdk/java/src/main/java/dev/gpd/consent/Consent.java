@@ -138,12 +138,16 @@ public interface Consent extends AutoCloseable {
 
   Join join(String session, String principalId, String principalSecret, CallOptions options);
 
+  CompletableFuture<Join> joinAsync(String session, String principalId, String principalSecret, CallOptions options);
+
   /** Links the visit behind a transparency token with the person of a session. */
   default Link link(String session, String token) {
     return link(session, token, CallOptions.NONE);
   }
 
   Link link(String session, String token, CallOptions options);
+
+  CompletableFuture<Link> linkAsync(String session, String token, CallOptions options);
 
   /** Erases the consent record of the person of a session. */
   default ErasureReceipt erase(String session) {
@@ -152,8 +156,12 @@ public interface Consent extends AutoCloseable {
 
   ErasureReceipt erase(String session, CallOptions options);
 
+  CompletableFuture<ErasureReceipt> eraseAsync(String session, CallOptions options);
+
   /** Returns the purposes of the tenant. */
   List<Purpose> purposes(CallOptions options);
+
+  CompletableFuture<List<Purpose>> purposesAsync(CallOptions options);
 
   /**
    * Defines or changes purposes; it needs a key of scope operator.
@@ -162,20 +170,32 @@ public interface Consent extends AutoCloseable {
    */
   SavedPurposes savePurposes(List<PurposeDefinition> purposes, Boolean material, CallOptions options);
 
+  CompletableFuture<SavedPurposes> savePurposesAsync(List<PurposeDefinition> purposes, Boolean material, CallOptions options);
+
   /** Returns the policy versions of the tenant. */
   List<Policy> policies(CallOptions options);
+
+  CompletableFuture<List<Policy>> policiesAsync(CallOptions options);
 
   /** Publishes the next policy version; it needs a key of scope operator. {@code material}: everybody is asked again. */
   PublishedPolicy publishPolicy(String text, boolean material, CallOptions options);
 
+  CompletableFuture<PublishedPolicy> publishPolicyAsync(String text, boolean material, CallOptions options);
+
   /** Returns the signed head of the tenant's log. */
   String checkpoint(CallOptions options);
+
+  CompletableFuture<String> checkpointAsync(CallOptions options);
 
   /** Returns the key that verifies checkpoints and proofs. Pin it: store it where gpd cannot change it. */
   String vkey(CallOptions options);
 
+  CompletableFuture<String> vkeyAsync(CallOptions options);
+
   /** Returns all entries of the log, one JSON value a line; at most 256 MiB. */
   String exportLog(CallOptions options);
+
+  CompletableFuture<String> exportLogAsync(CallOptions options);
 
   /** Creates tokens for people's browsers. */
   interface Sessions {
@@ -232,9 +252,9 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<Verdict> decisionAsync(String requestId, CallOptions options);
 
-  /** As {@link #checkout(String, Duration)}, with half a second. */
-  default Advice checkout(String requestId) {
-    return checkout(requestId, Duration.ofMillis(500));
+  /** As {@link #checkout(String, String, Duration)}, with half a second. */
+  default Advice checkout(String requestId, String context) {
+    return checkout(requestId, context, Duration.ofMillis(500));
   }
 
   /**
@@ -242,10 +262,11 @@ public interface Consent extends AutoCloseable {
    * not answer in time: the sale goes on without gpd. No error of gpd is thrown.
    *
    * @param requestId what the page sent; any text, or null
+   * @param context the order, as the page named it in {@code identify({context})}: a verdict for another is none; null compares nothing
    */
-  Advice checkout(String requestId, Duration deadline);
+  Advice checkout(String requestId, String context, Duration deadline);
 
-  CompletableFuture<Advice> checkoutAsync(String requestId, Duration deadline);
+  CompletableFuture<Advice> checkoutAsync(String requestId, String context, Duration deadline);
 
   /**
    * Returns who signed a request. Ask once for each: a nonce is used up by the first that asks. A request without signature needs no call.

@@ -180,8 +180,18 @@ public class ConsentClient implements Consent {
   }
 
   @Override
+  public CompletableFuture<Join> joinAsync(String session, String principalId, String principalSecret, CallOptions options) {
+    return calls.join(session, principalId, principalSecret, options).future();
+  }
+
+  @Override
   public Link link(String session, String token, CallOptions options) {
     return calls.link(session, token, options).await();
+  }
+
+  @Override
+  public CompletableFuture<Link> linkAsync(String session, String token, CallOptions options) {
+    return calls.link(session, token, options).future();
   }
 
   @Override
@@ -190,8 +200,18 @@ public class ConsentClient implements Consent {
   }
 
   @Override
+  public CompletableFuture<ErasureReceipt> eraseAsync(String session, CallOptions options) {
+    return calls.erase(session, options).future();
+  }
+
+  @Override
   public List<Purpose> purposes(CallOptions options) {
-    return calls.purposes(options).await().purposes();
+    return calls.purposes(options).await();
+  }
+
+  @Override
+  public CompletableFuture<List<Purpose>> purposesAsync(CallOptions options) {
+    return calls.purposes(options).future();
   }
 
   @Override
@@ -200,8 +220,18 @@ public class ConsentClient implements Consent {
   }
 
   @Override
+  public CompletableFuture<SavedPurposes> savePurposesAsync(List<PurposeDefinition> purposes, Boolean material, CallOptions options) {
+    return calls.savePurposes(purposes, material, options).future();
+  }
+
+  @Override
   public List<Policy> policies(CallOptions options) {
-    return calls.policies(options).await().policies();
+    return calls.policies(options).await();
+  }
+
+  @Override
+  public CompletableFuture<List<Policy>> policiesAsync(CallOptions options) {
+    return calls.policies(options).future();
   }
 
   @Override
@@ -210,18 +240,38 @@ public class ConsentClient implements Consent {
   }
 
   @Override
+  public CompletableFuture<PublishedPolicy> publishPolicyAsync(String text, boolean material, CallOptions options) {
+    return calls.publishPolicy(text, material, options).future();
+  }
+
+  @Override
   public String checkpoint(CallOptions options) {
     return calls.ofLog("checkpoint", options).await();
   }
 
   @Override
+  public CompletableFuture<String> checkpointAsync(CallOptions options) {
+    return calls.ofLog("checkpoint", options).future();
+  }
+
+  @Override
   public String vkey(CallOptions options) {
-    return calls.ofLog("vkey", options).await().strip();
+    return calls.ofLog("vkey", options).map(String::strip).await();
+  }
+
+  @Override
+  public CompletableFuture<String> vkeyAsync(CallOptions options) {
+    return calls.ofLog("vkey", options).map(String::strip).future();
   }
 
   @Override
   public String exportLog(CallOptions options) {
     return calls.ofLog("exportLog", options).await();
+  }
+
+  @Override
+  public CompletableFuture<String> exportLogAsync(CallOptions options) {
+    return calls.ofLog("exportLog", options).future();
   }
 
   @Override
@@ -259,27 +309,27 @@ public class ConsentClient implements Consent {
     return calls.decision(requestId, options).future();
   }
 
-  private Question<Advice> advice(String requestId) {
+  private Question<Advice> advice(String requestId, String context) {
     return new Question.Ask<>(
         Question.Remote.of(options -> calls.decision(requestId, options)),
         (verdict, error) ->
-            new Question.Done<>(error == null ? Advice.of(verdict, transport.settings.clock.instant()) : Advice.NO_VERDICT));
+            new Question.Done<>(error == null ? Advice.of(verdict, context, transport.settings.clock.instant()) : Advice.NO_VERDICT));
   }
 
   @Override
-  public Advice checkout(String requestId, Duration deadline) {
+  public Advice checkout(String requestId, String context, Duration deadline) {
     Rules.deadline("checkout", deadline);
-    return Question.await(() -> advice(requestId), deadline);
+    return Question.await(() -> advice(requestId, context), deadline);
   }
 
   @Override
-  public CompletableFuture<Advice> checkoutAsync(String requestId, Duration deadline) {
+  public CompletableFuture<Advice> checkoutAsync(String requestId, String context, Duration deadline) {
     try {
       Rules.deadline("checkout", deadline);
     } catch (ConsentException refused) {
       return CompletableFuture.failedFuture(refused);
     }
-    return Question.future(() -> advice(requestId), deadline);
+    return Question.future(() -> advice(requestId, context), deadline);
   }
 
   /** True if there is nothing to ask about. */

@@ -1,7 +1,8 @@
 package dev.gpd.consent;
 
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -15,6 +16,9 @@ import java.util.regex.Pattern;
 
 /** Choices, Global Privacy Control and Idempotency-Keys of a fake, by the rules of the server. */
 final class FakeLog {
+  /** Always three digits, as gpd writes times: an Instant leaves out those that are zero. */
+  private static final DateTimeFormatter MILLISECONDS = new DateTimeFormatterBuilder().appendInstant(3).toFormatter();
+
   private record Event(
       String principalId, String purpose, String choice, long policyVersion, boolean gpc, ProofRef ref, boolean overGpc, Instant time, Instant expires) {}
 
@@ -55,7 +59,7 @@ final class FakeLog {
   }
 
   private static String text(Instant time) {
-    return time.truncatedTo(ChronoUnit.MILLIS).toString();
+    return MILLISECONDS.format(time);
   }
 
   String time(long laterSeconds) {

@@ -14,6 +14,10 @@ import java.util.function.Supplier;
  */
 record Pending<T>(Supplier<Operation> begin, Function<Answer, T> result, Function<ConsentException, T> otherwise) {
 
+  <R> Pending<R> map(Function<T, R> change) {
+    return new Pending<>(begin, result.andThen(change), otherwise.andThen(change));
+  }
+
   /** @throws java.util.concurrent.CancellationException when the thread was interrupted; its interrupt flag stays set */
   T await() {
     Operation operation = begin.get();

@@ -75,7 +75,9 @@ final class CaseRun {
     Map<String, Object> client = new LinkedHashMap<>(Schema.fields(one.get("client")));
     Object key = client.remove("key");
     setVariables(base, key == null ? "secret" : (String) key);
-    if (!one.get("kind").equals("pure")) {
+    if (one.get("kind").equals("fake")) {
+      invocation.client = fake("error".equals(client.get("onUnavailable")) ? OnUnavailable.ERROR : OnUnavailable.DENY);
+    } else if (!one.get("kind").equals("pure")) {
       client.put("url", base);
       client.put("key", variables.get("key"));
       invocation.configure(client);
@@ -88,7 +90,7 @@ final class CaseRun {
     }
     if (one.get("fake") != null) {
       setVariables(base, "secret");
-      invocation.client = fake();
+      invocation.client = fake(OnUnavailable.DENY);
       allSteps();
     }
   }
@@ -108,8 +110,8 @@ final class CaseRun {
   }
 
   /** A fake with the purposes of the conformance server. */
-  private FakeConsent fake() {
-    FakeConsent fake = new FakeConsent();
+  private FakeConsent fake(OnUnavailable onUnavailable) {
+    FakeConsent fake = new FakeConsent(onUnavailable);
     fake.setClock(invocation.stepClock);
     fake.setGpcPolicy("support", FakeConsent.GpcPolicy.IGNORE);
     fake.setGpcPolicy("offers", FakeConsent.GpcPolicy.ASK);

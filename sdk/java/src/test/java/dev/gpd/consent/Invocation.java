@@ -19,6 +19,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 /** Translates the calls and arguments of a case to those of this package, and results to the JSON of the wire. */
 final class Invocation {
@@ -185,7 +186,7 @@ final class Invocation {
       case "receipt" -> client.receipt(whole(args.get("seq")), options);
       case "proof" -> client.proof(whole(args.get("seq")), options);
       case "decision" -> client.decision((String) args.get("requestId"), options);
-      case "checkout" -> client.checkout(text(args, "requestId"), deadline(args));
+      case "checkout" -> client.checkout(text(args, "requestId"), text(args, "context"), deadline(args));
       case "reportOutcome" ->
           client.reportOutcome(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "readState" -> client.readState(text(args, "cookie"), options).orElse(null);
@@ -210,10 +211,21 @@ final class Invocation {
       case "state" -> client.stateAsync(principalId, options);
       case "history" -> client.historyAsync(principalId, page(args), options);
       case "sessions.create" -> client.sessions().createAsync(principalId, options);
+      case "join" -> client.joinAsync(text(args, "session"), principalId, text(args, "principalSecret"), options);
+      case "link" -> client.linkAsync(text(args, "session"), text(args, "token"), options);
+      case "erase" -> client.eraseAsync(text(args, "session"), options);
+      case "purposes" -> client.purposesAsync(options);
+      case "savePurposes" ->
+          client.savePurposesAsync(definitions(args.get("purposes")), (Boolean) args.get("material"), options);
+      case "policies" -> client.policiesAsync(options);
+      case "publishPolicy" -> client.publishPolicyAsync(text(args, "text"), (Boolean) args.get("material"), options);
+      case "checkpoint" -> client.checkpointAsync(options);
+      case "vkey" -> client.vkeyAsync(options);
+      case "exportLog" -> client.exportLogAsync(options);
       case "receipt" -> client.receiptAsync(whole(args.get("seq")), options);
       case "proof" -> client.proofAsync(whole(args.get("seq")), options);
       case "decision" -> client.decisionAsync((String) args.get("requestId"), options);
-      case "checkout" -> client.checkoutAsync(text(args, "requestId"), deadline(args));
+      case "checkout" -> client.checkoutAsync(text(args, "requestId"), text(args, "context"), deadline(args));
       case "reportOutcome" ->
           client.reportOutcomeAsync(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "readState" -> client.readStateAsync(text(args, "cookie"), options);
@@ -225,12 +237,32 @@ final class Invocation {
     };
   }
 
+  private FakeConsent fake() {
+    return (FakeConsent) client;
+  }
+
+  private static ErrorKind kindOf(String name) {
+    return Stream.of(ErrorKind.values()).filter(kind -> kind.toString().equals(name)).findFirst().orElseThrow();
+  }
+
+  /** A verdict of now, as a fake of the other languages makes one. */
+  private Verdict verdict(Map<String, Object> args) {
+    String named = args.get("class") == null ? "human" : text(args, "class");
+    Double score = (Double) args.get("suspectScore");
+    return new Verdict(text(args, "requestId"), named, "ok", null, null, score, clock.instant().toString(), false, Map.of());
+  }
+
   static Object asWire(Object result) {
     return wire(result);
   }
 
   private Object other(String name, Map<String, Object> args) {
     switch (name) {
+      case "fake.setUnavailable" -> fake().setUnavailable((Boolean) args.get("unavailable"));
+      case "fake.setNextError" -> fake().setNextError(kindOf(text(args, "kind")), text(args, "code"));
+      case "fake.setTtlDays" -> fake().setTtlDays(text(args, "purpose"), (Double) args.get("days"));
+      case "fake.setPurposes" -> fake().setPurposes(texts(args.get("purposes")).toArray(String[]::new));
+      case "fake.setDecision" -> fake().setDecision(text(args, "requestId"), verdict(args));
       case "close" -> client.close();
       case "configure" -> configure(args);
       case "fromEnv" -> client = ConsentClient.builder().env(environment(args)).build();

@@ -1,0 +1,27 @@
+import { onTestFinished } from 'vitest';
+import { startApp } from '../../../src/app.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { prepareDemo } from '../../../src/demo/demo-service.ts';
+import { createMailbox } from '../../../src/demo/mailbox.ts';
+import { createLogger } from '../../../src/ops/log-service.ts';
+
+/** The demo on a free port, in this process. */
+export async function startDemoApp() {
+  const mailbox = createMailbox();
+  const options = {
+    log: createLogger('silent'),
+    onFatal: (error: Error) => {
+      throw error;
+    },
+    sendMail: mailbox.send,
+    intervals: { webhooks: 50 },
+  };
+  const demo = await prepareDemo(loadConfig({ environment: { GPD_PORT: '0' } }), {
+    start: (config, clock) => startApp(config, { ...options, clock }),
+    mailbox,
+    verifyLog: () => Promise.resolve(''),
+  });
+  const app = await startApp(demo.config, { ...options, routers: demo.routers });
+  onTestFinished(() => app.stop(1000));
+  return { app, demo };
+}
