@@ -35,6 +35,8 @@ export interface NextNeeds {
   readonly isKeyless: () => Promise<boolean>;
   /** @returns a new secret key, which is not stored */
   readonly createSecretKey: () => Promise<string>;
+  /** Both forms look before they write: of two posts at once the second must find what the first wrote. */
+  readonly inTurn: (work: () => Promise<void>) => Promise<void>;
 }
 
 /** The page of a fresh installation: the server that sends it has no database. */

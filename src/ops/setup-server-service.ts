@@ -155,6 +155,7 @@ export async function runSetup(config: Config, options: SetupOptions) {
         inviteMember: (name, role) => inviteByPage(database, installed, { name, role }),
         isKeyless: async () => (await listSecretKeys(database, installed)).length === 0,
         createSecretKey: () => createSecretKey(database, installed),
+        inTurn: (work) => serialise('setup', work),
       }),
     ]);
   return { config: { ...config, port, base_url: installed.baseUrl }, routers };
