@@ -27,8 +27,6 @@ export interface NextNeeds {
   readonly readSteps: () => Promise<NextSteps>;
   /** False if an identity provider signs staff in. */
   readonly usesPasskeys: boolean;
-  /** Both forms look before they write: of two posts at once the second must find what the first wrote. */
-  readonly inTurn: (work: () => Promise<void>) => Promise<void>;
   /** @returns the link; null if another person has the name */
   readonly inviteMember: (name: string, role: StaffRole) => Promise<string | null>;
   /** True until the tenant has a secret key. */

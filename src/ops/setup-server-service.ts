@@ -151,7 +151,6 @@ export async function runSetup(config: Config, options: SetupOptions) {
       nextRoutes({
         ...{ link, csrf, installed, usesPasskeys },
         readSteps: () => readSteps(database, installed),
-        inTurn: (work) => serialise('setup', work),
         inviteMember: (name, role) => inviteByPage(database, installed, { name, role }),
         isKeyless: async () => (await listSecretKeys(database, installed)).length === 0,
         createSecretKey: () => createSecretKey(database, installed),
