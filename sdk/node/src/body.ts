@@ -23,7 +23,8 @@ async function readStream(response: Response, maxBytes: number): Promise<string 
 export async function readText(response: Response, maxBytes: number): Promise<string | typeof MALFORMED> {
   // The client asked for no coding. A coded body could become very large, and not every language can decode it.
   if (!['', 'identity'].includes((response.headers.get('content-encoding') ?? '').trim().toLowerCase())) {
-    await response.body?.cancel();
+    // Bun begins to decode before it is asked, and cancelling throws what that found.
+    await response.body?.cancel().catch(() => {});
     return MALFORMED;
   }
   const declared = response.headers.get('content-length');

@@ -21,6 +21,8 @@ const MIN_CONTAINED = 4;
 
 /** False on workerd with a compatibility date before 2024-11-11, whose fetch throws if it is given `cache`. */
 const HAS_CACHE_MODE = 'cache' in Request.prototype;
+/** The fetch of Deno replays by itself what breaks before an answer. */
+const HAS_REPLAY = 'Deno' in globalThis;
 
 export class Transport implements Sender {
   readonly #settings: Settings;
@@ -169,7 +171,7 @@ export class Transport implements Sender {
           again: 'no',
         };
       }
-      const again = !hasResponse && detail === 'reset' ? 'replay' : 'retry';
+      const again = !hasResponse && !HAS_REPLAY && detail === 'reset' ? 'replay' : 'retry';
       return { error: new ConsentError(call.name, 'network', { detail, cause }), again };
     }
   }
