@@ -56,7 +56,11 @@ export async function readAgents(context: Context, staff: Staff) {
 }
 
 /** Makes the tenant's policy dry, or puts it in force. The audit log says who did. */
-export async function switchDryRun({ database, clock }: Context, staff: Staff, isDry: boolean): Promise<void> {
+export async function switchDryRun(
+  { database, clock }: Context,
+  staff: Staff,
+  isDry: boolean,
+): Promise<void> {
   const by = { ...actorOf(staff), at: clock() };
   const saved = await createTenantStore(database).saveSettings(
     staff.kid,
