@@ -90,8 +90,8 @@ async function measureGpd(rig: Rig, plan: OverloadPlan) {
   const data = rig.freshData('overload');
   const server = await rig.startGpd(data);
   try {
-    const overloaded = await overload(rig, server, plan);
-    return { ...overloaded, refusal: await measureRefusal(rig, server, data, plan.refusals) };
+    const result = await overload(rig, server, plan);
+    return { ...result, refusal: await measureRefusal(rig, server, data, plan.refusals) };
   } finally {
     await server.stop();
   }

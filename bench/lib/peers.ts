@@ -1,7 +1,7 @@
-import type { Drawn } from './svg.ts';
+import type { DrawnRow } from './svg.ts';
 
-/** Of the last run of bench/banner, which needs the other programs: the medians of bench/README.md, its tag with an empty cache. */
-export const BANNER: Drawn = {
+/** The last run of bench/banner, which needs the other programs: medians of bench/README.md, its tag with an empty cache. */
+export const BANNER: DrawnRow = {
   name: 'banner in sight, empty cache',
   value: 374,
   unit: 'ms',

@@ -13,7 +13,7 @@ interface Peer {
   readonly value: number;
 }
 
-export type Drawn = Row & { readonly peers?: readonly Peer[] };
+export type DrawnRow = Row & { readonly peers?: readonly Peer[] };
 
 const WIDTH = 760;
 const NAME_X = 16;
@@ -49,23 +49,23 @@ interface Bar {
 }
 
 /** The bars of a row share a scale, which ends behind the largest of them and the goal. */
-function barsOf(row: Drawn): readonly Bar[] {
+function barsOf(row: DrawnRow): readonly Bar[] {
   const { name, value, unit, goal, peers = [] } = row;
   const limit = goal && ('atMost' in goal ? goal.atMost : goal.atLeast);
   const target = goal ? `, goal ${formatGoal(goal).replace('<=', '≤').replace('>=', '≥')}` : '';
   const text = `${formatNumber(value)} ${unit}${target}${isMissed(row) ? ', missed' : ''}`;
-  const own: Bar = { name, value, text, kind: isMissed(row) ? 'missed' : 'bar', goal: limit };
-  const others = peers.map((peer): Bar => {
+  const first: Bar = { name, value, text, kind: isMissed(row) ? 'missed' : 'bar', goal: limit };
+  const peerBars = peers.map((peer): Bar => {
     const shown = `${formatNumber(peer.value)} ${unit}`;
     return { ...peer, text: shown, kind: 'peer', goal: null };
   });
-  return [own, ...others];
+  return [first, ...peerBars];
 }
 
-function drawRow(row: Drawn, y: number): string {
+function drawRow(row: DrawnRow, y: number): string {
   const bars = barsOf(row);
-  const most = Math.max(...bars.flatMap(({ value, goal }) => [value, goal ?? 0])) * 1.1;
-  const widthOf = (value: number): number => Math.round((value / most) * BAR_WIDTH);
+  const largest = Math.max(...bars.flatMap(({ value, goal }) => [value, goal ?? 0])) * 1.1;
+  const widthOf = (value: number): number => Math.round((value / largest) * BAR_WIDTH);
   return bars
     .map(({ name, value, text, kind, goal }, i) => {
       const top = y + i * LINE;
@@ -82,11 +82,11 @@ function drawRow(row: Drawn, y: number): string {
 }
 
 /** @param caption names commit, machine and date @returns an SVG document; rows without a value are left out */
-export function drawTable(rows: readonly Drawn[], caption: string): string {
-  const drawn = rows.filter(({ value }) => Number.isFinite(value));
+export function drawTable(rows: readonly DrawnRow[], caption: string): string {
+  const finiteRows = rows.filter(({ value }) => Number.isFinite(value));
   const parts: string[] = [];
   let y = TOP;
-  for (const row of drawn) {
+  for (const row of finiteRows) {
     parts.push(drawRow(row, y));
     y += LINE * (1 + (row.peers?.length ?? 0));
   }

@@ -123,7 +123,7 @@ const STORED_OF_KIND = 10;
 const STORED_OF_TENANT = 20;
 
 /**
- * What comes after shares the last decision of its own kind: another kind's would tell of another agent. A
+ * A later one shares the last decision of its kind: another kind's could name another agent. A
  * kind that has none of the last hour gets one, and a tenant has few kinds.
  */
 function createSharedRecord({ record }: DoorParts) {

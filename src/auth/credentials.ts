@@ -136,11 +136,11 @@ export function roleOf({ roles }: Pick<ConsoleSession, 'roles'>): StaffRole {
   return roles.includes('reviewer') ? 'reviewer' : 'operator';
 }
 
-/** The role that a page requires; `staff` admits everyone who can sign in. */
-export type PageRole = 'staff' | 'reviewer' | 'dpo';
+/** The role that a page requires; `staff` admits everyone who can sign in, and a dpo opens all. */
+export type PageRole = 'staff' | StaffRole;
 
 export function mayOpen(role: StaffRole, page: PageRole): boolean {
-  return page === 'staff' || page === role || (page === 'reviewer' && role === 'dpo');
+  return page === 'staff' || page === role || role === 'dpo';
 }
 
 /** The reason why a sign-in failed; the sign-in page has a sentence for each. */

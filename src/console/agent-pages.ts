@@ -1,15 +1,23 @@
 import type { AgentKind } from '../agents/policy.ts';
-import { readAgents, readCase } from './agent-view-service.ts';
-import type { ConsoleVisit, PageTable } from './session-guard-service.ts';
+import { mayOpen } from '../auth/credentials.ts';
+import { readAgents, readCase, switchDryRun } from './agent-view-service.ts';
+import { redirectDone, takeFlash } from './flash.ts';
+import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
 
 /** The page about agents at the door: who came, how they were answered, and a refusal by its number. */
 
-async function showAgents({ context, request, response, staff }: ConsoleVisit): Promise<void> {
+async function showAgents(visit: ConsoleVisit): Promise<void> {
+  const { context, request, response, staff } = visit;
+  const done = takeFlash(visit)?.done ?? null;
   const searched = await readCase(context, staff, request.query['case']);
   const values = {
     here: 'agents',
     searched,
+    done,
+    maySwitch: mayOpen(staff.role, 'operator'),
     ...(await readAgents(context, staff)),
+    // A server reads a changed setting a second later.
+    ...(done !== null && { isDry: done === 'dry' }),
     answerOf: ({ isRefused, isDry }: AgentKind): string => {
       if (!isRefused) return 'let through';
       return isDry ? 'would be refused' : 'refused';
@@ -18,4 +26,13 @@ async function showAgents({ context, request, response, staff }: ConsoleVisit): 
   context.render(response, 'agents', values, searched && !searched.found ? 404 : 200);
 }
 
-export const agentPages: PageTable = { pages: { '/agents': ['staff', showAgents] }, forms: {} };
+async function switchFromForm(visit: FormVisit): Promise<void> {
+  const isDry = visit.form.get('dry') === 'true';
+  await switchDryRun(visit.context, visit.staff, isDry);
+  redirectDone(visit, '/console/agents', isDry ? 'dry' : 'in-force');
+}
+
+export const agentPages: PageTable = {
+  pages: { '/agents': ['staff', showAgents] },
+  forms: { '/agents/dry-run': ['operator', switchFromForm] },
+};

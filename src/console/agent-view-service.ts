@@ -4,12 +4,14 @@ import { AGENT_REASONS } from '../agents/reasons.ts';
 import { listDirectories } from '../agents/store.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import { DAY } from '../lib/clock.ts';
+import { Refusal } from '../lib/errors.ts';
 import { readTallies } from '../rights/tally-store.ts';
 import { requestIdSchema } from '../schema/responses.ts';
-import type { Context, Staff } from './context-service.ts';
+import { createTenantStore } from '../tenants/tenant-store.ts';
+import { actorOf, type Context, type Staff } from './context-service.ts';
 import { roughOf } from './small-counts.ts';
 
-/** Reads the data of the page about agents. */
+/** Reads the data of the page about agents, and switches their policy. */
 
 const SHOWN = 200;
 const SHOWN_SETS = 100;
@@ -51,4 +53,15 @@ export async function readAgents(context: Context, staff: Staff) {
     isDry: settings?.['agents.dryRun'] === true,
     directories: directories.slice(0, SHOWN_SETS).map((one) => ({ ...one, agent: agentIdentity(one.url) })),
   };
+}
+
+/** Makes the tenant's policy dry, or puts it in force. The audit log says who did. */
+export async function switchDryRun({ database, clock }: Context, staff: Staff, isDry: boolean): Promise<void> {
+  const by = { ...actorOf(staff), at: clock() };
+  const saved = await createTenantStore(database).saveSettings(
+    staff.kid,
+    (before) => ({ ...before, 'agents.dryRun': isDry }),
+    by,
+  );
+  if (!saved) throw new Refusal('not-found');
 }

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { type Router, urlencoded } from 'express';
+import { z } from 'zod';
 import { exactRouter } from '../http/express-app.ts';
 import { requestFacts } from '../http/server.ts';
 import { explainRequest, explanationText, parseRequest, readKeySet, signExample } from './builder-service.ts';
@@ -8,6 +9,8 @@ import { explainRequest, explanationText, parseRequest, readKeySet, signExample 
 
 const PAGE = '/demo/agents';
 const ECHO = '/demo/agents/echo';
+
+const formSchema = z.object({ request: z.string().catch(''), keys: z.string().catch('') });
 
 export function builderRoutes(tags: readonly string[]): Router {
   const router = exactRouter();
@@ -21,11 +24,7 @@ export function builderRoutes(tags: readonly string[]): Router {
 
   router.post(PAGE, async (form, response) => {
     await readForm(form, response);
-    const fields = (form.body ?? {}) as Readonly<Record<string, unknown>>;
-    const [request, keys] = [fields['request'], fields['keys']].map((text) => String(text ?? '')) as [
-      string,
-      string,
-    ];
+    const { request, keys } = formSchema.parse(form.body ?? {});
     const described = parseRequest(request);
     const keySet = keys.trim() === '' ? null : await readKeySet(keys);
     const errors = {

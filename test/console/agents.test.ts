@@ -13,6 +13,7 @@ import { change } from './support/data.ts';
 
 const site = started(() => startConsole());
 const ada = started(() => signIn(site.url, 'ada'));
+const dora = started(() => signIn(site.url, 'dora'));
 const olaf = started(() => signIn(site.url, 'olaf'));
 
 const POLICY = JSON.stringify([{ agent: '*', path: '/checkout', action: 'require' }]);
@@ -70,6 +71,23 @@ describe('the page about agents', () => {
     expect(shown.text).toMatch(/nobody proven · not signed · require · row 1 · <code>\/<\/code>/);
     expect((await olaf.get(`/console/agents?case=${number}`)).status).toBe(404);
     expect((await ada.get('/console/agents?case=%3Cb%3E')).status).toBe(404);
+  });
+
+  it('switches the policy to dry and back, for a dpo or operator, with an audit row', async () => {
+    expect((await ada.act('/console/agents/dry-run', { dry: 'true' })).status).toBe(403);
+    expect((await ada.get('/console/agents')).text).not.toContain('/console/agents/dry-run');
+    expect((await dora.post('/console/agents/dry-run', { dry: 'true' })).status).toBe(403);
+    await vi.waitFor(refuse, SEEN_WITHIN);
+    expect((await dora.act('/console/agents/dry-run', { dry: 'true' })).status).toBe(303);
+    const { text } = await dora.get('/console/agents');
+    expect(text).toContain('The policy is dry: it refuses nobody');
+    expect(text).toContain('Put the policy in force');
+    const check = () => ask(site.url, '/v1/agents/check', { headers: PROXIED });
+    await vi.waitFor(async () => expect((await check()).status).toBe(204), SEEN_WITHIN);
+    const rows = JSON.stringify(await site.gpd.json(['audit', KID, '--action', 'tenant.set']));
+    expect(rows).toMatch(/"dpo"[^}]*[^]*agents\.dryRun/);
+    await dora.act('/console/agents/dry-run', { dry: 'false' });
+    await vi.waitFor(refuse, SEEN_WITHIN);
   });
 
   it('a review of one is a case like any other, which says its kind', async () => {

@@ -75,6 +75,12 @@ it('a builder sees what holds and what does not, in words, for each signature', 
   expect(badForm.status).toBe(400);
   expect(textOf(badForm.text)).toMatch(/Write METHOD and URL in the first line.*gpd can use no key of this/);
   expect((await explain(app.url, {})).status).toBe(400);
+  const twice = await ask(app.url, '/demo/agents', {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'request=a&request=b&keys=a&keys=b',
+  });
+  expect(twice.status).toBe(400);
 });
 
 it('the vectors of the drafts are signed over the signature base that it shows', async () => {

@@ -66,7 +66,7 @@ export interface Visit {
   /** All that the console says. */
   readonly messages: readonly string[];
   /** The page as the server writes it for this visitor. */
-  rendered(): Promise<string>;
+  readonly rendered: () => Promise<string>;
 }
 
 export async function visitShop(browser: Browser, url: string): Promise<Visit> {

@@ -410,7 +410,7 @@ class Evidence:
             if row['hash'] != leaf.hex() or seq <= before:
                 raise ValueError(f'entry {seq} was changed, or is out of order')
             before = seq
-            self.note_entry(seq, json.loads(row['entry']))
+            self.note_entry(seq, {**json.loads(row['entry']), 'hash': row['hash']})
             if seq in paths and paths[seq][0] != leaf:
                 raise ValueError(f'entry {seq} is not the one that its proof is about')
             if run is not None and seq == run.next:
@@ -490,8 +490,9 @@ class Evidence:
 
     @staticmethod
     def check_receipt(receipt, seq, entry):
-        expected = (EVENTS[entry['type']], entry['time'], 'urn:gpd:purpose:' + entry['purpose'])
-        if (receipt['event_state'], receipt['event_time'], receipt['purposes'][0]['@id']) != expected:
+        expected = (EVENTS[entry['type']], entry['time'], 'urn:gpd:purpose:' + entry['purpose'], entry['hash'])
+        purpose, leaf = receipt['purposes'][0]['@id'], receipt['proof']['hash']
+        if (receipt['event_state'], receipt['event_time'], purpose, leaf) != expected:
             raise ValueError(f'entry {seq} says something else')
 
     def check_tombstones(self):

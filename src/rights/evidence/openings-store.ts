@@ -73,6 +73,7 @@ export async function* openedEntries(
         'o.at',
         'o.salt',
         'o.detail',
+        'e.hash',
         'p.wrapped_key',
       )) as readonly Row[];
     yield rows.map(({ wrapped_key: wrapped, detail, ...row }) => ({

@@ -35,6 +35,9 @@ const CHOICES: Readonly<Record<string, string>> = {
 
 const textOr = (text: string, fallback: string): string => (text.trim() === '' ? fallback : text);
 
+/** A day where it is the midnight of one, as people write it. */
+const dayOrTime = (at: number): string => isoTime(at).replace('T00:00:00.000Z', '');
+
 export function readmePage(facts: ReadmeFacts): Promise<string> {
   const { source, key, definitions, tally } = facts;
   const { tenant, request, person } = source;
@@ -49,8 +52,8 @@ export function readmePage(facts: ReadmeFacts): Promise<string> {
     ...{ kid: tenant.kid, log: tenant.signer.name, vkey: tenant.signer.vkey },
     controller: textOr(tenant.settings['notice.controller'], ENGLISH.say('notice.noController')),
     contact: textOr(tenant.settings['notice.contact'], ENGLISH.say('notice.noContact')),
-    from: isoTime(request.from),
-    to: isoTime(request.to),
+    from: dayOrTime(request.from),
+    to: dayOrTime(request.to),
     choiceText: (choice: string): string => CHOICES[choice] ?? choice,
     titleOf: (id: string): string => titles.get(id) ?? tenant.termsOf(id)?.title ?? id,
     isoTime,

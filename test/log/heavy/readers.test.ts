@@ -1,5 +1,5 @@
-import { execFile, spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -11,42 +11,27 @@ import { execute } from '../../support/database.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import { createCosigner } from '../cosigner.ts';
+import { goTool, missingGoTool } from '../go-tool.ts';
 
 /**
  * Programs that know nothing of gpd read a tenant's log over HTTP: fsck of Tessera, and a client of Go's checksum
  * database, which also judges the policy by torchwood's parser.
  */
 
-const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/', import.meta.url));
 const TESSERA = 'v1.0.4';
-const FSCK = join(CACHE, `tessera-${TESSERA}`, 'fsck');
+const FSCK = goTool(`tessera-${TESSERA}`, 'fsck');
 const CLIENT_SOURCE = fileURLToPath(new URL('go-client/', import.meta.url));
-const CLIENT = join(CACHE, 'go-client-torchwood-v0.9.0', 'go-client');
+const CLIENT = goTool('go-client-torchwood-v0.9.0', 'go-client');
 
 const run = promisify(execFile);
 /** Ends what hangs. */
 const PATIENCE = { timeout: 60_000, interval: 20 };
 
-function go(args: readonly string[], cwd: string, bin: string): string | null {
-  // Go makes modules read-only by default, and then the scratch folder cannot be removed.
-  const env = { ...process.env, GOPATH: tempDir('go'), GOBIN: bin, GOFLAGS: '-modcacherw' };
-  const built = spawnSync('go', args, { env, cwd, encoding: 'utf8' });
-  return built.status === 0 ? null : `go ${args.join(' ')}: ${built.stderr.trim().split('\n').at(-1)}`;
-}
-
-function missingClient(): string | null {
-  if (existsSync(CLIENT)) return null;
+function missingReaders(): string | null {
   const scratch = tempDir('go-client');
   cpSync(CLIENT_SOURCE, scratch, { recursive: true });
-  return go(['install', '.'], scratch, join(CLIENT, '..'));
-}
-
-/** Builds both once. @returns why it cannot, or null */
-function missingReaders(): string | null {
-  if (spawnSync('go', ['version']).error !== undefined) return 'go is not installed';
-  const fsck = [`install`, `github.com/transparency-dev/tessera/cmd/fsck@${TESSERA}`];
-  const missing = existsSync(FSCK) ? null : go(fsck, tempDir('go'), join(FSCK, '..'));
-  return missing ?? missingClient();
+  const fsckModule = `github.com/transparency-dev/tessera/cmd/fsck@${TESSERA}`;
+  return missingGoTool(FSCK, fsckModule) ?? missingGoTool(CLIENT, '.', scratch);
 }
 
 /** More than one tile of 256, so that a full and a partial one are read. */

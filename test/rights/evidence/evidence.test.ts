@@ -122,6 +122,7 @@ describe('gpd evidence', () => {
       event_state: 'dpv:ConsentGiven',
       pii_principal: { pii_principal_id: ALICE },
       pii_controllers: [{ party_name: 'Acme Ltd', party_contact: 'dpo@acme.example' }],
+      proof: { hash: expect.stringMatching(/^[0-9a-f]{64}$/) as string },
     });
   });
 
