@@ -25,7 +25,7 @@ const WORKER = `${IMPORTS}
 
 /** Bun and workerd replay by themselves what breaks on a connection that they used before, so the server counts one request more. */
 const REPLAYED_TWICE = 'checkout-never-refuses';
-/** For workerd a refused port, an unknown name and a wrong certificate look alike. */
+/** workerd fails alike for a refused port, an unknown name and a wrong certificate. */
 const NO_DETAIL = 'why-there-is-no-answer';
 const namesOf = (failures: readonly string[]): readonly string[] =>
   failures.map((line) => line.split(':')[0] ?? '');
