@@ -33,12 +33,12 @@ function visitorOf({ headers, behindProxy, method, target, ...request }: HttpReq
   const host = headers.host ?? '';
   const facts = { requestId, https, limitKey, headers };
   if (!behindProxy) return { ...facts, method, target, host, asked: target };
-  const asked = forwarded(headers, FROM.uri) ?? null;
+  const uri = forwarded(headers, FROM.uri) ?? null;
   return {
     ...facts,
     method: forwarded(headers, FROM.method) ?? 'GET',
-    target: asked ?? '/',
-    asked,
+    target: uri ?? '/',
+    asked: uri,
     host: headerText(headers, 'x-forwarded-host')?.split(',').at(-1)?.trim() ?? host,
   };
 }

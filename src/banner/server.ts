@@ -160,13 +160,9 @@ export function createServerClient(base: string, key: string) {
       { principalId, secret }: ConsentRecord,
       { action, key: idempotencyKey, ...write }: Write,
     ): Promise<Written | Failure> {
-      const body = { principalId, principalSecret: secret, ...write };
       const headers = { authorization, 'idempotency-key': idempotencyKey };
-      const answer = await timedRequest(
-        `${base}/v1/consent/${action}`,
-        WRITE_TIMEOUT_MS,
-        post(body, headers),
-      );
+      const init = post({ principalId, principalSecret: secret, ...write }, headers);
+      const answer = await timedRequest(`${base}/v1/consent/${action}`, WRITE_TIMEOUT_MS, init);
       const isWritten = answer.status === 201 && Array.isArray(answer.body['entries']);
       return isWritten ? (answer.body as unknown as Written) : failureOf(answer);
     },
@@ -174,8 +170,9 @@ export function createServerClient(base: string, key: string) {
     async state({ principalId, secret }: ConsentRecord): Promise<Standings | Failure> {
       const init = post({ principalId, principalSecret: secret }, { authorization });
       const answer = await timedRequest(`${base}/v1/consent/state`, STATE_TIMEOUT_MS, init);
-      const isRead = answer.status === 200 && Array.isArray(answer.body['purposes']);
-      return isRead ? (answer.body as unknown as Standings) : failureOf(answer);
+      return answer.status === 200 && Array.isArray(answer.body['purposes'])
+        ? (answer.body as unknown as Standings)
+        : failureOf(answer);
     },
 
     /** @returns the receipts of the choices, as a page to print; false if none came */

@@ -4,7 +4,6 @@ import type { Database } from '../db/engine.ts';
 import { cellOf, isTrue, pagesOf } from '../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { commitBody, type DoubtDetail, type EntryDetail, entryTime } from '../ledger/entries.ts';
-import { iso } from '../lib/clock.ts';
 import { type StoredEntry, textsSince } from '../log/entries-store.ts';
 import type { Fold } from '../log/fold.ts';
 import { parseStored } from '../log/fold.ts';
@@ -136,7 +135,8 @@ function isSaid(row: StateRow): boolean {
     policyVersion === state.policyVersion &&
     overGpc === state.overGpc &&
     definition === state.definition &&
-    expiresAt === iso(state.expiresAt) &&
+    // What somebody wrote into the row may be no time at all.
+    (expiresAt && Date.parse(expiresAt)) === state.expiresAt &&
     isGivenAsSaid(row, source)
   );
 }

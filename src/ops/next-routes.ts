@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { STAFF_ROLES, type StaffRole } from '../auth/credentials.ts';
 import { isSameToken } from '../console/form.ts';
 import { isStaffName, NAME_RULE } from '../console/invite-service.ts';
-import { serialise } from '../db/lock-files.ts';
 import { exactRouter } from '../http/express-app.ts';
 import { Refusal } from '../lib/errors.ts';
 import { agentPrompt } from './agent-prompt.ts';
@@ -34,6 +33,8 @@ export interface NextNeeds {
   readonly isKeyless: () => Promise<boolean>;
   /** @returns a new secret key, which is not stored */
   readonly createSecretKey: () => Promise<string>;
+  /** Both forms look before they write: of two posts at once the second must find what the first wrote. */
+  readonly inTurn: (work: () => Promise<void>) => Promise<void>;
 }
 
 /** The page of a fresh installation: the server that sends it has no database. */
@@ -63,9 +64,6 @@ async function readNextForm(request: Request, csrf: string) {
   return form;
 }
 
-/** Both forms look before they write: of two posts at once the second must find what the first wrote. */
-const inTurn = (work: () => Promise<void>): Promise<void> => serialise('setup', work);
-
 /**
  * Invites the first member of the staff. Later ones are invited on the command line: a thief of this session
  * could otherwise add one unseen.
@@ -73,7 +71,7 @@ const inTurn = (work: () => Promise<void>): Promise<void> => serialise('setup', 
 function addInvite(router: Router, needs: NextNeeds, guard: RequestHandler, show: Show): void {
   router.post('/setup/invite', requireLoopback, guard, async (request, response) => {
     const form = await readNextForm(request, needs.csrf);
-    return inTurn(async () => {
+    return needs.inTurn(async () => {
       if (!needs.usesPasskeys || (await needs.readSteps()).staff) return show(response, {}, 409);
       const name = (form.get('name') ?? '').trim();
       const { data: role } = roleSchema.safeParse(form.get('role'));
@@ -95,7 +93,7 @@ function addInvite(router: Router, needs: NextNeeds, guard: RequestHandler, show
 function addSecretKey(router: Router, needs: NextNeeds, guard: RequestHandler, show: Show): void {
   router.post('/setup/key', requireLoopback, guard, async (request, response) => {
     await readNextForm(request, needs.csrf);
-    return inTurn(async () => {
+    return needs.inTurn(async () => {
       if (!(await needs.isKeyless())) return show(response, {}, 409);
       return show(response, { secretKey: await needs.createSecretKey() });
     });

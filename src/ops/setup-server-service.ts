@@ -7,6 +7,7 @@ import { baseUrl, type Config, ConfigError, sqliteFile } from '../config.ts';
 import { invite } from '../console/invite-service.ts';
 import { hasStaff } from '../console/staff-store.ts';
 import type { Database } from '../db/engine.ts';
+import { serialise } from '../db/lock-files.ts';
 import { ESCROW, readMeta } from '../db/meta-store.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { NO_ROUTES } from '../http/routes.ts';
@@ -153,6 +154,7 @@ export async function runSetup(config: Config, options: SetupOptions) {
         inviteMember: (name, role) => inviteByPage(database, installed, { name, role }),
         isKeyless: async () => (await listSecretKeys(database, installed)).length === 0,
         createSecretKey: () => createSecretKey(database, installed),
+        inTurn: (work) => serialise('setup', work),
       }),
     ]);
   return { config: { ...config, port, base_url: installed.baseUrl }, routers };

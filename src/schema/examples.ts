@@ -44,6 +44,7 @@ export const BODY_EXAMPLES: Readonly<Partial<Record<RouteName, unknown>>> = {
   getCase: { caseKey: 'CASE-KEY' },
   answerCase: { caseKey: 'CASE-KEY', answer: 'I used a screen reader.' },
   complainAboutCase: { caseKey: 'CASE-KEY', statement: 'Nobody answered me in time.' },
+  askQuestion: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
   verifyAgent: {
     method: 'GET',
     url: 'https://shop.example/products',

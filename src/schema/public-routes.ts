@@ -120,7 +120,7 @@ export const PUBLIC_ROUTES = {
     request: answers.mcpMessageSchema,
     responses: {
       200: { text: 'A message of JSON-RPC, as JSON or as one event', schema: answers.mcpAnswerSchema },
-      202: { text: 'A notification was taken', schema: z.string() },
+      202: { text: 'A notification was taken; without a body', type: 'text/plain' },
     },
     errors: ['unauthenticated', 'insufficient-scope', 'secret-key-in-page', 'rate-limited', ...BODY_ERRORS],
   },

@@ -133,16 +133,16 @@ export const errorBodySchema = z.object({
 /** A bundle is refused by the verdict or before it. */
 export const ingestRefusalSchema = z.union([ingestResponseSchema, errorBodySchema]);
 
-/** `GET /` lists the service, then the path of each public page by its name. */
 /** A message of JSON-RPC 2.0; the SDK of the Model Context Protocol reads `params` and writes the answer. */
 export const mcpMessageSchema = z.strictObject({
   jsonrpc: z.literal('2.0'),
   id: z.union([z.string().max(64), z.int()]).optional(),
   method: z.string().max(64),
-  params: z.looseObject({}).optional(),
+  params: z.record(z.string(), z.unknown()).optional(),
 });
 export const mcpAnswerSchema = z.looseObject({ jsonrpc: z.literal('2.0') });
 
+/** `GET /` lists the service, then the path of each public page by its name. */
 export const rootSchema = z.record(z.string(), z.string());
 export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });
 export const readySchema = z.object({

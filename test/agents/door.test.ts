@@ -380,15 +380,15 @@ describe('a flood of refusals', () => {
     count: () => {},
     limiterOf: () => () => Promise.resolve(0),
   });
-  let asked = 0;
+  let calls = 0;
   const refuse = async (count: number, by: readonly Agent[] = []): Promise<string[]> => {
     const params = { created: String(now / 1000), expires: String(now / 1000 + 60) };
     const requests = Array.from({ length: count }, (_request, i) => {
       const one = by[i % by.length];
       const headers = one ? signedHeaders(one, { host: 'other.example', params }) : {};
       const described = { method: 'GET', host: SHOP, target: '/', asked: '/', https: true, limitKey: '' };
-      asked += 1;
-      return { ...described, headers, requestId: `req-${asked}` };
+      calls += 1;
+      return { ...described, headers, requestId: `req-${calls}` };
     });
     return (await Promise.all(requests.map((one) => door.check(one)))).map(({ caseId }) => caseId ?? '');
   };

@@ -94,7 +94,7 @@ describeInChromium('browser/case', () => {
     await expectFits(390);
     await page.getByRole('button', { name: 'Beschwerde absenden' }).click();
     await page.getByText('Ihre Beschwerde wurde gesendet.').waitFor();
-    const key = /[0-9A-Z]{26}/.exec((await page.locator('#complained').textContent()) ?? '')?.[0] ?? '';
+    const key = /\S+$/.exec((await page.locator('#complained').textContent()) ?? '')?.[0] ?? '';
     await open(`/case#${key}`);
     await shown('We will confirm that your complaint has arrived by');
     expect(await page.locator('#case').textContent()).toContain(STATEMENT);

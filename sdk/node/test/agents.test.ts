@@ -26,7 +26,7 @@ function recorded() {
     url: 'http://gpd.example',
     key: 'gpd_sk_x',
     fetch: async (_url, init) => {
-      bodies.push(JSON.parse(String(init?.body)));
+      bodies.push(JSON.parse(init?.body as string));
       return Response.json(answer);
     },
   });

@@ -49,6 +49,7 @@ export function tamperedRows({ createLog, write, isAsked }: Logs): void {
     ['a withdrawal that reads as a grant', update('consent_state', { seq: 4 }, { choice: 'granted' }), STATE],
     ['a state of an earlier entry', earlierState, STATE],
     ['a longer grant', update('consent_state', { seq: 5 }, { expires_at: NOW + DAY }), STATE],
+    ['an end that is no time', update('consent_state', { seq: 5 }, { expires_at: 9e15 }), STATE],
     ['a state that is gone', remove('consent_state', { seq: 4 }), STATE],
     ['a state that nobody said', insert('consent_state', { ...NOBODY, at: NOW, seq: 5, hash: '00' }), STATE],
     ['an erasure that never was', update('consent_principals', BERT, { erased_at: NOW }), STATE],

@@ -134,8 +134,8 @@ const DUTIES: readonly Duty[] = [
       const answered = reply(inquiry, '2026-07-28T00:01:00Z');
       expect(due(answered)).toBe('2026-08-24T15:30:00.000Z');
       // They do not count towards the month in which an extension has to be announced, either.
-      const late = { now: at('2026-08-23T00:00:00Z'), profile: 'uk' } as const;
-      const extended = extendContest(answered, 'rita', { days: 61, reason: 'It is complex.' }, late);
+      const afterDue = { now: at('2026-08-23T00:00:00Z'), profile: 'uk' } as const;
+      const extended = extendContest(answered, 'rita', { days: 61, reason: 'It is complex.' }, afterDue);
       expect(extended.extendedFrom).toBe(answered.dueAt);
       expect(answered).toMatchObject({ pausedFrom: inquiry.askedAt, pausedTo: answered.answeredAt });
       expect(notice()).toContain('the days from our question to your answer do not count');

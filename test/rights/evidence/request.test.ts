@@ -10,7 +10,7 @@ import { linesOf, PERIOD, unpackParts } from './support.ts';
 
 const rights = started(() => startRights());
 
-async function makeFor({ requestId }: Pick<Visit, 'requestId'>) {
+async function readFileOf({ requestId }: Pick<Visit, 'requestId'>) {
   const file = join(tempDir('out'), 'request.zip');
   const ran = await rights.gpd.cli(['evidence', KID, ...PERIOD, '--request', requestId, '--out', file]);
   expect(ran).toMatchObject({ code: 0 });
@@ -24,7 +24,7 @@ it('has the openings of the principal that a request is linked with, without the
     expect((await rights.call('/v1/consent/grant', grant, secret)).status).toBe(201);
   }
   const visit = await rights.visit();
-  const unlinked = await makeFor(visit);
+  const unlinked = await readFileOf(visit);
   expect(unlinked.get('openings.ndjson')?.length).toBe(0);
   expect(unlinked.get('README.html')?.toString()).toContain('the person behind one visit');
 
@@ -33,7 +33,7 @@ it('has the openings of the principal that a request is linked with, without the
   const headers = { cookie: `gp_session=${visit.session}`, origin: ORIGIN };
   const linked = await rights.call('/v1/principals/link', { token: visit.token }, token, headers);
   expect(linked.status).toBe(201);
-  const parts = await makeFor(visit);
+  const parts = await readFileOf(visit);
   const openings = linesOf(parts.get('openings.ndjson'));
   expect(openings).toHaveLength(1);
   expect(openings[0]).toMatchObject({ principalId: null });

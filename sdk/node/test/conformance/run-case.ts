@@ -91,7 +91,7 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   agent: (run, { body, ...request }, options) =>
     clientOf(run).agent(request as unknown as SignedRequest, {
       ...options,
-      body: body === undefined ? undefined : Buffer.from(String(body)),
+      body: body === undefined ? undefined : Buffer.from(body as string),
     }),
   ping: (run, _args, options) => clientOf(run).ping(options),
   readState: (run, { cookie }, options) => clientOf(run).readState(cookie as string | null, options),

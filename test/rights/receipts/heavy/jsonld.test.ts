@@ -45,7 +45,7 @@ describeWithTool(
     });
     afterAll(() => people.api.stop());
 
-    async function makeDocuments() {
+    async function readDocuments() {
       const file = join(tempDir('out'), 'evidence.zip');
       expect(await people.cli('evidence', KID, ...PERIOD, '--out', file)).toMatchObject({ code: 0 });
       const folder = join(unpackParts(file).directory, 'receipts');
@@ -53,7 +53,7 @@ describeWithTool(
     }
 
     it('accepts each receipt, of which no value is lost and no term is unknown to the vocabulary', async () => {
-      for (const document of await makeDocuments()) {
+      for (const document of await readDocuments()) {
         const judged = validate(document);
         expect(judged).toMatchObject({ status: 0, stderr: '' });
         const { '@graph': graph } = JSON.parse(readFileSync(document, 'utf8')) as { '@graph': object[] };
@@ -66,7 +66,7 @@ describeWithTool(
       ['a state that the vocabulary lacks', 'dpv:ConsentGiven', 'dpv:ConsentMaybe', 'hasConsentStatus'],
       ['a field that the context lacks', '"event_type"', '"event_kind"', ' values have no meaning'],
     ])('finds %s', async (_name, text, changed, reason) => {
-      const [document = ''] = await makeDocuments();
+      const [document = ''] = await readDocuments();
       writeFileSync(document, readFileSync(document, 'utf8').replace(text, changed));
       expect(validate(document)).toMatchObject({
         status: 1,
