@@ -48,12 +48,12 @@ export interface AgentRow {
 /** Puts the row at the top, in place of an earlier one that allowed or denied the same agent and path. */
 export function withAgentRow(policy: AgentPolicy, { path, action, ...named }: AgentRow): AgentPolicy {
   const agent = identityOf(named);
-  const others = policy.filter((rule) => {
+  const otherRows = policy.filter((rule) => {
     const isOfAgent = identityOf(rule) === agent && rule.path === path;
     const isReplaced = rule.action === 'allow' || rule.action === 'deny';
     return !(isOfAgent && isReplaced && (rule.status ?? 'verified') === 'verified');
   });
-  return action === 'none' ? others : [{ agent, path, action }, ...others];
+  return action === 'none' ? otherRows : [{ agent, path, action }, ...otherRows];
 }
 
 const strictnessOf = ({ action }: Pick<Decided, 'action'>): number => STRICTNESS.indexOf(action);

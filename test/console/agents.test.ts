@@ -139,14 +139,17 @@ describe('the page about agents', () => {
     expect((await dora.post('/console/agents/row', row)).status).toBe(403);
     expect((await dora.act('/console/agents/row', row)).status).toBe(303);
     expect((await dora.get('/console/agents')).text).toContain('the agent is refused');
-    const [, ...others] = await policy();
+    const [, ...otherRows] = await policy();
     expect((await policy())[0]).toEqual({ agent: 'https://agent.example', path: '/', action: 'deny' });
     await vi.waitFor(async () => expect((await visit(agentSigns())).status).toBe(403), SEEN_WITHIN);
     await dora.act('/console/agents/row', { ...row, action: 'allow' });
-    expect(await policy()).toEqual([{ ...row, agent: 'https://agent.example', action: 'allow' }, ...others]);
+    expect(await policy()).toEqual([
+      { ...row, agent: 'https://agent.example', action: 'allow' },
+      ...otherRows,
+    ]);
     await vi.waitFor(async () => expect((await visit(agentSigns())).status).toBe(204), SEEN_WITHIN);
     await dora.act('/console/agents/row', { ...row, action: 'none' });
-    expect(await policy()).toEqual(others);
+    expect(await policy()).toEqual(otherRows);
     const rows = JSON.stringify(await site.gpd.json(['audit', KID, '--action', 'tenant.set']));
     expect(rows).toMatch(/"dpo".*https:\/\/agent\.example/s);
   });
@@ -154,14 +157,14 @@ describe('the page about agents', () => {
   it('refuses a row that is none, and changes nothing', async () => {
     const before = await policy();
     const good = { agent: 'https://agent.example', path: '/', action: 'allow' };
-    for (const wrong of [
+    for (const fault of [
       { agent: '*' },
       { agent: '' },
       { agent: 'http://x' },
       { path: 'x' },
       { action: 'rate' },
     ])
-      expect((await dora.act('/console/agents/row', { ...good, ...wrong })).status).toBe(400);
+      expect((await dora.act('/console/agents/row', { ...good, ...fault })).status).toBe(400);
     expect(await policy()).toEqual(before);
   });
 

@@ -79,7 +79,8 @@ export interface ContestService {
   extend(reviewer: Reviewer, contestId: string, extension: Extension): Promise<Contest>;
   /**
    * Rules; with four eyes the first ruling is a proposal. An overturned outcome writes the override in the
-   * same transaction: later verdicts honour it. `onOverturned` joins that transaction; a proposal does not run it.
+   * same transaction: later verdicts honour it. `onOverturned` joins that transaction, but not that of a
+   * proposal.
    * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
    */
   resolve(
