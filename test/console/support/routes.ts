@@ -41,6 +41,7 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/ledger/verify': 'POST',
   '/agents': 'GET, HEAD',
   '/agents/dry-run': 'POST',
+  '/agents/row': 'POST',
   '/keys': 'GET, HEAD',
   '/terms': 'GET, HEAD',
   '/banner': 'GET, HEAD',
