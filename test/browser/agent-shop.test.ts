@@ -12,7 +12,7 @@ import { describeInChromium, launchShell } from './support/chromium.ts';
 import { installSdk } from './support/pasted.ts';
 
 /**
- * The Express shop in agent-shop/ was integrated from the prompt of docs/coding-agents.md and the pages it names.
+ * The Express shop in agent-shop/ was integrated after the pages that the prompt of docs/coding-agents.md names.
  * These twenty checks the prompt does not know.
  */
 

@@ -167,9 +167,11 @@ describeInChromium('browser/demo', () => {
       await page.getByRole('heading', { name: promise }).waitFor();
       await page.getByTestId('consent-accept').click();
       const answer = page.getByTestId('answer').locator('[data-gpd-held]');
-      await answer.getByText(VERDICT_WORDS[language].rules.A1).waitFor();
+      await answer.getByText(VERDICT_WORDS[language].rules.A1).first().waitFor({ state: 'attached' });
       const topOf = async (locator: Locator) => (await locator.boundingBox())?.y ?? 0;
       expect(await topOf(answer)).toBeLessThan(await topOf(page.getByRole('heading', { name: tour })));
+      await page.locator('.step:last-child').getByText('/v1/embed.js').waitFor();
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
       const shown = await page.locator('main').innerText();
       expect(shown).not.toMatch(/\{\w+\}|undefined/);
       expect(thrown).toEqual([]);
