@@ -94,7 +94,7 @@ const isGood = (testCase: Case): boolean =>
   testCase.expect === 'accept' && testCase.name !== 'ok-query-param';
 
 /** The target of a case and its headers as a client sends them. */
-function sent({ url = matrix.common.url, headers = {} }: Case) {
+function sentRequest({ url = matrix.common.url, headers = {} }: Case) {
   const [, target = ''] = /^https:\/\/[^/?]+(.*)$/.exec(url) ?? [];
   const fields = Object.entries(headers).map(([name, value]) => [
     name.toLowerCase(),
@@ -110,12 +110,12 @@ function sent({ url = matrix.common.url, headers = {} }: Case) {
 }
 
 /** Signs what a case covers, under the label and the form of its agent. */
-function again(testCase: Case): Headers {
+function signAgain(testCase: Case): Headers {
   const { input, agent: named } = { ...matrix.common, ...testCase };
   const [, label = '', covered = ''] = /(\w+)=\(([^)]*"signature-agent"[^)]*)\)/.exec(input) ?? [];
   const components = covered.match(/"[^"]+"(?:;key="[^"]+")?/g) ?? [];
   const signatureAgent = named.replace(matrix.common.agent.slice('sig1="'.length, -1), AGENT_ORIGIN);
-  const { target, fields: headers } = sent(testCase);
+  const { target, fields: headers } = sentRequest(testCase);
   return signed({ label, components, signatureAgent, target, headers });
 }
 
@@ -123,8 +123,8 @@ describe('wba-matrix at the door', () => {
   it.each(cases.filter(isGood).map((one) => [one.name, one] as const))(
     '%s is verified',
     async (_name, one) => {
-      const { target } = sent(one);
-      const headers = again(one);
+      const { target } = sentRequest(one);
+      const headers = signAgain(one);
       expect(found(await check(headers, target))).toEqual({
         status: 204,
         'gpd-agent-status': 'verified',
@@ -152,7 +152,7 @@ describe('wba-matrix at the door', () => {
 
 describe('who signed, where several are named', () => {
   const verified = (by: string) => ({ status: 204, 'gpd-agent-status': 'verified', 'gpd-agent': by });
-  const asked = (headers: Headers) => verify(`${ORIGIN}/`, headers);
+  const askBackend = (headers: Headers) => verify(`${ORIGIN}/`, headers);
 
   it('two URLs under one host are two agents, at both routes', async () => {
     const names = ['alice', 'mallory'].map((name) => `https://shared.example/${name}/jwks.json`);
@@ -166,12 +166,16 @@ describe('who signed, where several are named', () => {
       SEEN_WITHIN,
     );
     expect(found(await check(as(`${alice}?v=2`, hers)))).toEqual(verified(alice));
-    expect(await asked(as(alice, hers))).toMatchObject({ status: 'verified', agent: alice, reason: null });
+    expect(await askBackend(as(alice, hers))).toMatchObject({
+      status: 'verified',
+      agent: alice,
+      reason: null,
+    });
     // The key of one proves nothing about the other, nor about their host.
     for (const url of [alice, 'https://shared.example']) {
       const headers = as(url, his);
       expect(found(await check(headers))).toEqual({ status: 204, 'gpd-agent-status': 'unverified' });
-      expect(await asked(headers)).toMatchObject({ status: 'unverified', agent: null });
+      expect(await askBackend(headers)).toMatchObject({ status: 'unverified', agent: null });
     }
   });
 
@@ -187,7 +191,7 @@ describe('who signed, where several are named', () => {
       SEEN_WITHIN,
     );
     expect(found(await check(inner))).toEqual(verified(AGENT_ORIGIN));
-    expect(await asked(joinSignatures(inner, outer()))).toMatchObject({
+    expect(await askBackend(joinSignatures(inner, outer()))).toMatchObject({
       status: 'verified',
       agent: AGENT_ORIGIN,
     });
