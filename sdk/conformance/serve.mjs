@@ -187,4 +187,8 @@ main()
     process.stderr.write(`serve.mjs: ${error.message}\n`);
     process.exitCode = 1;
   })
-  .finally(() => rmSync(scratch, { recursive: true, force: true }));
+  .finally(() => {
+    rmSync(scratch, { recursive: true, force: true });
+    // A client under test that keeps a dead connection would keep this process alive, for which it waits.
+    process.exit();
+  });

@@ -38,6 +38,24 @@ export function decideByPolicy(policy: AgentPolicy, outcome: AgentOutcome, targe
   return decided ?? UNMATCHED;
 }
 
+/** A row that lets a verified agent through or refuses it; `none` only takes such a row away. */
+export interface AgentRow {
+  readonly agent: string;
+  readonly path: string;
+  readonly action: 'allow' | 'deny' | 'none';
+}
+
+/** Puts the row at the top, in place of an earlier one that allowed or denied the same agent and path. */
+export function withAgentRow(policy: AgentPolicy, { path, action, ...named }: AgentRow): AgentPolicy {
+  const agent = identityOf(named);
+  const otherRows = policy.filter((rule) => {
+    const isOfAgent = identityOf(rule) === agent && rule.path === path;
+    const isReplaced = rule.action === 'allow' || rule.action === 'deny';
+    return !(isOfAgent && isReplaced && (rule.status ?? 'verified') === 'verified');
+  });
+  return action === 'none' ? otherRows : [{ agent, path, action }, ...otherRows];
+}
+
 const strictnessOf = ({ action }: Pick<Decided, 'action'>): number => STRICTNESS.indexOf(action);
 
 interface CompiledRule {
@@ -98,7 +116,7 @@ const matchesStatus = ({ agent, status }: AgentRule, outcome: AgentOutcome): boo
   outcome.status === (status ?? (agent === '*' ? outcome.status : 'verified'));
 
 /** The schema lets only `*` and https URLs through. */
-function identityOf({ agent }: AgentRule): string {
+function identityOf({ agent }: Pick<AgentRule, 'agent'>): string {
   const directory = directoryUrl(agent);
   return directory === null ? agent : agentIdentity(directory);
 }

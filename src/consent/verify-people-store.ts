@@ -135,7 +135,7 @@ function isSaid(row: StateRow): boolean {
     policyVersion === state.policyVersion &&
     overGpc === state.overGpc &&
     definition === state.definition &&
-    // What somebody wrote into the row may be no time at all.
+    // The row of a writer of the database may have a number that is no time.
     (expiresAt && Date.parse(expiresAt)) === state.expiresAt &&
     isGivenAsSaid(row, source)
   );

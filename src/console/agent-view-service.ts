@@ -1,17 +1,20 @@
 import { agentIdentity } from '../agents/directory.ts';
-import { kindOf } from '../agents/policy.ts';
+import { type AgentRow, kindOf, withAgentRow } from '../agents/policy.ts';
 import { AGENT_REASONS } from '../agents/reasons.ts';
 import { listDirectories } from '../agents/store.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import { DAY } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { Tx } from '../rights/contests/service.ts';
 import { readTallies } from '../rights/tally-store.ts';
+import { agentPolicySchema } from '../schema/agents.ts';
 import { requestIdSchema } from '../schema/responses.ts';
-import { createTenantStore } from '../tenants/tenant-store.ts';
+import type { TenantSettings } from '../tenants/settings.ts';
+import { changeSettings, createTenantStore } from '../tenants/tenant-store.ts';
 import { actorOf, type Context, type Staff } from './context-service.ts';
 import { roughOf } from './small-counts.ts';
 
-/** Reads the data of the page about agents, and switches their policy. */
+/** Reads the data of the page about agents, and changes their policy. */
 
 const SHOWN = 200;
 const SHOWN_SETS = 100;
@@ -42,11 +45,14 @@ export async function readCase({ database }: Context, { kid }: Staff, text: unkn
 }
 
 export async function readAgents(context: Context, staff: Staff) {
-  const settings = context.tenantOf(staff.kid)?.settings;
-  const [kinds, directories] = await Promise.all([
+  const { database } = context;
+  const [kinds, directories, tenant] = await Promise.all([
     readKinds(context, staff),
-    listDirectories(context.database),
+    listDirectories(database),
+    // A process hears of a changed setting a second later, and this page shows it at once.
+    createTenantStore(database).get(staff.kid),
   ]);
+  const settings = tenant?.settings;
   return {
     kinds,
     rules: settings?.['agents.policy'] ?? [],
@@ -56,7 +62,11 @@ export async function readAgents(context: Context, staff: Staff) {
 }
 
 /** Makes the tenant's policy dry, or puts it in force. The audit log says who did. */
-export async function switchDryRun({ database, clock }: Context, staff: Staff, isDry: boolean): Promise<void> {
+export async function switchDryRun(
+  { database, clock }: Context,
+  staff: Staff,
+  isDry: boolean,
+): Promise<void> {
   const by = { ...actorOf(staff), at: clock() };
   const saved = await createTenantStore(database).saveSettings(
     staff.kid,
@@ -65,3 +75,21 @@ export async function switchDryRun({ database, clock }: Context, staff: Staff, i
   );
   if (!saved) throw new Refusal('not-found');
 }
+
+/**
+ * Writes a row of the policy for one agent at its top, within a transaction. The audit log says who did.
+ * @throws {Refusal} `invalid-request`, with the reason; `not-found`
+ */
+export async function writeAgentRow(tx: Tx, staff: Staff, row: AgentRow, at: number): Promise<void> {
+  const change = (before: TenantSettings): TenantSettings => {
+    const changed = agentPolicySchema.safeParse(withAgentRow(before['agents.policy'], row));
+    if (!changed.success)
+      throw new Refusal('invalid-request', { details: changed.error.issues.map(({ message }) => message) });
+    return { ...before, 'agents.policy': changed.data };
+  };
+  const saved = await changeSettings(tx, staff.kid, change, { ...actorOf(staff), at });
+  if (!saved) throw new Refusal('not-found');
+}
+
+export const saveAgentRow = ({ database, clock }: Context, staff: Staff, row: AgentRow): Promise<void> =>
+  database.transaction((tx) => writeAgentRow(tx, staff, row, clock()));

@@ -15,7 +15,7 @@ import {
   saveTyped,
 } from './case-queue-service.ts';
 import { redirectDone, takeFlash } from './flash.ts';
-import { matchParameter, readField, readTypedTexts, type TypedByKind } from './form.ts';
+import { type Form, matchParameter, readField, readTypedTexts, type TypedByKind } from './form.ts';
 import { splitStatement } from './headline.ts';
 import { findReasonProblem, GAP, isReason, startFromTemplate, TEMPLATES } from './reason.ts';
 import type { ConsoleVisit, FormVisit, PageTable } from './session-guard-service.ts';
@@ -24,7 +24,7 @@ import type { Draft } from './session-store.ts';
 /** The page of one case: its evidence, and the forms of a reviewer. */
 
 /** After these results the next due case opens. */
-const NEXT_AFTER = ['resolved', 'proposed'];
+const NEXT_AFTER = ['resolved', 'allowed', 'proposed'];
 const CONFLICTS = ['claimed-by-another', 'stale-version', 'already-resolved', 'self-review-denied'];
 const CONTEST_ID = /^con_[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -95,11 +95,14 @@ function renderCase(
     problem: null,
     wrong: null,
     hasDrafts: false,
+    isAllowing: false,
     ...extraValues,
   };
   if (contest.kind === 'contest') context.render(response, 'case', values, status);
   else context.render(response, 'complaint', { ...values, status: complaintStatus(contest) }, status);
 }
+
+const allowsAgent = (form: Form): boolean => readField(form, 'rule') === 'allow';
 
 const readTyped = ({ form, request }: FormVisit): TypedByKind => readTypedTexts(form, request.path);
 
@@ -124,7 +127,13 @@ async function refuse(
 ): Promise<void> {
   const typed = readTyped(visit);
   await saveDrafts(visit, view, Object.values(typed));
-  renderCase(visit, view, { problem, wrong: FIELDS[problem] ?? null, typed, status });
+  renderCase(visit, view, {
+    problem,
+    wrong: FIELDS[problem] ?? null,
+    typed,
+    status,
+    isAllowing: allowsAgent(visit.form),
+  });
 }
 
 /** The problem of a form; or the sentence to show, the texts to keep as drafts, and the next address. */
@@ -220,11 +229,13 @@ const ruleOnCase: CaseAct = async ({ context, form, staff }, view) => {
     return { problem: problem ?? 'stale-version' };
   const { contestId } = view.contest;
   const ruling = { contestId, outcome, reason, version: Number(version) };
-  const after = await resolveCase(context, staff, ruling);
+  const allowed = allowsAgent(form) ? view.refusedAgent : null;
+  const after = await resolveCase(context, staff, ruling, allowed);
   // A colleague resolved it with the same outcome: this
   // reason was not recorded, so the reviewer must hear of it.
   if (after.resolvedBy !== null && after.resolvedBy.ref !== staff.ref) throw new Refusal('already-resolved');
-  const done = chooseResultKey(after, view.contest, staff.ref);
+  const result = chooseResultKey(after, view.contest, staff.ref);
+  const done = result === 'resolved' && outcome === 'overturned' && allowed ? 'allowed' : result;
   const next = NEXT_AFTER.includes(done) ? await findNextCaseFor(context, staff, view.contest) : null;
   return next === null ? { done } : { done, to: `/console/contests/${next}`, decided: contestId };
 };

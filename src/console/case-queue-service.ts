@@ -1,6 +1,7 @@
 import { listAudit, rightsRef } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
+import type { Verdict } from '../ingest/verdict/verdict.ts';
 import { tryOr } from '../lib/errors.ts';
 import { isPlainText } from '../lib/text.ts';
 import { type Contest, NO_TEXTS } from '../rights/contests/contest.ts';
@@ -18,6 +19,7 @@ import { findContest } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { countTrail, readDeviceContests, readDeviceTrail, readOverride } from '../rights/dsar/store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';
+import { writeAgentRow } from './agent-view-service.ts';
 import type { Context, Staff } from './context-service.ts';
 import { type Draft, deleteDrafts, listDrafts, saveDraft } from './session-store.ts';
 
@@ -38,6 +40,10 @@ async function readDevice(database: Database, { kid, contestId, durable }: Conte
   const earlier = contests.filter((other) => other.contestId !== contestId);
   return { trail, trailTotal, earlier, hasOverride: override !== null };
 }
+
+/** The verified agent that the policy refused at the door, and the path of the row that did; else null. */
+const findRefusedAgent = ({ door, declaredAgentId: agent }: Verdict) =>
+  door && agent !== null ? { agent, path: door.path } : null;
 
 /** @returns null if the tenant has no such contest */
 export async function readCase(context: Context, staff: Staff, contestId: string) {
@@ -63,6 +69,7 @@ export async function readCase(context: Context, staff: Staff, contestId: string
       stored && describeDecision({ requestId, verdict: stored.verdict, summary: null }, tenant, contest),
     incomplete: stored?.verdict.incomplete ?? false,
     monitor: stored?.verdict.monitor ?? false,
+    refusedAgent: stored && findRefusedAgent(stored.verdict),
     ...device,
     /** The limit of counting: `trailTotal` is at most one more, and is then shown as "more than". */
     cap: COUNT_CAP,
@@ -104,8 +111,18 @@ export const askSubject = (context: Context, staff: Staff, contestId: string, qu
 export const extendCase = (context: Context, staff: Staff, contestId: string, extension: Extension) =>
   applyChange(context, staff, ['extend'], (contests) => contests.extend(staff, contestId, extension));
 
-export const resolveCase = (context: Context, staff: Staff, ruling: Ruling) =>
-  applyChange(context, staff, ['resolve', 'ask', 'extend'], (contests) => contests.resolve(staff, ruling));
+/** @param allowed the refused agent that a ruling for it also lets through from now on; null: none */
+export const resolveCase = (
+  context: Context,
+  staff: Staff,
+  ruling: Ruling,
+  allowed: CaseView['refusedAgent'],
+) =>
+  applyChange(context, staff, ['resolve', 'ask', 'extend'], (contests) =>
+    contests.resolve(staff, ruling, async ({ tx, now }) => {
+      if (allowed) await writeAgentRow(tx, staff, { ...allowed, action: 'allow' }, now);
+    }),
+  );
 
 export const acknowledgeCase = (context: Context, staff: Staff, contestId: string) =>
   applyChange(context, staff, [], (contests) => contests.acknowledge(staff, contestId));

@@ -58,6 +58,7 @@ export const WORDS = {
     asked: 'Your question was recorded. The person can read it.',
     extended: 'The due date is extended. The person can read why.',
     resolved: 'The case is resolved; the person can read the outcome.',
+    allowed: 'The case is resolved, and the policy lets the agent through from now on.',
     proposed: 'Your ruling is proposed. Another reviewer has to confirm it.',
     changed: 'Your proposal is changed. Another reviewer has to confirm it.',
     unchanged: 'Your proposal did not change. Another reviewer has to confirm it.',

@@ -88,15 +88,16 @@ export function explanationText({ text, reason, signatures }: Explanation): stri
 export function parseRequest(text: string): AgentRequest | null {
   const [first = '', ...rest] = text.trim().split(/\r?\n/);
   const end = rest.findIndex((line) => line.trim() === '');
-  const headers: Record<string, string[]> = {};
+  const headers = new Map<string, string[]>();
   for (const line of end === -1 ? rest : rest.slice(0, end)) {
     const [name = '', ...value] = line.split(':');
     if (!/^[\w-]{1,64}$/.test(name) || value.length === 0) return null;
-    headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), value.join(':').trim()];
+    const lower = name.toLowerCase();
+    headers.set(lower, [...(headers.get(lower) ?? []), value.join(':').trim()]);
   }
   const [method, target = ''] = first.split(' ');
-  const url = target.startsWith('/') ? `https://${headers['host']?.[0] ?? ''}${target}` : target;
-  return agentRequestSchema.safeParse({ method, url, headers }).data ?? null;
+  const url = target.startsWith('/') ? `https://${headers.get('host')?.[0] ?? ''}${target}` : target;
+  return agentRequestSchema.safeParse({ method, url, headers: Object.fromEntries(headers) }).data ?? null;
 }
 
 /** A request that verifies, with a key that nobody keeps. */

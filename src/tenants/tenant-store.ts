@@ -129,6 +129,28 @@ export async function insertTenant(tx: Knex.Transaction, newTenant: NewTenant): 
   return true;
 }
 
+type SettingsChange = (settings: TenantSettings) => TenantSettings;
+
+/**
+ * Applies `change` to the stored settings, and audits each that differs.
+ * @returns the new settings; null for an unknown kid
+ */
+export async function changeSettings(tx: Knex.Transaction, kid: string, change: SettingsChange, by: Act) {
+  if (!(await bumpTenant(tx, kid))) return null;
+  const row = (await tx<TenantRow>('tenants').where({ kid }).first()) as TenantRow;
+  const before = rowToTenant(row).settings;
+  const after = change(before);
+  await tx('tenants')
+    .where({ kid })
+    .update({ settings: JSON.stringify(after) });
+  for (const key of TENANT_SETTING_NAMES) {
+    if (JSON.stringify(before[key]) === JSON.stringify(after[key])) continue;
+    const [from, to] = [before[key], after[key]].map((value) => redactForAudit(key, value));
+    await writeAct(tx, kid, by, 'tenant.set', { key, from: from ?? null, to: to ?? null });
+  }
+  return after;
+}
+
 /**
  * Every change raises the revision that running servers poll, in the same
  * transaction. For an unknown kid these return null or false; they do not throw.
@@ -147,27 +169,9 @@ export function createTenantStore(database: Database) {
       const row = await read<TenantRow>('tenants').where({ kid }).first();
       return row ? rowToTenant(row) : null;
     },
-    /** Applies `change` to the stored settings, and audits each that differs. @returns the new settings */
-    saveSettings: (
-      kid: string,
-      change: (settings: TenantSettings) => TenantSettings,
-      by: Act,
-    ): Promise<TenantSettings | null> =>
-      database.transaction(async (tx) => {
-        if (!(await bumpTenant(tx, kid))) return null;
-        const row = (await tx<TenantRow>('tenants').where({ kid }).first()) as TenantRow;
-        const before = rowToTenant(row).settings;
-        const after = change(before);
-        await tx('tenants')
-          .where({ kid })
-          .update({ settings: JSON.stringify(after) });
-        for (const key of TENANT_SETTING_NAMES) {
-          if (JSON.stringify(before[key]) === JSON.stringify(after[key])) continue;
-          const [from, to] = [before[key], after[key]].map((value) => redactForAudit(key, value));
-          await writeAct(tx, kid, by, 'tenant.set', { key, from: from ?? null, to: to ?? null });
-        }
-        return after;
-      }),
+    /** {@link changeSettings} in one transaction. */
+    saveSettings: (kid: string, change: SettingsChange, by: Act): Promise<TenantSettings | null> =>
+      database.transaction((tx) => changeSettings(tx, kid, change, by)),
     async purposes(kid: string): Promise<readonly Purpose[]> {
       const rows = await read<PurposeRow>('purposes').where({ kid }).orderBy('id');
       return rows.map((row) => toPurpose(rowToPurpose(row)));

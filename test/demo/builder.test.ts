@@ -107,6 +107,14 @@ it('the vectors of the drafts are signed over the signature base that it shows',
   }
 });
 
+it('a header may have the name of a property of every object', async () => {
+  const { app } = await startDemoApp();
+  for (const name of ['constructor', '__proto__']) {
+    const answer = await explain(app.url, { request: `GET https://shop.example/\n${name}: 1`, keys: '' });
+    expect([answer.status, textOf(answer.text)]).toEqual([200, expect.stringContaining('no signature')]);
+  }
+});
+
 it('an agent that asks the demo is told about its own request', async () => {
   const { app } = await startDemoApp();
   const agent = createAgent();

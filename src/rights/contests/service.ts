@@ -79,10 +79,15 @@ export interface ContestService {
   extend(reviewer: Reviewer, contestId: string, extension: Extension): Promise<Contest>;
   /**
    * Rules; with four eyes the first ruling is a proposal. An overturned outcome writes the override in the
-   * same transaction: later verdicts honour it.
+   * same transaction: later verdicts honour it. `onOverturned` joins that transaction, but not that of a
+   * proposal.
    * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
    */
-  resolve(reviewer: Reviewer, ruling: Ruling): Promise<Contest>;
+  resolve(
+    reviewer: Reviewer,
+    ruling: Ruling,
+    onOverturned?: (changed: Changed) => Promise<void>,
+  ): Promise<Contest>;
   /**
    * Tells the person that their complaint has arrived.
    * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`
@@ -164,7 +169,10 @@ async function file(deps: RightsParts, reach: Reach, filing: Filing, filedBy: st
   });
 }
 
-function resolve(deps: RightsParts, reviewer: Reviewer, ruling: Ruling): Promise<Contest> {
+const resolve = (
+  deps: RightsParts,
+  ...[reviewer, ruling, onOverturned]: Parameters<ContestService['resolve']>
+) => {
   const { contestId, outcome, reason, version } = ruling;
   const fourEyes = deps.tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
   const { role, ref: by, label = null } = reviewer;
@@ -179,12 +187,13 @@ function resolve(deps: RightsParts, reviewer: Reviewer, ruling: Ruling): Promise
       if (isResolved && outcome === 'overturned') {
         if (durable !== null) await insertOverride(tx, { kid, durable, requestId, at: now });
         await clearDoubt(tx, tenantFor(deps, kid), requestId, now);
+        await onOverturned?.(changed);
       }
       await recordAs(deps, reviewer, isResolved ? 'contest.resolved' : 'contest.proposed')(changed);
       if (isResolved) await countRuling(tx, kid, requestId, outcome);
     },
   });
-}
+};
 
 export const createContestService = (deps: RightsParts): ContestService => ({
   file: (reach, filing, filedBy) => file(deps, reach, filing, filedBy),
@@ -214,7 +223,7 @@ export const createContestService = (deps: RightsParts): ContestService => ({
       after: recordAs(deps, { role: 'subject', ref }, 'contest.answered'),
     }),
   extend: (reviewer, contestId, extension) => extend(deps, reviewer, contestId, extension),
-  resolve: (reviewer, ruling) => resolve(deps, reviewer, ruling),
+  resolve: (...ruling) => resolve(deps, ...ruling),
   acknowledge: (reviewer, contestId) =>
     changeContest(deps, reviewer.kid, contestId, {
       change: (contest, now) => acknowledgeComplaint(contest, reviewer.ref, now),

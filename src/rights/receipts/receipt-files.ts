@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { wordsOf } from '../../consent/purpose-words.ts';
 import { RECEIPT_CONTEXT } from '../../consent/receipt-jsonld.ts';
 import type { PersonReceipts } from '../../consent/receipts-service.ts';
 import type { Reply } from '../../http/reply.ts';
@@ -19,7 +20,10 @@ function pageOf({ kid, controller, choices }: PersonReceipts, language: PeopleLa
   return renderPage('receipt/page', {
     language,
     kid,
-    choices,
+    choices: choices.map((one) => ({
+      ...one,
+      purpose: { ...one.purpose, ...wordsOf(one.purpose, language) },
+    })),
     title: formatWords(words, 'title'),
     controller: controller['notice.controller'].trim() || ENGLISH.say('notice.noController'),
     contact: controller['notice.contact'].trim() || ENGLISH.say('notice.noContact'),

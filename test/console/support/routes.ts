@@ -40,6 +40,7 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/ledger': 'GET, HEAD',
   '/ledger/verify': 'POST',
   '/agents': 'GET, HEAD',
+  '/agents/dry-run': 'POST',
   '/keys': 'GET, HEAD',
   '/terms': 'GET, HEAD',
   '/banner': 'GET, HEAD',

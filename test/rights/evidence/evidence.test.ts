@@ -131,6 +131,8 @@ describe('gpd evidence', () => {
     const page = parts.get('README.html')?.toString() ?? '';
     expect(page).toMatch(/<html lang="en">/);
     expect(page).not.toMatch(/<script|<link|<img|src=|@import|url\((?!data:)/i);
+    // On a phone a table is cards, which show the labels in place of the column heads.
+    expect(page.match(/<td data-label="What it proves">/g)).toHaveLength(10);
     for (const text of [
       'Acme Ltd',
       'dpo@acme.example',

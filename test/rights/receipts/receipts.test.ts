@@ -53,6 +53,8 @@ it('the same as a page that prints, in the language of the person, without a scr
   expect(german.headers['content-type']).toBe('text/html; charset=utf-8');
   expect(german.text).toContain('<html lang="de">');
   expect(german.text).toContain('Nachweis Ihrer Auswahl');
+  expect(german.text).toContain('Rechtsgrundlage: Einwilligung');
+  expect(german.text).toContain('Geräteerkennung');
   expect(german.text).not.toMatch(/<script|<link|src=/);
   const { '@graph': graph } = (await asBrowser()).json() as Document;
   expect(german.text.match(/data-testid="receipt"/g)).toHaveLength(graph.length);
