@@ -170,6 +170,13 @@ describeInChromium('browser/demo', () => {
       await answer.getByText(VERDICT_WORDS[language].rules.A1).first().waitFor({ state: 'attached' });
       const topOf = async (locator: Locator) => (await locator.boundingBox())?.y ?? 0;
       expect(await topOf(answer)).toBeLessThan(await topOf(page.getByRole('heading', { name: tour })));
+      const name = page.getByText('Aurora', { exact: true });
+      const linesOf = (element: Element) => {
+        const range = document.createRange();
+        range.selectNodeContents(element);
+        return range.getClientRects().length;
+      };
+      expect(await name.evaluate(linesOf)).toBe(1);
       await page.locator('.step:last-child').getByText('/v1/embed.js').waitFor();
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
       const shown = await page.locator('main').innerText();
