@@ -50,7 +50,7 @@ class Folder:
 def folder(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Folder:
     path = tmp_path_factory.mktemp("shop")
     venv.create(path / ".venv")
-    [spec] = re.findall(r"`pip install '(PATH/\S+)'`", README)
+    [spec] = re.findall(r"`pip install '(PATH/sdk/python\S+)'`", README)
     # Uses the pip of the tests, because installing another takes as long as the whole test.
     pip = [sys.executable, "-m", "pip", "--python", str(path / ".venv"), "install", "--quiet"]
     # Constrained to the pinned versions, so that the result does not depend on the date.
