@@ -223,7 +223,8 @@ describeInChromium('browser/demo', () => {
     expect(before.needsAttestation).toBe(true);
     expect(await page.getByTestId('attested').isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByTestId('attested').waitFor();
+    // It is among the folded details of the answer to the person.
+    await page.getByTestId('attested').waitFor({ state: 'attached' });
     const after = ingestResponseSchema.parse(await json());
     expect(after).toMatchObject({
       needsAttestation: false,
