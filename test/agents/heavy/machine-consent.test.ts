@@ -110,7 +110,7 @@ describeWithTool(
   () => {
     const shop = started(async () => {
       const all = await startShop({ settings: { 'consent.byAutomation': 'deny' } });
-      return { ...all, stop: all.close };
+      return { ...all, stop: () => all.close() };
     });
 
     it.each(Object.keys(MACHINES))('%s presses Accept, and gpd says so', async (name) => {
