@@ -122,6 +122,8 @@ interface AgentCache {
   readonly toDiscover: Set<string>;
   /** Origins that were fetched recently, so that a stranger cannot make this server fetch one repeatedly. */
   readonly refused: Map<string, number>;
+  /** Hosts that are known or were tried, by site. Each round counts anew, so that a request need not. */
+  readonly hostsBySite: Map<string, Set<string>>;
 }
 
 async function reload(cache: AgentCache): Promise<void> {
@@ -146,6 +148,8 @@ async function refreshDue(cache: AgentCache): Promise<void> {
   toDiscover.clear();
   for (const [url, until] of refused) if (until <= now) refused.delete(url);
   for (const { url } of discovered) refused.set(new URL(url).origin, now + REFUSED_MS);
+  cache.hostsBySite.clear();
+  for (const url of [...directories.keys(), ...refused.keys()]) hostsLike(cache, url).add(new URL(url).host);
   const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
   // Some at a time: a strange site may wait with each answer until the deadline, and each is held in memory.
   for (const batch of chunksOf(due, REFRESHED_AT_ONCE))
@@ -155,22 +159,38 @@ async function refreshDue(cache: AgentCache): Promise<void> {
 
 /** One name may have any number of hosts: without this bound a single one would use up all discovery. */
 const MAX_OF_SITE = 20;
-const siteOf = (host: string): string => `.${host.split('.').slice(-2).join('.')}`;
 
-function discover({ options, directories, toDiscover, refused }: AgentCache, url: string): void {
+/** The hosts of the site of a URL. */
+function hostsLike({ hostsBySite }: AgentCache, url: string): Set<string> {
+  const site = new URL(url).host.split('.').slice(-2).join('.');
+  const hosts = hostsBySite.get(site) ?? new Set();
+  hostsBySite.set(site, hosts);
+  return hosts;
+}
+
+function discover(cache: AgentCache, url: string): void {
+  const { options, directories, toDiscover, refused } = cache;
   const room =
     toDiscover.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
   if (!options.openDiscovery || !room || refused.has(new URL(url).origin) || toDiscover.has(url)) return;
-  const tried = [...directories.keys(), ...refused.keys(), ...toDiscover].map((one) => new URL(one).host);
-  const site = siteOf(new URL(url).host);
-  const ofSite = new Set(tried.filter((host) => `.${host}`.endsWith(site)));
-  if (ofSite.size < MAX_OF_SITE) toDiscover.add(url);
+  const hosts = hostsLike(cache, url);
+  const { host } = new URL(url);
+  if (hosts.size >= MAX_OF_SITE && !hosts.has(host)) return;
+  hosts.add(host);
+  toDiscover.add(url);
 }
 
 /** Loads all directories, follows their changes every second and refreshes those that are due. */
 export async function startAgents(database: Database, options: AgentsOptions): Promise<Agents> {
   const state = { directories: new Map(), keys: new Map(), revision: -1 };
-  const cache: AgentCache = { database, options, ...state, toDiscover: new Set(), refused: new Map() };
+  const cache: AgentCache = {
+    database,
+    options,
+    ...state,
+    toDiscover: new Set(),
+    refused: new Map(),
+    hostsBySite: new Map(),
+  };
   await reload(cache);
   const { interval: ms = SECOND, onFault } = options;
   const looks = every(() => refreshDue(cache), { ms, timer: setInterval, onFault });

@@ -27,7 +27,10 @@ async function showAgents(visit: ConsoleVisit): Promise<void> {
 }
 
 async function switchFromForm(visit: FormVisit): Promise<void> {
-  const isDry = visit.form.get('dry') === 'true';
+  const dry = readField(visit.form, 'dry');
+  if (dry !== 'true' && dry !== 'false')
+    throw new Refusal('invalid-request', { details: ['dry: true or false'] });
+  const isDry = dry === 'true';
   await switchDryRun(visit.context, visit.staff, isDry);
   redirectDone(visit, '/console/agents', isDry ? 'dry' : 'in-force');
 }

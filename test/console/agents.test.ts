@@ -121,6 +121,8 @@ describe('the page about agents', () => {
     expect((await dora.post('/console/agents/dry-run', { dry: 'true' })).status).toBe(403);
     await vi.waitFor(refuse, SEEN_WITHIN);
     expect((await dora.act('/console/agents/dry-run', { dry: 'true' })).status).toBe(303);
+    // A form that does not say which changes nothing.
+    expect((await dora.act('/console/agents/dry-run', {})).status).toBe(400);
     const { text } = await dora.get('/console/agents');
     expect(text).toContain('The policy is dry: it refuses nobody');
     expect(text).toContain('Put the policy in force');
