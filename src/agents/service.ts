@@ -122,7 +122,7 @@ interface AgentCache {
   readonly toDiscover: Set<string>;
   /** Origins that were fetched recently, so that a stranger cannot make this server fetch one repeatedly. */
   readonly refused: Map<string, number>;
-  /** Hosts that are known or were tried, by site. Each round counts anew, so that a request need not. */
+  /** Hosts that are known or were tried, by site. Each round counts them again, so that no request has to. */
   readonly hostsBySite: Map<string, Set<string>>;
 }
 
