@@ -11,15 +11,30 @@ const blocksOf = (page: string): readonly (readonly [language: string, code: str
     code,
   ]);
 
+/** The recipes, which test/package/webhook-recipes.test.ts runs. */
+const FILES: readonly string[] = [
+  ...readPage('docs/webhooks.md').matchAll(/^\*\*`[\w.]+`\*\*.*\n\n```\w+\n([\s\S]*?)^```$/gm),
+].map(([, code = '']) => code);
+
 describe.each(['docs/sdk.md', 'docs/webhooks.md'])('%s', (page) => {
   it('shows the programs of the READMEs, unchanged', () => {
-    const programs = blocksOf(page).filter(([language]) => LANGUAGES[language] !== undefined);
+    const programs = blocksOf(page).filter(
+      ([language, code]) => LANGUAGES[language] !== undefined && !FILES.includes(code),
+    );
     expect(programs.length).toBeGreaterThan(0);
     const strangers = programs.filter(([language, code]) => {
       const readme = readPage(`sdk/${LANGUAGES[language]}/README.md`);
       return !readme.includes(`\`\`\`${language}\n${code}\`\`\``);
     });
     expect(strangers).toEqual([]);
+  });
+});
+
+describe('docs/webhooks.md', () => {
+  it('has five recipes of at most 15 lines', () => {
+    const lines = FILES.map((code) => code.split('\n').filter((line) => line.trim() !== '').length);
+    expect(lines).toHaveLength(5);
+    expect(Math.max(...lines)).toBeLessThanOrEqual(15);
   });
 });
 

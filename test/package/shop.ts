@@ -18,14 +18,15 @@ import { tempDir } from '../support/command.ts';
 
 export const ANALYTICS = ['consent', 'purposes', 'set', 'shop', 'analytics', '--title', 'Statistics'];
 
-function run(cwd: string, env: NodeJS.ProcessEnv, [program = '', ...words]: readonly string[]): void {
+/** Runs a command, which must succeed. */
+export function run(cwd: string, env: NodeJS.ProcessEnv, [program = '', ...words]: readonly string[]): void {
   const { status, stdout, stderr } = spawnSync(program, words, { cwd, env, encoding: 'utf8' });
   expect({ status, output: status === 0 ? '' : `${stdout}${stderr}` }).toEqual({ status: 0, output: '' });
 }
 
-/** Packs the three packages into a folder. */
-export function packSdks(folder: string): void {
-  for (const name of ['browser', 'react', 'node']) {
+/** Packs the packages of npm into a folder. */
+export function packSdks(folder: string, names = ['browser', 'react', 'node']): void {
+  for (const name of names) {
     const cwd = fileURLToPath(new URL(`../../sdk/${name}`, import.meta.url));
     run(cwd, process.env, ['npm', 'pack', '--silent', '--pack-destination', folder]);
   }
