@@ -27,6 +27,7 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 
 const PREFIX = 'whsec_';
 const METHOD = 'verifyWebhook';
+const UNPARSED = 'body is the raw bytes of the request, not what a parser made of them';
 
 const refusal = (code: string): ConsentError => new ConsentError(METHOD, 'proof', { code });
 
@@ -86,7 +87,7 @@ function readEvent(id: string, body: Buffer): WebhookEvent | null {
 
 /**
  * @param body the raw bytes of the request, unparsed
- * @throws {ConsentError} proof, whose `code` names the failed check; config for a malformed secret, tolerance or time
+ * @throws {ConsentError} proof, whose `code` names the failed check; config for a malformed secret, tolerance or time, or a parsed body
  */
 export function verifyWebhook(
   body: string | Uint8Array,
@@ -99,6 +100,8 @@ export function verifyWebhook(
     readHeader(headers, name),
   ) as [string, string, string];
   if (!/^\d{1,15}$/.test(timestamp)) throw refusal('malformed-header');
+  // A type says nothing to a framework that parsed the body.
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw misconfigured(UNPARSED);
   const bytes = Buffer.from(body as Uint8Array);
   const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), bytes]);
   if (!isSigned(keys, signed, signatures)) throw refusal('bad-signature');

@@ -5,7 +5,7 @@ import { MAX_BODY_BYTES } from '../src/body.ts';
 import { ConsentClient } from '../src/client.ts';
 import type { ConsentError } from '../src/errors.ts';
 import { VERSION } from '../src/version.ts';
-import { verifyWebhook } from '../src/webhook.ts';
+import { signWebhook, verifyWebhook } from '../src/webhook.ts';
 
 const KEY = `gpd_sk_${'k'.repeat(43)}`;
 const CHECK = { principalId: 'someone@shop.example', purpose: 'newsletter' };
@@ -212,6 +212,18 @@ describe('the client', () => {
     const verify = (): unknown => verifyWebhook('{}', {}, options as never);
     expect(verify).toThrow(expect.objectContaining({ kind: 'config' }));
   });
+
+  test.each([[{ type: 'consent.granted' }], [undefined], [null]])(
+    'says that the body %s of a delivery was parsed',
+    (body) => {
+      const secret = `whsec_${'A'.repeat(43)}=`;
+      const verify = (): unknown =>
+        verifyWebhook(body as never, signWebhook('{}', { secret }), { secrets: secret });
+      expect(verify).toThrow(
+        expect.objectContaining({ kind: 'config', message: expect.stringContaining('raw bytes') }),
+      );
+    },
+  );
 
   test('refuses what callers without types hand in, before any call', async () => {
     const client = clientOf(hangs);

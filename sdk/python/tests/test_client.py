@@ -116,6 +116,15 @@ def test_a_window_or_a_secret_that_is_none_is_refused_before_the_delivery(wrong:
     assert kind_of(lambda: gpd_consent.verify_webhook(b"{}", {}, **given)) == "config config"
 
 
+@pytest.mark.parametrize("body", [{"type": "consent.granted"}, 2, None])
+def test_a_delivery_whose_body_was_parsed_says_so(body: Any) -> None:
+    secret = f"whsec_{'A' * 43}="
+    headers = gpd_consent.sign_webhook("{}", secret=secret)
+    with pytest.raises(gpd_consent.ConsentError, match="raw bytes") as caught:
+        gpd_consent.verify_webhook(body, headers, secrets=secret)
+    assert caught.value.kind == "config"
+
+
 def test_the_version_is_that_of_the_package() -> None:
     project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert gpd_consent.__version__ == project["version"]

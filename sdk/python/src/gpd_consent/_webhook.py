@@ -98,7 +98,7 @@ def verify_webhook(
     printed, or several while a secret is replaced.
 
     Raises a ConsentError of kind `proof`, whose code names the failed check, or `config` for a malformed
-    secret, tolerance or time.
+    secret, tolerance or time, or a parsed body.
     """
     keys = _read_secrets(secrets)
     moment = time.time() if now is None else now
@@ -108,6 +108,9 @@ def verify_webhook(
     signatures = _read_header(headers, "webhook-signature")
     if not _SECONDS.fullmatch(timestamp):
         raise _refusal("malformed-header")
+    # A type says nothing to a framework that parsed the body.
+    if not isinstance(body, (str, bytes, bytearray, memoryview)):
+        raise _misconfigured("body is the raw bytes of the request, not what a parser made of them")
     raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body)
     signed = f"{name}.{timestamp}.".encode("utf-8", "surrogatepass") + raw
     if not _is_signed(keys, signed, signatures):
