@@ -60,12 +60,17 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"time"
 
 	consent "gpd.dev/consent-go"
 	"gpd.dev/consent-go/consenttest"
 )
 
 %s
+func sign(body []byte) (http.Header, error) {
+%s	return header, err
+}
+
 func fake(ctx context.Context) error {
 %s
 	allowed, err := client.IsAllowed(ctx, consent.Check{PrincipalID: "u-1", Purpose: "newsletter"})
@@ -92,6 +97,9 @@ func main() {
 		err = rest(ctx, client)
 	}
 	http.HandleFunc("/", receive)
+	if _, signErr := sign(nil); signErr == nil {
+		log.Fatal("it signed without a secret")
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -107,7 +115,7 @@ func TestReadmeWordForWord(t *testing.T) {
 	for _, found := range block.FindAllStringSubmatch(string(text), -1) {
 		blocks = append(blocks, found[2])
 	}
-	if len(blocks) != 10 || !strings.Contains(blocks[2], "IsAllowed") {
+	if len(blocks) != 11 || !strings.Contains(blocks[2], "IsAllowed") {
 		t.Fatalf("the README has %d blocks", len(blocks))
 	}
 	here, err := os.Getwd()
@@ -115,15 +123,15 @@ func TestReadmeWordForWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	// blocks[1] has gpd commands, which test/sdks.test.ts of the repository runs; examples/page has blocks[6].
-	install, ask, why, failures, writes, proofs, webhooks, fakes := blocks[0], blocks[2], blocks[3], blocks[4],
-		blocks[5], blocks[7], blocks[8], blocks[9]
+	install, ask, why, failures, writes, proofs, webhooks, signs, fakes := blocks[0], blocks[2], blocks[3], blocks[4],
+		blocks[5], blocks[7], blocks[8], blocks[9], blocks[10]
 	f := newFollower(t, startServers(t))
 	f.run(t, "sh", "-ec", strings.Replace(install, "/path/to/gpd/sdk/go", here, 1))
 	f.write(t, "main.go", ask)
 	if said := f.run(t, "go", "run", "."); said != "do not\n" {
 		t.Errorf("the first program said %s", said)
 	}
-	f.write(t, "main.go", fmt.Sprintf(wrapper, webhooks, fakes, failures, why, proofs, writes))
+	f.write(t, "main.go", fmt.Sprintf(wrapper, webhooks, signs, fakes, failures, why, proofs, writes))
 	said := f.run(t, "go", "run", ".")
 	expected := regexp.MustCompile(`^true granted\nentry \d+\nconsent\.granted \S+Z\ngranted with entry \d+\nfake: false\n$`)
 	if !expected.MatchString(said) {

@@ -99,6 +99,17 @@ describe('the package', () => {
     );
   });
 
+  test('signs and verifies a webhook as the README shows', async () => {
+    const [verify = '', sign = ''] = blocks.slice(6);
+    const body = JSON.stringify({ type: 'consent.withdrawn', timestamp: 'now', seq: 4, data: {} });
+    const code = [
+      `process.env.WEBHOOK_SECRET = 'whsec_${'A'.repeat(43)}=';\nconst rawBody = '${body}';`,
+      sign,
+      `const request = { headers };\n${verify}\nconsole.log(event.id, event.type);`,
+    ];
+    expect(await node('webhook.mjs', code.join('\n'))).toEqual(['evt_1 consent.withdrawn']);
+  });
+
   test('has a fake as the README shows', async () => {
     const fake = blocks.at(-1) ?? '';
     const check = "console.log(await consent.isAllowed({ principalId: 'u-1', purpose: 'newsletter' }));";

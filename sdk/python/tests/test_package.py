@@ -24,7 +24,7 @@ HERE = Path(__file__).parents[1]
 README = (HERE / "README.md").read_text(encoding="utf-8")
 PINS = HERE / "requirements-dev.txt"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-ASK, ASK_ASYNC, WHY, ERRORS, WRITES, PAGE, PROOFS, WEBHOOK, FAKE = BLOCKS
+ASK, ASK_ASYNC, WHY, ERRORS, WRITES, PAGE, PROOFS, WEBHOOK, SIGN, FAKE = BLOCKS
 
 
 class Folder:
@@ -77,17 +77,13 @@ def test_it_does_what_the_readme_shows(folder: Folder) -> None:
 
 def test_it_verifies_a_webhook_as_the_readme_shows(folder: Folder) -> None:
     before = """
-import base64, hashlib, hmac, os, time
+import os
 from types import SimpleNamespace
 
 raw_body = b'{"type": "consent.withdrawn", "timestamp": "now", "seq": 4, "data": {}}'
-now, key = str(int(time.time())), bytes(32)
-mac = hmac.digest(key, f"evt_1.{now}.".encode() + raw_body, hashlib.sha256)
-signature = "v1," + base64.b64encode(mac).decode()
-sent = {"Webhook-Id": "evt_1", "Webhook-Timestamp": now, "Webhook-Signature": signature}
-request = SimpleNamespace(headers=sent)
 """
-    code = f"{before}\n{WEBHOOK}\nprint(event.id, event.type)"
+    signed = f"{before}\n{SIGN}\nrequest = SimpleNamespace(headers=headers)"
+    code = f"{signed}\n{WEBHOOK}\nprint(event.id, event.type)"
     secret = f"whsec_{'A' * 43}="
     assert folder.python("webhook.py", code, WEBHOOK_SECRET=secret) == ["evt_1 consent.withdrawn"]
 

@@ -40,7 +40,7 @@ import org.springframework.web.servlet.HandlerInterceptor;
 /** Follows the README word by word in an empty folder, with the library as a module, and runs the examples. */
 class ReadmeTest {
   private static final String IMPORTS =
-      "import dev.gpd.consent.*;\nimport java.util.*;\nimport java.util.concurrent.*;\n";
+      "import dev.gpd.consent.*;\nimport java.time.*;\nimport java.util.*;\nimport java.util.concurrent.*;\n";
 
   @TempDir Path folder;
 
@@ -98,14 +98,14 @@ class ReadmeTest {
   @Test
   void wordForWord() throws Exception {
     List<String> code = blocks("java");
-    assertEquals(9, code.size());
+    assertEquals(10, code.size());
     String ask = code.get(0);
     assertTrue(ask.contains("isAllowed"));
     String rest =
         IMPORTS
-            + ("class Rest {\n" + code.get(7))
+            + ("class Rest {\n" + code.get(7) + "static void sign(byte[] rawBody) {\n" + code.get(8) + "}\n")
             + "public static void main(String[] args) {\n ConsentClient consent = ConsentClient.fromEnv();\n"
-            + (code.get(3) + code.get(1) + code.get(2) + code.get(6) + code.get(4) + code.get(8))
+            + (code.get(3) + code.get(1) + code.get(2) + code.get(6) + code.get(4) + code.get(9))
             + "System.out.println(fake.isAllowed(\"u-1\", \"newsletter\"));\n}\n}\n";
     try (Servers servers = Servers.start()) {
       assertEquals("do not\n", run(servers, "Mail", ask));
