@@ -1,6 +1,8 @@
 // A server that misbehaves as scripted, for the cases of kind `stub`. Every case has a separate base path (/c/ID), so that the
 // runners of all languages can share one stub.
+import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * One answer of a script. The last one is repeated.
@@ -27,7 +29,7 @@ import { createServer } from 'node:http';
  * @property {boolean} dropped met by a broken connection that was due to `after: stale`
  */
 
-/** @typedef {{ script: Action[], next: number, startedAt: number, sockets: unknown[], requests: Recorded[] }} Case */
+/** @typedef {{ script: Action[], next: number, acted: EventEmitter, startedAt: number, sockets: unknown[], requests: Recorded[] }} Case */
 
 /** @param {import('node:http').IncomingMessage} request */
 async function read(request) {
@@ -95,7 +97,8 @@ function perform(action, request, response, brokenSockets) {
 }
 
 /**
- * PUT /script/ID takes a list of actions, GET /requests/ID returns the recorded requests, and /c/ID/… belongs to the case.
+ * PUT /script/ID takes a list of actions, GET /requests/ID returns the recorded requests, GET /came/ID/N answers once so many were acted
+ * on, and /c/ID/… belongs to the case.
  * @returns {Promise<{ url: string, close(): Promise<void> }>}
  */
 export async function startStub() {
@@ -106,12 +109,13 @@ export async function startStub() {
 
   /** @param {import('node:http').IncomingMessage} request @param {import('node:http').ServerResponse} response */
   async function answer(request, response) {
-    const [, area = '', id = ''] = (request.url ?? '').split('/');
+    const [, area = '', id = '', count = ''] = (request.url ?? '').split('/');
     const body = await read(request);
     if (area === 'script' && request.method === 'PUT') {
       cases.set(id, {
         script: JSON.parse(body),
         next: 0,
+        acted: new EventEmitter(),
         startedAt: performance.now(),
         sockets: [],
         requests: [],
@@ -126,6 +130,13 @@ export async function startStub() {
     }
     if (area === 'requests') {
       sendJson(response, 200, testCase.requests);
+      return;
+    }
+    if (area === 'came') {
+      while (testCase.next < Number(count)) await once(testCase.acted, 'request');
+      // After a moment, in which the client mostly reads its answer.
+      await sleep(50);
+      sendJson(response, 200, {});
       return;
     }
     const { socket } = request;
@@ -145,8 +156,9 @@ export async function startStub() {
     }
     const action = testCase.script[Math.min(testCase.next, testCase.script.length - 1)] ?? {};
     testCase.next += 1;
-    if (action.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, action.delayMs));
+    if (action.delayMs !== undefined) await sleep(action.delayMs);
     perform(action, request, response, brokenSockets);
+    testCase.acted.emit('request');
   }
 
   const server = createServer((request, response) => {

@@ -175,9 +175,14 @@ func (r *run) step(step object) (problem string) {
 	if ms, ok := options["timeoutMs"].(float64); ok {
 		ctx = consent.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 	}
-	if ms, ok := step["cancelAfterMs"].(float64); ok {
-		timer := time.AfterFunc(time.Duration(ms)*time.Millisecond, cancel)
-		defer timer.Stop()
+	if count, ok := step["cancelAfterRequests"].(float64); ok {
+		came := fmt.Sprintf("%s/%.0f", strings.Replace(r.variables["url"].(string), "/c/", "/came/", 1), count)
+		go func() {
+			if response, err := http.Get(came); err == nil {
+				response.Body.Close()
+				cancel()
+			}
+		}()
 	}
 	r.now = clockOf(step)
 	startedAt := time.Now()

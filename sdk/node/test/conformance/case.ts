@@ -26,7 +26,7 @@ export interface Step {
   readonly laterSeconds?: number;
   readonly waitMs?: number;
   readonly times?: number;
-  readonly cancelAfterMs?: number;
+  readonly cancelAfterRequests?: number;
   readonly expect: Expectation;
   readonly save?: Readonly<Record<string, string>>;
 }

@@ -156,6 +156,10 @@ type Outcome =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly error: unknown };
 
+/** Answers once the stub acted on so many requests of the case. */
+const cameUrl = (variables: Variables, count: number): string =>
+  `${String(variables.get('url')).replace('/c/', '/came/')}/${count}`;
+
 async function invoke(run: Run, step: Step): Promise<Outcome & { readonly elapsedMs: number }> {
   const call = CALLS[step.call];
   if (!call) throw new Error(`there is no call ${step.call}`);
@@ -165,9 +169,10 @@ async function invoke(run: Run, step: Step): Promise<Outcome & { readonly elapse
     ...(substitute(step.options ?? {}, run.variables) as CallOptions),
     signal: controller.signal,
   };
-  const { cancelAfterMs, now, laterSeconds = 0 } = step;
+  const { cancelAfterRequests, now, laterSeconds = 0 } = step;
   run.now = () => (now === undefined ? Date.now() + laterSeconds * 1000 : now * 1000);
-  const timer = cancelAfterMs === undefined ? undefined : setTimeout(() => controller.abort(), cancelAfterMs);
+  if (cancelAfterRequests !== undefined)
+    void sendJson('GET', cameUrl(run.variables, cancelAfterRequests)).then(() => controller.abort());
   const startedAt = performance.now();
   const outcome = await Promise.resolve()
     .then(() => call(run, args, options))
@@ -175,7 +180,6 @@ async function invoke(run: Run, step: Step): Promise<Outcome & { readonly elapse
       (result): Outcome => ({ ok: true, result }),
       (error: unknown): Outcome => ({ ok: false, error }),
     );
-  clearTimeout(timer);
   return { ...outcome, elapsedMs: performance.now() - startedAt };
 }
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any, Protocol
@@ -24,21 +25,31 @@ class Driver(Protocol):
         """Cancels in the way that is usual in the language."""
         ...
 
-    def run(self, call: Callable[[], Any], cancel_after: float | None) -> Any: ...
+    def run(self, call: Callable[[], Any], cancel_when: Callable[[], Any] | None) -> Any: ...
     def close(self) -> None: ...
 
 
 @contextlib.contextmanager
-def _interrupted_after(seconds: float) -> Iterator[None]:
+def _interrupted_when(wait: Callable[[], Any]) -> Iterator[None]:
+    """Interrupts the main thread when a wait in another thread is over."""
+    ended = threading.Event()
+
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
+    def watch() -> None:
+        wait()
+        if not ended.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
+
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    thread = threading.Thread(target=watch)
+    thread.start()
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        ended.set()
+        thread.join()
         signal.signal(signal.SIGALRM, before)
 
 
@@ -47,10 +58,10 @@ class BlockingDriver:
     fake_class = FakeConsent
     cancelled: type[BaseException] = KeyboardInterrupt
 
-    def run(self, call: Callable[[], Any], cancel_after: float | None) -> Any:
-        if cancel_after is None:
+    def run(self, call: Callable[[], Any], cancel_when: Callable[[], Any] | None) -> Any:
+        if cancel_when is None:
             return call()
-        with _interrupted_after(cancel_after):
+        with _interrupted_when(cancel_when):
             return call()
 
     def close(self) -> None:
@@ -65,14 +76,15 @@ class AsyncDriver:
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
 
-    def run(self, call: Callable[[], Any], cancel_after: float | None) -> Any:
+    def run(self, call: Callable[[], Any], cancel_when: Callable[[], Any] | None) -> Any:
         async def main() -> Any:
             outcome = call()
             if not inspect.isawaitable(outcome):
                 return outcome
             task = asyncio.ensure_future(outcome)
-            if cancel_after is not None:
-                asyncio.get_running_loop().call_later(cancel_after, task.cancel)
+            if cancel_when is not None:
+                over = asyncio.get_running_loop().run_in_executor(None, cancel_when)
+                over.add_done_callback(lambda _over: task.cancel())
             return await task
 
         return self._runner.run(main())

@@ -140,7 +140,9 @@ def _check_outcome(run: _Run, expected: dict[str, Any], result: Any, error: Base
 
 
 def _run_step(run: _Run, step: dict[str, Any]) -> None:
-    cancel_after = step["cancelAfterMs"] / 1000 if "cancelAfterMs" in step else None
+    came = run.variables["url"].replace("/c/", "/came/")
+    count = step.get("cancelAfterRequests")
+    cancel_when = None if count is None else partial(send_json, "GET", f"{came}/{count}")
     result, error = None, None
     later = step.get("laterSeconds", 0)
     now = step.get("now")
@@ -150,7 +152,7 @@ def _run_step(run: _Run, step: dict[str, Any]) -> None:
     try:
         # The runner's own call, which uses the driver itself.
         is_own = step["call"] == "cookieFor"
-        result = action() if is_own else run.driver.run(action, cancel_after)
+        result = action() if is_own else run.driver.run(action, cancel_when)
     except (Exception, run.driver.cancelled) as raised:
         error = raised
     elapsed = (time.perf_counter() - started) * 1000

@@ -20,16 +20,15 @@ import java.util.UUID;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** Runs one case; throws an error that describes the problem. */
 final class CaseRun {
-  private static final ScheduledExecutorService ALARMS =
-      Executors.newSingleThreadScheduledExecutor(
+  private static final ExecutorService ALARMS =
+      Executors.newSingleThreadExecutor(
           task -> {
             Thread thread = new Thread(task, "alarms");
             thread.setDaemon(true);
@@ -149,7 +148,7 @@ final class CaseRun {
     try {
       boolean isOwn = step.get("call").equals("cookieFor");
       if (isOwn) result = cookieFor((String) args.get("principalId"));
-      else result = invoke((String) step.get("call"), args, options, (Double) step.get("cancelAfterMs"));
+      else result = invoke((String) step.get("call"), args, options, (Double) step.get("cancelAfterRequests"));
     } catch (RuntimeException error) {
       failed = error;
     }
@@ -200,7 +199,13 @@ final class CaseRun {
     Future<?> alarm =
         cancelAfter == null
             ? null
-            : ALARMS.schedule(cancel, cancelAfter.longValue(), TimeUnit.MILLISECONDS);
+            : ALARMS.submit(
+                () -> {
+                  String base = variables.get("url").toString().replace("/c/", "/came/");
+                  talk("GET", base + "/" + cancelAfter.intValue(), null);
+                  cancel.run();
+                  return null;
+                });
     try {
       if (future == null) return invocation.call(name, args, options);
       return Invocation.asWire(future.get());
@@ -208,7 +213,7 @@ final class CaseRun {
       if (failed.getCause() instanceof RuntimeException error) throw error;
       throw new AssertionError(failed);
     } finally {
-      if (alarm != null) alarm.cancel(false);
+      if (alarm != null) alarm.cancel(true);
       boolean wasInterrupted = Thread.interrupted();
       boolean isDue = future == null && cancelAfter != null;
       if (wasInterrupted != isDue) throw new AssertionError("the thread's interruption was not kept: " + wasInterrupted);
