@@ -7,7 +7,7 @@ import { fixedEnvironment, type Place, run } from './run.ts';
 
 /** Creates the packages of the four SDKs, the browser and React in the formats of their registries. */
 
-export const GO_MODULE = 'gpd.dev/consent-go';
+const GO_MODULE = 'gpd.dev/consent-go';
 
 /** Creates wheel and source distribution with the version of hatchling that the SDK's tests use. */
 function createPython(place: Place): void {
