@@ -45,6 +45,12 @@ function agentSigns() {
 const visit = (headers: Record<string, string>, path = '/') =>
   ask(site.url, '/v1/agents/check', { headers: { ...PROXIED, 'x-forwarded-uri': path, ...headers } });
 
+function keyFile(): string {
+  const file = join(tempDir('jwks'), 'agent.json');
+  writeFileSync(file, JSON.stringify({ keys: [signer.jwk] }));
+  return file;
+}
+
 async function policy(): Promise<readonly unknown[]> {
   const tenant = await site.gpd.json(['tenants', 'show', KID]);
   return (tenant as { settings: { 'agents.policy': unknown[] } }).settings['agents.policy'];
@@ -69,13 +75,60 @@ describe('the page about agents', () => {
     const { text } = await ada.get('/console/agents');
     expect(text).toContain('No requests yet.');
     expect(text).toContain('gpd agents add URL');
+    // There is no policy that could be dry, and no agent above the form.
+    const { text: empty } = await dora.get('/console/agents');
+    expect(empty).toContain('It has no rows');
+    expect(empty).toContain('/console/agents/row');
+    expect(empty).not.toMatch(/named above|dry-run|policy dry/);
+  });
+
+  it('shows what a card says, that it is not proven, and why it could not be read', async () => {
+    const url = 'https://127.0.0.1:1/bot';
+    const added = await site.gpd.cli([
+      'agents',
+      'add',
+      'https://carded.example',
+      '--jwks',
+      keyFile(),
+      '--card',
+      url,
+    ]);
+    expect(added).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('address is not public') as string,
+    });
+    expect(await site.gpd.cli(['agents', 'add', AGENT_ORIGIN, '--card', `${url}#x`])).toMatchObject({
+      code: 2,
+    });
+    const says = {
+      name: '<b>Example Bot</b>',
+      page: null,
+      contacts: ['mailto:bots@agent.example'],
+      trigger: 'crawler',
+      purpose: null,
+    };
+    expect((await ada.get('/console/agents')).text).toContain(`${url}: the address is not public`);
+    await change(site, (tx) =>
+      tx('agent_directories')
+        .where('url', 'like', 'https://carded.example/%')
+        .update({ card: JSON.stringify({ url, says, failure: null }) }),
+    );
+    const { text } = await ada.get('/console/agents');
+    for (const part of [
+      '&lt;b&gt;Example Bot',
+      'mailto:bots@agent.example',
+      'scans without a user',
+      'Nobody signed a card',
+    ])
+      expect(text).toContain(part);
+    expect(await site.gpd.json(['agents', 'list'])).toContainEqual(
+      expect.objectContaining({ agentId: 'https://carded.example', card: { url, says, failure: null } }),
+    );
   });
 
   it('shows who came, the answer by which row, the policy and the key sets', async () => {
     await site.gpd.cli(['agents', 'add', 'https://127.0.0.1:1']);
-    const file = join(tempDir('jwks'), 'agent.json');
-    writeFileSync(file, JSON.stringify({ keys: [signer.jwk] }));
-    await site.gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', file]);
+    await site.gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', keyFile()]);
     await site.gpd.json(['tenants', 'set', KID, `agents.policy=${POLICY}`]);
     const decided = { action: 'require', row: 0, path: '/checkout', rate: null } as const;
     const agent = 'https://agent.example';
