@@ -4,11 +4,12 @@ import { describe, expect, it, vi } from 'vitest';
 import { countedName } from '../../src/agents/policy.ts';
 import { UNSIGNED } from '../../src/agents/reasons.ts';
 import { HOUR } from '../../src/lib/clock.ts';
-import { AGENT_ORIGIN, createAgent, signedHeaders } from '../agents/support/agent.ts';
+import { AGENT_ORIGIN, createAgent } from '../agents/support/agent.ts';
+import { checkAt, type Headers, signNow } from '../agents/support/door.ts';
 import { tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
-import { ask, postJson } from '../support/http.ts';
+import { postJson } from '../support/http.ts';
 import { started } from '../support/started.ts';
 import { signIn, startConsole } from './support/console.ts';
 import { change } from './support/data.ts';
@@ -21,29 +22,16 @@ const dora = started(() => signIn(site.url, 'dora'));
 const olaf = started(() => signIn(site.url, 'olaf'));
 
 const POLICY = JSON.stringify([{ agent: '*', path: '/checkout', action: 'require' }]);
-const PROXIED = {
-  'x-forwarded-host': 'shop.example',
-  'x-forwarded-proto': 'https',
-  'x-forwarded-method': 'GET',
-  'x-forwarded-uri': '/',
-};
-
 async function refuse(): Promise<string> {
-  const reply = await ask(site.url, '/v1/agents/check', { headers: PROXIED });
+  const reply = await checkAt(site.url);
   expect(reply.status).toBe(401);
   return reply.headers['gpd-agent-case'] as string;
 }
 
 const signer = createAgent();
-function agentSigns() {
-  const now = Math.floor(Date.now() / 1000);
-  const params = { created: String(now - 1), expires: String(now + 120) };
-  const { host: _, ...headers } = signedHeaders(signer, { host: 'shop.example', params });
-  return headers;
-}
+const agentSigns = () => signNow(signer);
 
-const visit = (headers: Record<string, string>, path = '/') =>
-  ask(site.url, '/v1/agents/check', { headers: { ...PROXIED, 'x-forwarded-uri': path, ...headers } });
+const visit = (headers: Headers, path = '/') => checkAt(site.url, { 'x-forwarded-uri': path, ...headers });
 
 function keyFile(): string {
   const file = join(tempDir('jwks'), 'agent.json');
@@ -179,7 +167,7 @@ describe('the page about agents', () => {
     const { text } = await dora.get('/console/agents');
     expect(text).toContain('The policy is dry: it refuses nobody');
     expect(text).toContain('Put the policy in force');
-    const check = () => ask(site.url, '/v1/agents/check', { headers: PROXIED });
+    const check = () => checkAt(site.url);
     await vi.waitFor(async () => expect((await check()).status).toBe(204), SEEN_WITHIN);
     const rows = JSON.stringify(await site.gpd.json(['audit', KID, '--action', 'tenant.set']));
     expect(rows).toMatch(/"dpo".*agents\.dryRun/s);
