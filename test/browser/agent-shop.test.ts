@@ -5,7 +5,8 @@ import { startAgentShop } from './support/agent-shop.ts';
 import { describeInChromium, launchShell } from './support/chromium.ts';
 
 /**
- * Twenty checks that the prompt of docs/coding-agents.md does not know, of the shop in agent-shop/ or of the one in the folder AGENT_SHOP.
+ * Twenty checks that the prompt of docs/coding-agents.md does not know, of the shop in agent-shop/,
+ * or of the one in the folder AGENT_SHOP.
  */
 
 const GPC_ON = "Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', { get: () => true })";

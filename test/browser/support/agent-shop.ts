@@ -8,7 +8,7 @@ import { freePort } from '../../support/ports.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
 import { installSdk } from './pasted.ts';
 
-/** Starts a shop that somebody integrated, ours or one with the forms, buttons and addresses of ours, and the gpd beside it. */
+/** Starts a shop that somebody integrated, and gpd beside it: ours, or one with the forms and addresses of ours. */
 
 const INTEGRATED = fileURLToPath(new URL('../agent-shop/', import.meta.url));
 const EXPRESS = fileURLToPath(new URL('../../../node_modules/express', import.meta.url));
