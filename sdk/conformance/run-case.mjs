@@ -105,7 +105,9 @@ async function* runSteps(steps, variables, isFake) {
       try {
         judge(outcome, substitute(step.expect, variables), variables);
       } catch (error) {
-        throw new Error(`step ${i} (${step.call}): ${error instanceof Error ? error.message : error}`);
+        throw new Error(
+          `step ${i} (${step.call}): ${error instanceof Error ? error.message : String(error)}`,
+        );
       }
       for (const [name, path] of Object.entries(step.save ?? {})) {
         const parts = path === '' ? [] : path.split('.');
