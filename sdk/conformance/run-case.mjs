@@ -51,10 +51,10 @@ function refuse(found) {
 }
 
 /** @param {Outcome} outcome @param {any} expected @param {Variables} variables */
-function judge({ result, error, cancelled, problem, elapsedMs = 0, told = '' }, expected, variables) {
+function judge({ result, error, cancelled, problem, elapsedMs = 0, told: output = '' }, expected, variables) {
   const secrets = [...SECRETS.map((name) => variables.get(name)), ...(expected.hides ?? [])];
-  const leaked = secrets.filter((secret) => told.includes(secret));
-  if (leaked.length > 0) throw new Error(`the error tells ${leaked.join(', ')}: ${told}`);
+  const leaked = secrets.filter((secret) => output.includes(secret));
+  if (leaked.length > 0) throw new Error(`the error tells ${leaked.join(', ')}: ${output}`);
   if (problem !== undefined) throw new Error(problem);
   if (expected.cancelled) {
     if (!cancelled) throw new Error(`cancelled, and it gave ${JSON.stringify(error ?? result)}`);
@@ -62,7 +62,7 @@ function judge({ result, error, cancelled, problem, elapsedMs = 0, told = '' }, 
     if (!error) throw new Error(`it gave ${JSON.stringify(result)}, expected was an error`);
     refuse(difference(error, expected.error, 'error'));
   } else if (error || cancelled)
-    throw new Error(`it failed: ${JSON.stringify(error ?? 'cancelled')} ${told}`);
+    throw new Error(`it failed: ${JSON.stringify(error ?? 'cancelled')} ${output}`);
   else if ('result' in expected) refuse(difference(result, expected.result));
   if (expected.elapsedMs && !within(elapsedMs, expected.elapsedMs))
     throw new Error(`it took ${elapsedMs} ms, expected was ${JSON.stringify(expected.elapsedMs)}`);
