@@ -145,9 +145,9 @@ export function joinPrincipals(
     await tellLog(tx, tenant, account, browser, key, now);
     key.fill(0);
     await writePrincipal(tx, tenant, browser.ref, { ...other.row, account: group }, wrapped);
-    const accountKey =
-      known.wrapped ?? (known.row.erasedAt === null ? openKey(tenant, account.ref, null).wrapped : null);
-    await writePrincipal(tx, tenant, account.ref, { ...known.row, account: group }, accountKey);
+    const accountKey = openKey(tenant, account.ref, known.wrapped);
+    accountKey.key.fill(0);
+    await writePrincipal(tx, tenant, account.ref, { ...known.row, account: group }, accountKey.wrapped);
     const actor = { role: 'subject', ref: actorRef } as const;
     await writeAudit(tx, { kid, at: now, actor, action: 'principal.linked', object: actorRef, detail: {} });
     return { joinedAt: now, isNew: true };
