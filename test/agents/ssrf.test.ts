@@ -87,7 +87,7 @@ const lookups: string[] = [];
 const connected: string[] = [];
 
 const { lookup } = dns;
-const { connect } = Socket.prototype;
+const genuine = Object.getOwnPropertyDescriptors(Socket.prototype).connect;
 type Resolve = (name: string, options: object, done: (e: Error | null, all: LookupAddress[]) => void) => void;
 
 const resolveTo: Resolve = (name, _options, done) => {
@@ -102,7 +102,7 @@ const resolveTo: Resolve = (name, _options, done) => {
 function noteConnect(this: Socket, ...args: unknown[]): Socket {
   const options = [args[0]].flat()[0] as NetConnectOpts & { host?: string; port?: number };
   if (String(options.port) === String(gpd.port) || options.host === undefined)
-    return Reflect.apply(connect, this, args);
+    return Reflect.apply(genuine.value as (...all: unknown[]) => Socket, this, args);
   const end = (...addresses: readonly string[]): void => {
     connected.push(...addresses);
     setImmediate(() => this.destroy(new Error('nothing is let out')));
@@ -123,7 +123,7 @@ beforeAll(() => {
 });
 afterAll(() => {
   dns.lookup = lookup;
-  Socket.prototype.connect = connect;
+  Object.defineProperty(Socket.prototype, 'connect', genuine);
   syncBuiltinESMExports();
 });
 
