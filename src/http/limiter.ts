@@ -24,6 +24,7 @@ const FULL = new Refusal('unavailable', { headers: { 'retry-after': '1' } });
 export function createConcurrencyLimit(places = MAX_UNDER_WAY) {
   let servedCount = 0;
   return {
+    isFull: () => servedCount >= places,
     /**
      * Takes a place, which `leave` gives back.
      * @throws {Refusal} `unavailable`: after a second there is one, or the server is too small

@@ -276,6 +276,11 @@ async function runHandler(
   pathParts: FoundPlace['pathParts'],
   request: HttpRequest,
 ): Promise<Reply> {
+  if (bound?.isFull() === true) {
+    judgeHead(request);
+    // Neither the sender nor the body is looked at, so that a refusal costs little.
+    bound.enter();
+  }
   const caller = await callerOf(deps, row, request);
   let hasRead = row.request === undefined;
   let isInside = false;
