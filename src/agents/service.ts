@@ -138,6 +138,7 @@ interface AgentsOptions {
   readonly fetchOptions?: FetchOptions;
   /** Milliseconds between two looks. */
   readonly interval?: number | undefined;
+  readonly maxDiscovered?: number;
 }
 
 interface AgentCache {
@@ -184,10 +185,14 @@ async function refreshDue(cache: AgentCache): Promise<void> {
   if (due.length > 0) await reload(cache);
 }
 
-/** One name may have any number of hosts: without this bound a single one would use up all discovery. */
+/**
+ * Half of all places are open to every host; of the rest a site gets no more than this, because one name may
+ * have any number of hosts. Under a public suffix, such as co.uk, many owners are one site here: no list of
+ * suffixes is complete, so they are held back only where places are short.
+ */
 const MAX_OF_SITE = 20;
 
-/** The hosts of the site of a URL. */
+/** The hosts of the site of a URL: those with the same last two labels. */
 function hostsLike({ hostsBySite }: AgentCache, url: string): Set<string> {
   const site = new URL(url).host.split('.').slice(-2).join('.');
   const hosts = hostsBySite.get(site) ?? new Set();
@@ -197,12 +202,16 @@ function hostsLike({ hostsBySite }: AgentCache, url: string): Set<string> {
 
 function discover(cache: AgentCache, url: string): void {
   const { options, directories, toDiscover, refused } = cache;
+  const { maxDiscovered = MAX_DISCOVERED } = options;
   const room =
-    toDiscover.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
+    toDiscover.size < MAX_WAITING && directories.size < maxDiscovered && refused.size < maxDiscovered;
   if (!options.openDiscovery || !room || refused.has(new URL(url).origin) || toDiscover.has(url)) return;
   const hosts = hostsLike(cache, url);
   const { host } = new URL(url);
-  if (hosts.size >= MAX_OF_SITE && !hosts.has(host)) return;
+  const isShort =
+    toDiscover.size >= MAX_WAITING / 2 ||
+    directories.size + refused.size + toDiscover.size >= maxDiscovered / 2;
+  if (isShort && hosts.size >= MAX_OF_SITE && !hosts.has(host)) return;
   hosts.add(host);
   toDiscover.add(url);
 }

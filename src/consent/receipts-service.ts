@@ -29,7 +29,7 @@ export async function issueReceipt(
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || opening.choice === 'linked' || entry?.seq !== seq)
     return null;
-  if (reader && !(await joinedRefs(database, tenant.kid, reader.principal)).includes(opening.principal))
+  if (reader && !(await joinedRefs(database, tenant, reader.principal)).includes(opening.principal))
     return 'not-yours';
   const settings = (await createTenantStore(database).get(tenant.kid))?.settings;
   const origin = tenant.signer.name;
@@ -92,7 +92,7 @@ export async function listReceipts(
   principalId: string,
 ): Promise<PersonReceipts> {
   const { kid, settings, policies, refOf, signer } = tenant;
-  const principals = await joinedRefs(database, kid, refOf(principalId));
+  const principals = await joinedRefs(database, tenant, refOf(principalId));
   const events = await listHistory(database, kid, principals, { before: null, limit: MAX_RECEIPTS });
   const givers = await readGivers(
     database,

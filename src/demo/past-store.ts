@@ -33,7 +33,7 @@ export async function writePast(database: Database, kid: string, now: number, vi
   await database.transaction(async (tx) => {
     await insertMany(tx, 'INSERT INTO tallies (kid, kind, hour, name, n)', tallies);
     const columns = 'kid, request_id, decided_at, class, durable, verdict, salt, commitment';
-    // One hour at a time, so that memory holds no more.
+    // One hour at a time, so that memory holds only that.
     for (const hour of stored) {
       const rows = verdictsOf(hour, POLICY_VERSION).map((verdict) => decisionRow(kid, verdict));
       await insertMany(tx, `INSERT INTO decisions (${columns})`, rows);

@@ -39,10 +39,10 @@ describeInChromium('browser/a shop integrated by a coding agent', () => {
   }
   /** A page that is reloaded before gpd has the choice asks again. */
   async function choose(page: Page, choice: 'accept' | 'reject'): Promise<void> {
-    const sent = (request: Request) =>
+    const isChoice = (request: Request) =>
       request.method() === 'POST' && request.url().startsWith(`${shop.gpdUrl}/v1/consent/`);
     const recorded = page.waitForResponse(
-      (response) => sent(response.request()) && response.status() === 201,
+      (response) => isChoice(response.request()) && response.status() === 201,
     );
     await page.getByTestId(`consent-${choice}`).click();
     await recorded;
@@ -130,13 +130,13 @@ describeInChromium('browser/a shop integrated by a coding agent', () => {
 
   it('6: after a refusal an order is taken, without a verdict', async () => {
     const page = await visitor();
-    const sent: string[] = [];
-    page.on('request', (request) => sent.push(request.url()));
+    const urls: string[] = [];
+    page.on('request', (request) => urls.push(request.url()));
     await choose(page, 'reject');
     await order(page);
     await page.getByText(/Order \d/).waitFor();
     expect(await visitorOfLastOrder()).toBeNull();
-    expect(sent.filter((url) => url.includes('/_fp/'))).toEqual([]);
+    expect(urls.filter((url) => url.includes('/_fp/'))).toEqual([]);
   });
 
   it('7: a yes starts the statistics and the film', async () => {
@@ -281,13 +281,13 @@ describeInChromium('browser/a shop integrated by a coding agent', () => {
     await page.waitForLoadState('networkidle');
     await page.getByRole('button', { name: 'Delete my account' }).click();
     await expect.poll(async () => (await rows()).subscribers).toEqual([]);
-    const asked = () =>
+    const decision = () =>
       fetch(`${shop.gpdUrl}/v1/consent/can-process`, {
         method: 'POST',
         headers: { authorization: `Bearer ${shop.secret}`, 'content-type': 'application/json' },
         body: '{"principalId":"bob","purpose":"newsletter"}',
       }).then((answer) => answer.json());
-    await expect.poll(asked).toMatchObject({ allowed: false, reason: 'erased' });
+    await expect.poll(decision).toMatchObject({ allowed: false, reason: 'erased' });
   });
 
   it('20: no page broke its policy, and without gpd the shop logs in and sells', async () => {

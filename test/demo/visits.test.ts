@@ -17,8 +17,8 @@ it('as many decisions as were asked for are stored over two weeks, each counted 
     .where('hour', '>=', now - 14 * DAY)
     .sum({ n: 'n' })) as { n: number }[];
   await database.close();
-  const sent = [...pastVisits(now).map(({ at }) => at), ...PAST_CASES.map(({ days }) => now - days * DAY)];
-  expect(decisions).toHaveLength(300 + sent.length);
+  const visits = [...pastVisits(now).map(({ at }) => at), ...PAST_CASES.map(({ days }) => now - days * DAY)];
+  expect(decisions).toHaveLength(300 + visits.length);
   const days = decisions.filter((at) => at > now - 14 * DAY).map((at) => Math.floor(at / DAY));
   expect(new Set(days).size).toBeGreaterThanOrEqual(14);
   const recent = decisions.filter((at) => at >= now - 14 * DAY).length;
