@@ -20,7 +20,7 @@ import { difference, substitute, within } from './match.mjs';
  * @property {boolean} [cancelled]
  * @property {string} [problem] any other failure, or a rule of the language that was broken
  * @property {number} [elapsedMs]
- * @property {string} [told] all that the errors of the outcome print
+ * @property {string} [printed] all that the errors of the outcome print
  */
 /** @typedef {AsyncGenerator<Call, void, Outcome>} Run */
 /** @typedef {{ url: string, stub: string, vkey: string, requestId: string, keys: Record<string, string>, variables: Record<string, string> }} Servers */
@@ -51,10 +51,10 @@ function refuse(found) {
 }
 
 /** @param {Outcome} outcome @param {any} expected @param {Variables} variables */
-function judge({ result, error, cancelled, problem, elapsedMs = 0, told = '' }, expected, variables) {
+function judge({ result, error, cancelled, problem, elapsedMs = 0, printed = '' }, expected, variables) {
   const secrets = [...SECRETS.map((name) => variables.get(name)), ...(expected.hides ?? [])];
-  const leaked = secrets.filter((secret) => told.includes(secret));
-  if (leaked.length > 0) throw new Error(`the error tells ${leaked.join(', ')}: ${told}`);
+  const leaked = secrets.filter((secret) => printed.includes(secret));
+  if (leaked.length > 0) throw new Error(`the error tells ${leaked.join(', ')}: ${printed}`);
   if (problem !== undefined) throw new Error(problem);
   if (expected.cancelled) {
     if (!cancelled) throw new Error(`cancelled, and it gave ${JSON.stringify(error ?? result)}`);
@@ -62,7 +62,7 @@ function judge({ result, error, cancelled, problem, elapsedMs = 0, told = '' }, 
     if (!error) throw new Error(`it gave ${JSON.stringify(result)}, expected was an error`);
     refuse(difference(error, expected.error, 'error'));
   } else if (error || cancelled)
-    throw new Error(`it failed: ${JSON.stringify(error ?? 'cancelled')} ${told}`);
+    throw new Error(`it failed: ${JSON.stringify(error ?? 'cancelled')} ${printed}`);
   else if ('result' in expected) refuse(difference(result, expected.result));
   if (expected.elapsedMs && !within(elapsedMs, expected.elapsedMs))
     throw new Error(`it took ${elapsedMs} ms, expected was ${JSON.stringify(expected.elapsedMs)}`);

@@ -96,7 +96,7 @@ func (r *run) perform(next step) (outcome object) {
 		r.told += told(err)
 		outcome = failureOf(err)
 	}
-	outcome["told"], outcome["elapsedMs"] = r.told, elapsed
+	outcome["printed"], outcome["elapsedMs"] = r.told, elapsed
 	return outcome
 }
 

@@ -59,7 +59,7 @@ describe('the runner of all languages', () => {
   test.each([
     ['another result', { result: 2 }, /expected 1/],
     ['an error', { error: { kind: 'server' } }, /it failed/],
-    ['the key in an error', { result: 1, told: 'Error: gpd_sk_key' }, /tells gpd_sk_key/],
+    ['the key in an error', { result: 1, printed: 'Error: gpd_sk_key' }, /tells gpd_sk_key/],
     ['a rule of the language that was broken', { problem: 'no call guess' }, /no call guess/],
   ])('refuses %s', async (_what, outcome, problem) => {
     const one = { kind: 'pure', steps: [{ call: 'ping', args: {}, expect: { result: 1 } }] };

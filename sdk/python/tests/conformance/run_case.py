@@ -104,10 +104,10 @@ def _perform(run: _Run, step: dict[str, Any]) -> Outcome:
         ]
         outcome = {
             "result": to_wire(result),
-            "told": "".join(_told(error) for error in errors if error is not None),
+            "printed": "".join(_told(error) for error in errors if error is not None),
         }
     except (Exception, run.driver.cancelled) as error:
-        outcome = {**_failure(error, run.driver), "told": _told(error)}
+        outcome = {**_failure(error, run.driver), "printed": _told(error)}
     return {**outcome, "elapsedMs": (time.perf_counter() - started) * 1000}
 
 

@@ -72,7 +72,7 @@ final class CaseRun {
       outcome.put("cancelled", true);
     } catch (ConsentException error) {
       outcome.put("error", facts(error));
-      outcome.put("told", trace(error));
+      outcome.put("printed", trace(error));
     } catch (RuntimeException | AssertionError problem) {
       outcome.put("problem", trace(problem));
     }
