@@ -146,7 +146,11 @@ async function perform(run: Run, { call, args, options, now, laterSeconds = 0, c
   return Promise.resolve()
     .then(() => make(run, args, { ...options, signal: controller.signal }))
     .then(
-      (result): Outcome => ({ result, printed: errorsOf(result).map(print).join('\n'), elapsedMs: elapsed() }),
+      (result): Outcome => ({
+        result,
+        printed: errorsOf(result).map(print).join('\n'),
+        elapsedMs: elapsed(),
+      }),
       (error: unknown): Outcome => ({ ...failureOf(error), printed: print(error), elapsedMs: elapsed() }),
     )
     .finally(() => clearTimeout(timer));
