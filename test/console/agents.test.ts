@@ -231,6 +231,9 @@ describe('the page about agents', () => {
       SEEN_WITHIN,
     );
     const upheld = await fileReview();
+    const { stdout } = await site.gpd.cli(['contests', 'show', upheld]);
+    expect(stdout).toContain('The site’s policy for agents refused this request.');
+    expect(stdout).not.toContain('would have');
     const page = await ada.get(`/console/contests/${upheld}`);
     expect(page.text).toContain(`also let ${AGENT_ORIGIN} through at /shop from now on`);
     expect(page.text).not.toMatch(/id="rule" checked/);

@@ -31,14 +31,15 @@ describe('a complaint', () => {
     server.relay.mails.filter(({ to }) => to.includes(address)).map(({ subject }) => subject);
 
   it('is told to staff and a webhook, its acknowledgement and outcome to the person, and no mail has a word of it', async () => {
-    const { gpd, me, visit } = server.rights;
+    const { rights } = server;
+    const { gpd } = rights;
     await gpd.json(['tenants', 'set', KID, 'rights.profile=uk']);
     const events = ['complaint.received', 'complaint.answered'].flatMap((name) => ['--event', name]);
     await gpd.json(['webhooks', 'add', KID, `${receiver.url}/`, '--allow-private', ...events]);
-    const complainant = await visit({ bot: true });
+    const complainant = await rights.visit({ bot: true });
     const filed = await vi.waitFor(async () => {
       const body = { statement: STATEMENT, email: ANNA };
-      const reply = await me(complainant, 'complain', { body });
+      const reply = await rights.me(complainant, 'complain', { body });
       expect(reply.status).toBe(202);
       return reply.json() as { contestId: string; caseKey: string };
     }, SEEN_WITHIN);

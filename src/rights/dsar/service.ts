@@ -63,9 +63,10 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/** Names the decisive rules, or the result of the rules alone if a review or an agent's signature decided. */
+/** Names the decisive rules, or what decided in place of them: a review, a signature, the policy for agents. */
 export function whatWouldHaveChanged(verdict: Verdict, language: PeopleLanguage) {
-  const { overridden, declaredAgentId } = verdict;
+  const { overridden, declaredAgentId, door } = verdict;
+  if (door) return { text: deciderText('door', '', language), decisive: [], withoutAll: null };
   if (overridden || declaredAgentId !== null) {
     const text = deciderText(overridden ? 'reviewed' : 'signed', classByRules(verdict), language);
     return { text, decisive: [], withoutAll: null };
