@@ -258,7 +258,7 @@ async function createAgents(knex) {
     t.text('url').primary();
     texts(t, 'source', 'keys');
     optionalMoments(t, 'fetched_at', 'tried_at');
-    optionalTexts(t, 'failure');
+    optionalTexts(t, 'failure', 'card');
   });
   // Nonces of signatures that were seen. `bundle` is a hash of tenant and bundle: the same one may be sent again after a 503.
   await knex.schema.createTable('agent_nonces', (t) => {

@@ -49,7 +49,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   tenants: [],
   log: [],
   notify: ['node:fs'],
-  agents: ['jose', 'http-message-sig', 'structured-headers'],
+  agents: ['jose', 'structured-headers'],
   consent: ['jose'],
   ingest: ['maxmind'],
   attest: ['@simplewebauthn/server'],

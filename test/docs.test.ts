@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { fileOf, PICTURES, THEMES } from '../bin/pictures/pictures.ts';
 import { agentPrompt } from '../src/ops/agent-prompt.ts';
 import { CHECKS } from '../src/ops/doctor/doctor-service.ts';
 import { environmentName, SETTING_NAMES } from '../src/schema/settings.ts';
@@ -49,6 +50,16 @@ describe('the pages', () => {
       return !existsSync(join(root, target)) || (anchor !== undefined && !anchorsOf(target).includes(anchor));
     });
     expect(broken).toEqual([]);
+  });
+
+  it('show each picture that `npm run pictures` draws, and no other', () => {
+    // `npm run bench` draws the last one.
+    const drawn = [...PICTURES.flatMap((one) => THEMES.map((theme) => fileOf(one, theme))), 'bench.svg'];
+    const shown = PAGES.flatMap((page) =>
+      [...read(page).matchAll(/images\/([\w-]+\.(?:png|svg))/g)].map(([, name]) => name ?? ''),
+    );
+    expect(readdirSync(join(root, 'docs/images')).toSorted()).toEqual(drawn.toSorted());
+    expect([...new Set(shown)].toSorted()).toEqual(drawn.toSorted());
   });
 
   it('the prompt for coding agents is that of the page Next', () =>

@@ -11,7 +11,6 @@ const WAIT = /\b(?:sleep|pause|waitForTimeout)\(([\d_]+)\)|\bsetTimeout\((?:reso
 const ALLOWED: Readonly<Record<string, string>> = {
   'attack/schemathesis.ts': 'keys of the command line, in the time that is promised',
   'attack/smuggling.test.ts': 'the pace at which bytes go to a peer that may be gone',
-  'attack/ssrf.test.ts': 'nothing is fetched in two rounds of another process',
   'browser/unseen.test.ts': 'a page that nobody sees sends nothing, in the time that the others need',
   'ops/systemd/heavy/notify.test.ts': 'a stopped process gives no sign for two and a half periods',
 };

@@ -7,7 +7,7 @@ import { fixedEnvironment, type Place, run } from './run.ts';
 
 /** Creates the packages of the four SDKs, the browser and React in the formats of their registries. */
 
-export const GO_MODULE = 'gpd.dev/consent-go';
+const GO_MODULE = 'gpd.dev/consent-go';
 
 /** Creates wheel and source distribution with the version of hatchling that the SDK's tests use. */
 function createPython(place: Place): void {
@@ -22,17 +22,22 @@ function createPython(place: Place): void {
   run(folder, env, join(venv, 'bin/python'), '-m', 'hatchling', 'build', '--directory', place.out);
 }
 
-/** Creates the zip of a Go module, with every file below MODULE@vVERSION/ (go.dev/ref/mod#zip-files). */
+/**
+ * Creates the zip of a Go module, with every file below MODULE@vVERSION/ (go.dev/ref/mod#zip-files). Its licence is the repository's, as
+ * the go command takes it (go.dev/ref/mod#vcs-license).
+ */
 async function createGo({ source, out, version, epoch }: Place): Promise<void> {
   const folder = join(source, 'sdk/go');
   const zip = new ZipFile();
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .concat('LICENSE')
     .sort();
   for (const path of files) {
     const name = `${GO_MODULE}@v${version}/${path}`;
-    zip.addBuffer(readFileSync(join(folder, path)), name, { mtime: new Date(epoch * 1000), mode: 0o100644 });
+    const file = join(path === 'LICENSE' ? source : folder, path);
+    zip.addBuffer(readFileSync(file), name, { mtime: new Date(epoch * 1000), mode: 0o100644 });
   }
   zip.end();
   await pipeline(zip.outputStream, createWriteStream(join(out, `gpd-consent-go-v${version}.zip`)));

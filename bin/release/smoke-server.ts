@@ -6,6 +6,7 @@ import type { Place, Variables } from './run.ts';
 
 /** Starts a server from an artefact, for the smoke tests. */
 
+/** Time to start in. Without one for the use of the server: SDKs download what they depend on. */
 const LIMIT_MS = 120_000;
 
 /**
@@ -35,6 +36,7 @@ export async function withServer<Started>(
     const line = once(createInterface(child.stdout), 'line') as Promise<[string]>;
     const [startLine] = await Promise.race([line, exited.then(() => [null])]);
     if (startLine === null || startLine === undefined) throw new Error(`${command.join(' ')} did not start`);
+    clearTimeout(timer);
     await use(JSON.parse(startLine) as Started, env);
     child.kill('SIGTERM');
     const [code] = await exited;

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { startRuns } from './runs.mjs';
 import { startStub } from './stub.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -169,13 +170,14 @@ async function main() {
     const requestId = await ingest(server.url);
     const otherAddresses = await startWrongAddresses(stub.url);
     const variables = { ...otherAddresses.variables, ...agent };
-    process.stdout.write(
-      `${JSON.stringify({ url: server.url, stub: stub.url, kid: KID, keys, vkey, requestId, variables })}\n`,
-    );
+    const addresses = { url: server.url, stub: stub.url, kid: KID, keys, vkey, requestId, variables };
+    const runs = await startRuns(addresses);
+    process.stdout.write(`${JSON.stringify({ ...addresses, runs: runs.url })}\n`);
     process.stdin.resume();
     await Promise.race([once(process.stdin, 'end'), once(process, 'SIGTERM'), once(process, 'SIGINT')]);
     process.stdin.destroy();
     otherAddresses.close();
+    runs.close();
     await stub.close();
   } finally {
     await server.stop();

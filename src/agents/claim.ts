@@ -19,9 +19,11 @@ export const SIGNATURE_FIELDS: readonly string[] = ['signature-input', 'signatur
 const MAX_HEADER_BYTES = 8192;
 /** At most this many labels are tried; an honest agent sends fewer. */
 const MAX_LABELS = 4;
-/** http-message-sig parses a keyed header again for each component that a signature covers. */
 const MAX_COMPONENTS = 16;
-/** A remote browser covers the two headers of the agent in it, and each `Signature-Agent` member. */
+/**
+ * Each parses its header. A remote browser covers the two headers of the agent in it, and each
+ * `Signature-Agent` member.
+ */
 const MAX_KEYED = 6;
 
 export interface TaggedSignature {
@@ -29,6 +31,8 @@ export interface TaggedSignature {
   readonly tag: string;
   readonly components: readonly Item[];
   readonly parameters: InnerList[1];
+  /** All of `Signature-Input`. */
+  readonly members: Dictionary;
 }
 
 /**
@@ -57,7 +61,9 @@ function taggedMembers(members: Dictionary, tags: readonly string[]): TaggedSign
     if (!isInnerList(member)) return [];
     const [components, parameters] = member;
     const tag = parameters.get('tag');
-    return typeof tag === 'string' && tags.includes(tag) ? [{ label, tag, components, parameters }] : [];
+    return typeof tag === 'string' && tags.includes(tag)
+      ? [{ label, tag, components, parameters, members }]
+      : [];
   });
 }
 

@@ -5,6 +5,7 @@ import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { chunksOf } from '../lib/collections.ts';
 import { tryOr } from '../lib/errors.ts';
 import { every } from '../lib/jobs.ts';
+import { type AgentCard, readCard } from './card.ts';
 import { type AgentKey, importAgentKey, readJwks, validityOf } from './directory.ts';
 import { type AgentDirectory, type DirectorySource, isAhead, listDirectories, saveFetched } from './store.ts';
 import type { FindAgentKey } from './verify.ts';
@@ -37,7 +38,8 @@ const REFRESHED_AT_ONCE = 8;
 
 /**
  * Fetches a directory and stores its keys: a key that is missing now is revoked. If the fetch fails, the keys
- * of the last successful fetch stay in use and the reason is stored.
+ * of the last successful fetch stay in use and the reason is stored. A card is fetched with it, and fails
+ * alone.
  */
 export async function refreshDirectory(
   database: Database,
@@ -46,15 +48,11 @@ export async function refreshDirectory(
   options: FetchOptions = DIRECTORY_FETCH,
 ) {
   const now = clock();
-  let directory: AgentDirectory;
-  try {
-    const keys = await readJwks(await fetchJsonDocument(before.url, options));
-    if (!keys) throw new Error('it is neither a JWKS of at most 32 keys nor a JWK');
-    directory = { ...before, keys, fetchedAt: now, triedAt: now, failure: null };
-  } catch (error) {
-    const failure = error instanceof Error ? error.message : 'it cannot be read';
-    directory = { ...before, triedAt: now, failure };
-  }
+  const [keys, card] = await Promise.all([
+    before.source === 'pinned' ? {} : fetchKeys(before.url, now, options),
+    before.card && fetchCard(before.card, before.url, options),
+  ]);
+  const directory: AgentDirectory = { ...before, ...keys, card, triedAt: now };
   const ok = directory.failure === null;
   // Strangers name the discovered addresses: one that was never a directory is not stored.
   if (ok || before.source !== 'discovered' || before.fetchedAt !== null) {
@@ -63,8 +61,37 @@ export async function refreshDirectory(
   return { directory, ok };
 }
 
-export function newDirectory(url: string, source: DirectorySource): AgentDirectory {
-  return { url, source, keys: [], fetchedAt: null, triedAt: null, failure: null };
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'it cannot be read');
+
+async function fetchKeys(url: string, now: number, options: FetchOptions) {
+  try {
+    const keys = await readJwks(await fetchJsonDocument(url, options));
+    if (!keys) throw new Error('it is neither a JWKS of at most 32 keys nor a JWK');
+    return { keys, fetchedAt: now, failure: null };
+  } catch (error) {
+    return { failure: reasonOf(error) };
+  }
+}
+
+async function fetchCard(card: AgentCard, directory: string, options: FetchOptions): Promise<AgentCard> {
+  try {
+    const document = await fetchJsonDocument(card.url, { ...options, mediaType: null });
+    return { ...card, says: readCard(document, card.url, directory), failure: null };
+  } catch (error) {
+    return { ...card, failure: reasonOf(error) };
+  }
+}
+
+/** @param card the URL of its card, where the operator named one */
+export function newDirectory(
+  url: string,
+  source: DirectorySource,
+  card: string | null = null,
+): AgentDirectory {
+  return {
+    ...{ url, source, keys: [], fetchedAt: null, triedAt: null, failure: null },
+    card: card === null ? null : { url: card, says: null, failure: null },
+  };
 }
 
 type DirectoryKeys = ReturnType<typeof importAll>;
@@ -79,7 +106,7 @@ function importKeys(keys: readonly AgentKey[]) {
 }
 
 function isDue(directory: AgentDirectory, now: number): boolean {
-  if (directory.source === 'pinned') return false;
+  if (directory.source === 'pinned' && !directory.card) return false;
   const wait = directory.failure === null ? REFRESH_MS : RETRY_MS;
   const { triedAt } = directory;
   return triedAt === null || isAhead(triedAt, now) || now - triedAt >= wait;
@@ -111,6 +138,7 @@ interface AgentsOptions {
   readonly fetchOptions?: FetchOptions;
   /** Milliseconds between two looks. */
   readonly interval?: number | undefined;
+  readonly maxDiscovered?: number;
 }
 
 interface AgentCache {
@@ -157,10 +185,14 @@ async function refreshDue(cache: AgentCache): Promise<void> {
   if (due.length > 0) await reload(cache);
 }
 
-/** One name may have any number of hosts: without this bound a single one would use up all discovery. */
+/**
+ * Half of all places are open to every host; of the rest a site gets no more than this, because one name may
+ * have any number of hosts. Under a public suffix, such as co.uk, many owners are one site here: no list of
+ * suffixes is complete, so they are held back only where places are short.
+ */
 const MAX_OF_SITE = 20;
 
-/** The hosts of the site of a URL. */
+/** The hosts of the site of a URL: those with the same last two labels. */
 function hostsLike({ hostsBySite }: AgentCache, url: string): Set<string> {
   const site = new URL(url).host.split('.').slice(-2).join('.');
   const hosts = hostsBySite.get(site) ?? new Set();
@@ -170,12 +202,16 @@ function hostsLike({ hostsBySite }: AgentCache, url: string): Set<string> {
 
 function discover(cache: AgentCache, url: string): void {
   const { options, directories, toDiscover, refused } = cache;
+  const { maxDiscovered = MAX_DISCOVERED } = options;
   const room =
-    toDiscover.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
+    toDiscover.size < MAX_WAITING && directories.size < maxDiscovered && refused.size < maxDiscovered;
   if (!options.openDiscovery || !room || refused.has(new URL(url).origin) || toDiscover.has(url)) return;
   const hosts = hostsLike(cache, url);
   const { host } = new URL(url);
-  if (hosts.size >= MAX_OF_SITE && !hosts.has(host)) return;
+  const isShort =
+    toDiscover.size >= MAX_WAITING / 2 ||
+    directories.size + refused.size + toDiscover.size >= maxDiscovered / 2;
+  if (isShort && hosts.size >= MAX_OF_SITE && !hosts.has(host)) return;
   hosts.add(host);
   toDiscover.add(url);
 }

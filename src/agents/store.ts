@@ -11,6 +11,7 @@ import { MINUTE, SECOND } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
 import type { Job } from '../lib/jobs.ts';
 import type { Installation } from '../tenants/directory.ts';
+import type { AgentCard } from './card.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 
@@ -28,20 +29,27 @@ export interface AgentDirectory {
   readonly triedAt: number | null;
   /** The reason why the last fetch failed; the keys of the previous one stay in use. */
   readonly failure: string | null;
+  /** Null: the operator named none. */
+  readonly card: AgentCard | null;
 }
 
-type DirectoryRow = Columns<Omit<AgentDirectory, 'keys'> & { readonly keys: string }>;
+type DirectoryRow = Columns<
+  Omit<AgentDirectory, 'keys' | 'card'> & { readonly keys: string; readonly card: string | null }
+>;
 
 /** Null for a damaged row, so that it does not hide the other directories. */
+const parseStored = (text: string | null): unknown => tryOr((): unknown => JSON.parse(text ?? 'null'), null);
+
 function parseKeys(keys: string): AgentKey[] | null {
-  const parsed = tryOr((): unknown => JSON.parse(keys), null);
+  const parsed = parseStored(keys);
   return Array.isArray(parsed) ? (parsed as AgentKey[]) : null;
 }
 
 function fromRow(row: DirectoryRow): AgentDirectory {
   const keys = parseKeys(row.keys);
   const failure = keys ? row.failure : 'its stored keys cannot be read';
-  return { ...fromColumns<AgentDirectory>({ ...row, keys: keys ?? [] }), failure };
+  const card = parseStored(row.card) as AgentCard | null;
+  return { ...fromColumns<AgentDirectory>({ ...row, keys: keys ?? [], card }), failure };
 }
 
 export async function listDirectories(database: Database): Promise<AgentDirectory[]> {
@@ -49,9 +57,11 @@ export async function listDirectories(database: Database): Promise<AgentDirector
   return rows.map(fromRow);
 }
 
+const storedCard = ({ card }: AgentDirectory): string | null => card && JSON.stringify(card);
+
 const put = (tx: Knex.Transaction, directory: AgentDirectory): Knex.QueryBuilder =>
   tx('agent_directories')
-    .insert(toColumns({ ...directory, keys: JSON.stringify(directory.keys) }))
+    .insert(toColumns({ ...directory, keys: JSON.stringify(directory.keys), card: storedCard(directory) }))
     .onConflict('url')
     .merge();
 
@@ -91,11 +101,11 @@ const isNew = ({ source, triedAt }: AgentDirectory): boolean => source === 'disc
  * within 5 s.
  */
 export function addDirectory(database: Database, directory: AgentDirectory, by: InstallationAct) {
-  const { url: agent, source } = directory;
+  const { url: agent, source, card } = directory;
   return database.transaction(async (tx) => {
     await bump(tx, 'agents');
     await put(tx, directory);
-    await writeActForAll(tx, by, 'agent.added', { agent, source });
+    await writeActForAll(tx, by, 'agent.added', { agent, source, ...(card && { card: card.url }) });
   });
 }
 

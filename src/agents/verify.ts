@@ -1,19 +1,12 @@
 import { createHash, type KeyObject, verify as verifyBytes } from 'node:crypto';
-import { type RequestDescriptor, SignatureError, type Verifier, verifySignature } from 'http-message-sig';
 import { isInnerList, parseDictionary } from 'structured-headers';
 import type { Config } from '../config.ts';
 import { type HeaderMap, headerText } from '../http/request.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
 import { sha256Text } from '../lib/crypto.ts';
 import { tryOr } from '../lib/errors.ts';
-import {
-  covers,
-  hasTooMany,
-  namedDirectory,
-  readTagged,
-  SIGNATURE_FIELDS,
-  type TaggedSignature,
-} from './claim.ts';
+import { readSignature, type SignedRequest, writeBase } from './base.ts';
+import { covers, hasTooMany, namedDirectory, readTagged, type TaggedSignature } from './claim.ts';
 import { agentIdentity } from './directory.ts';
 import { AGENT_REASONS, type AgentOutcome, type AgentReason, UNSIGNED } from './reasons.ts';
 
@@ -24,7 +17,6 @@ import { AGENT_REASONS, type AgentOutcome, type AgentReason, UNSIGNED } from './
 
 const ALGORITHM = 'ed25519';
 const CREATED_SKEW_SECONDS = 30;
-const MAX_COVERED_LENGTH = 2048;
 
 export interface BotAuthRequest {
   readonly method: string;
@@ -97,6 +89,7 @@ const failed = (reason: AgentReason, claims: Partial<AgentOutcome> = {}): AgentO
   reason,
 });
 
+const isWhole = (value: unknown): value is number => Number.isInteger(value);
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
@@ -115,12 +108,14 @@ export async function judgeOne(
   if (typeof agent === 'string') return failed(agent, claimed);
   if ((parameters.get('alg') ?? ALGORITHM) !== ALGORITHM) return failed('algorithm-not-supported', claimed);
   if (keyid === null) return failed('keyid-missing', claimed);
+  const nonce = parameters.get('nonce') ?? null;
   const key = deps.findKey(agent.directory, keyid, now);
   const authority = authorityOf(request, deps.policy);
   const fault =
     timeFault(parameters, now, deps.policy) ??
     (covers(signature, '@authority', '@target-uri') ? null : 'host-not-covered') ??
-    (authority === null ? 'wrong-host' : null);
+    (authority === null ? 'wrong-host' : null) ??
+    (nonce !== null && typeof nonce !== 'string' ? 'signature-malformed' : null);
   if (key === 'key-set-unknown' && fault === null) deps.discover?.(agent.directory);
   if (key === 'key-set-unknown' || key === 'key-unknown') return failed(key, claimed);
 
@@ -128,11 +123,14 @@ export async function judgeOne(
   const named = agentIdentity(agent.directory);
   const reason =
     (typeof key === 'string' ? key : fault) ??
-    (await byteFault(key as KeyObject, describeRequest(request, authority ?? ''), signature, now)) ??
+    byteFault(key as KeyObject, { ...request, authority: authority ?? '' }, signature) ??
     (covers(signature, 'content-digest') && request.body ? digestFault(request, request.body) : null);
-  if (reason) return failed(refine(reason, request, signature), { ...claimed, named });
-  const nonce = textOf(parameters.get('nonce'));
-  const use = { scope: [agent.directory, keyid, nonce], bundle: request.bundle, expires: expires ?? 0 };
+  if (reason) return failed(reason, { ...claimed, named });
+  const use = {
+    scope: [agent.directory, keyid, textOf(nonce)],
+    bundle: request.bundle,
+    expires: expires ?? 0,
+  };
   if (nonce !== null && !(await claimUse(deps, use))) return failed('replayed', { ...claimed, named });
   return { ...claimed, status: 'verified', agent: named, named, reason: null };
 }
@@ -159,124 +157,35 @@ function timeFault(
   const [created, expires] = [parameters.get('created'), parameters.get('expires')];
   if (created === undefined) return 'created-missing';
   if (expires === undefined) return 'expires-missing';
-  if (typeof created !== 'number' || typeof expires !== 'number') return 'signature-malformed';
+  if (!isWhole(created) || !isWhole(expires)) return 'signature-malformed';
   if (created > now + CREATED_SKEW_SECONDS) return 'created-in-future';
   if (expires < created) return 'expires-before-created';
   if (expires - created > maxValiditySeconds) return 'valid-too-long';
   return expires < now ? 'expired' : null;
 }
 
-const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
-/** http-message-sig takes quadratic time on a run of blanks in a value. */
-const LONG_RUN = /[\t ]{33}/;
-
-/**
- * A header's value as a signature base may contain it, or null: a line break in one could forge another line.
- */
-function fieldContent(name: string, value: string): string | null {
-  const text = value.trim();
-  if (text.length > MAX_COVERED_LENGTH && !SIGNATURE_FIELDS.includes(name)) return null;
-  return FIELD_CONTENT.test(value) && !LONG_RUN.test(text) ? text : null;
-}
-
-/**
- * Passes only fields that a signature may cover: an odd header elsewhere must not make an agent undeclared.
- */
-function describeRequest(request: BotAuthRequest, authority: string): RequestDescriptor {
-  const { method, target, headers, https } = request;
-  const input = headerText(headers, 'signature-input') ?? '';
-  const fields = Object.entries(headers).flatMap(([name, value]) => {
-    if (value === undefined || !(input.includes(`"${name}"`) || SIGNATURE_FIELDS.includes(name))) return [];
-    const values = (typeof value === 'string' ? [value] : value).map((text) => fieldContent(name, text));
-    return values.every((text) => text !== null) ? values.map((text) => ({ name, value: text })) : [];
-  });
-  const targetUri = `${https ? 'https' : 'http'}://${authority}${target}`;
-  return { kind: 'request', method, targetUri, requestTarget: target, fields };
-}
-
-/** The errors of the library, as our reasons. */
-const FAULTS: Readonly<Record<string, AgentReason>> = {
-  MissingField: 'component-missing',
-  DuplicateComponent: 'component-repeated',
-  UnsupportedFeature: 'component-not-supported',
-  InvalidComponent: 'component-not-supported',
-  DuplicateLabel: 'labels-differ',
-  LabelMismatch: 'labels-differ',
-  VerificationFailed: 'signature-mismatch',
-};
-
 /** Verifies the bytes over the signature base of RFC 9421 section 2.5. */
-async function byteFault(
-  key: KeyObject,
-  request: RequestDescriptor,
-  { label }: TaggedSignature,
-  now: number,
-): Promise<AgentReason | null> {
-  let fault: AgentReason | null = null;
-  const verify = (base: Uint8Array, bytes: Uint8Array): boolean => {
-    if (verifyBytes(null, base, key, bytes)) return true;
-    // Agents whose URL library gives `/` no path sign an empty one.
-    const emptied = Buffer.from(base)
-      .toString()
-      .replace(/^"@path": \/$/m, '"@path": ');
-    if (verifyBytes(null, Buffer.from(emptied), key, bytes)) fault = 'empty-path';
-    return false;
-  };
-  try {
-    await verifyBase(request, label, verify, now);
-    return null;
-  } catch (error) {
-    const code = error instanceof SignatureError ? error.code : '';
-    return fault ?? FAULTS[code] ?? 'signature-malformed';
-  }
-}
-
-function verifyBase(request: RequestDescriptor, label: string, verify: Verifier['verify'], now: number) {
-  const policy = {
-    algorithms: [ALGORITHM],
-    requiredComponents: [],
-    requiredParameters: [],
-    clockSkew: CREATED_SKEW_SECONDS,
-    now,
-  } as const;
-  return verifySignature(request, {
-    label,
-    resolveVerifier: () => ({ algorithm: ALGORITHM, verify }),
-    policy,
-  });
+function byteFault(key: KeyObject, request: SignedRequest, signature: TaggedSignature): AgentReason | null {
+  const covered = writeBase(request, signature);
+  if (typeof covered === 'string') return covered;
+  const found = readSignature(request.headers, signature);
+  if (typeof found === 'string') return found;
+  const { base } = covered;
+  if (verifyBytes(null, Buffer.from(base), key, found.bytes)) return null;
+  // Agents whose URL library gives `/` no path sign an empty one.
+  const emptied = base.replace(/^"@path": \/$/m, '"@path": ');
+  const isOfEmptied = emptied !== base && verifyBytes(null, Buffer.from(emptied), key, found.bytes);
+  return isOfEmptied ? 'empty-path' : 'signature-mismatch';
 }
 
 /** The signature base that gpd computes, or null if a covered component cannot be had. */
-export async function signatureBase(
+export function signatureBase(
   policy: BotAuthPolicy,
   request: BotAuthRequest,
-  { label, parameters }: TaggedSignature,
-): Promise<string | null> {
-  let base: string | null = null;
-  const keep = (bytes: Uint8Array): boolean => {
-    base = Buffer.from(bytes).toString();
-    return true;
-  };
-  // At this time the library finds no fault in the times of the signature.
-  const now = numberOf(parameters.get('created')) ?? 0;
-  await verifyBase(describeRequest(request, authorityOf(request, policy) ?? ''), label, keep, now).catch(
-    () => null,
-  );
-  return base;
-}
-
-/** A covered header that is in the request was left out of the signature base for its size or its bytes. */
-function refine(
-  reason: AgentReason,
-  { headers }: BotAuthRequest,
-  { components }: TaggedSignature,
-): AgentReason {
-  const isLeftOut = ([name]: TaggedSignature['components'][number]): boolean => {
-    if (typeof name !== 'string') return false;
-    const value = (Object.hasOwn(headers, name) && headers[name]) || [];
-    return [value].flat().some((text) => fieldContent(name, text as string) === null);
-  };
-  return reason === 'component-missing' && components.some(isLeftOut) ? 'component-unreadable' : reason;
+  signature: TaggedSignature,
+): string | null {
+  const covered = writeBase({ ...request, authority: authorityOf(request, policy) ?? '' }, signature);
+  return typeof covered === 'string' ? null : covered.base;
 }
 
 const DIGESTS: Readonly<Record<string, string>> = { 'sha-256': 'sha256', 'sha-512': 'sha512' };

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex';
+import { reportInvalidState } from '../db/meta-store.ts';
 import { type Bindings, joinRow, joinRows, runAsked } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/entries.ts';
 import type { AppendRequest } from './plan-write.ts';
+import { MEMBER, type MemberRow, readChoice } from './state-store.ts';
 
 /**
  * Compares records of another system with the stored choices: an old record replaces nothing newer, and
@@ -23,7 +25,7 @@ const NEVER = Number.NEGATIVE_INFINITY;
 /** The key is person and purpose. */
 export type LastChoices = Map<string, LastChoice>;
 
-type Compared = Pick<AppendRequest, 'principal' | 'isGrant' | 'now' | 'imported'> & {
+type Compared = Pick<AppendRequest, 'principal' | 'isGrant' | 'now' | 'imported' | 'stateMac'> & {
   readonly entries: readonly { readonly purpose: string }[];
 };
 
@@ -33,8 +35,8 @@ const COLUMNS = { principal: 'text', purpose: 'text' } as const;
 
 const choicesSql = (
   db: Knex,
-): string => `SELECT p.principal AS principal, q.purpose AS purpose, p.erased_at AS erased_at,
-    s.choice AS choice, o.at AS at, o.detail AS detail,
+): string => `SELECT q.principal AS asked_for, q.purpose AS purpose, p.erased_at AS tombstone, ${MEMBER},
+    o.at AS told_at, o.detail AS detail,
     (SELECT MAX(e.erased_at) FROM erasure_refs r JOIN erasures e ON e.receipt_id = r.receipt
       WHERE r.kid = ? AND r.kind = 'principal' AND r.ref = q.principal) AS last_erased
   FROM q ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
@@ -43,17 +45,19 @@ const choicesSql = (
   ${joinRow(db, 'consent_openings', 'o', 'o.kid = ? AND o.seq = s.seq')}
   WHERE p.principal IS NOT NULL`;
 
-interface ChoiceRow {
-  readonly principal: string;
+interface ChoiceRow extends MemberRow {
+  readonly asked_for: string;
   readonly purpose: string;
-  /** The tombstone, which a new grant ends. */
-  readonly erased_at: number | null;
+  /** A new grant ends it. */
+  readonly tombstone: number | null;
   /** The last receipt of an erasure of the person. */
   readonly last_erased: number | null;
-  readonly choice: string | null;
-  readonly at: number | null;
+  readonly told_at: number | null;
   readonly detail: string | null;
 }
+
+/** Nobody knows what the row hides: no record is newer, or the import would write a valid row over it. */
+const FORGED: LastChoice = { at: Number.POSITIVE_INFINITY, isGrant: false, erasedUntil: NEVER };
 
 function timeOf(at: unknown, detail: unknown): number {
   // Its opening was deleted, so no record counts as newer.
@@ -74,13 +78,21 @@ export async function loadLastChoices(
   );
   const lookup = { columns: COLUMNS, rows, sql: choicesSql(db) };
   const last: LastChoices = new Map();
+  const [mac] = requests.map(({ stateMac }) => stateMac);
+  if (mac === undefined) return last;
   for (const row of await runAsked<ChoiceRow>(db, lookup, kid, kid, kid, kid, kid)) {
-    const { principal, purpose, erased_at, last_erased, choice, at, detail } = row;
-    const erasedUntil = erased_at === null ? Number(last_erased ?? NEVER) : Number.POSITIVE_INFINITY;
+    const { asked_for, purpose, tombstone, last_erased, told_at, detail } = row;
+    const key = keyOf(asked_for, purpose);
+    const choice = readChoice(row, { purpose, mac });
+    if (choice === undefined) {
+      reportInvalidState(kid);
+      last.set(key, FORGED);
+      continue;
+    }
+    const erasedUntil = tombstone === null ? Number(last_erased ?? NEVER) : Number.POSITIVE_INFINITY;
     if (choice === null && erasedUntil === NEVER) continue;
-    const chosenAt = choice === null ? erasedUntil : timeOf(at, detail);
-    const key = keyOf(principal, purpose);
-    const [known, isGrant] = [last.get(key), choice === 'granted'];
+    const chosenAt = choice === null ? erasedUntil : timeOf(told_at, detail);
+    const [known, isGrant] = [last.get(key), choice?.choice === 'granted'];
     // The newest choice of all that are joined counts, and the refusal of two at one time.
     if (!known || chosenAt > known.at || (chosenAt === known.at && !isGrant))
       last.set(key, { at: chosenAt, isGrant, erasedUntil });

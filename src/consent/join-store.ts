@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { writeAudit } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
-import { ConsentStateInvalid } from '../db/meta-store.ts';
+import { ConsentStateInvalid, reportInvalidState } from '../db/meta-store.ts';
 import { byIndex, cellOf, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { personalEntry } from '../ledger/entries.ts';
@@ -145,9 +145,9 @@ export function joinPrincipals(
     await tellLog(tx, tenant, account, browser, key, now);
     key.fill(0);
     await writePrincipal(tx, tenant, browser.ref, { ...other.row, account: group }, wrapped);
-    const accountKey =
-      known.wrapped ?? (known.row.erasedAt === null ? openKey(tenant, account.ref, null).wrapped : null);
-    await writePrincipal(tx, tenant, account.ref, { ...known.row, account: group }, accountKey);
+    const accountKey = openKey(tenant, account.ref, known.wrapped);
+    accountKey.key.fill(0);
+    await writePrincipal(tx, tenant, account.ref, { ...known.row, account: group }, accountKey.wrapped);
     const actor = { role: 'subject', ref: actorRef } as const;
     await writeAudit(tx, { kid, at: now, actor, action: 'principal.linked', object: actorRef, detail: {} });
     return { joinedAt: now, isNew: true };
@@ -259,19 +259,27 @@ export async function endJoins(tx: Knex.Transaction, end: JoinEnd): Promise<void
   }
 }
 
-/** The references of all that are joined with this principal, its own among them. */
+/**
+ * The references of all that are joined with this principal, its own among them. A row that gpd did not
+ * write joins nobody: a writer of the database must not show one person the choices of another.
+ */
 export async function joinedRefs(
   { read }: Pick<Database, 'read'>,
-  kid: string,
+  { kid, stateMac }: Pick<Tenant, 'kid' | 'stateMac'>,
   principal: string,
 ): Promise<readonly string[]> {
-  const account = await cellOf<string | null>(
-    read('consent_principals').where({ kid, principal }),
-    'account',
-  );
-  if (account == null) return [principal];
-  return (await read('consent_principals')
-    .where({ kid, account })
-    .orderBy('principal')
-    .pluck('principal')) as string[];
+  const find = (table: string, column: 'principal' | 'account', ref: string) =>
+    runSql<StoredPrincipal>(read, `SELECT * FROM ${table} WHERE kid = ? AND ${column} = ?`, [kid, ref]);
+  const accountOf = (stored: StoredPrincipal): string | null => {
+    const row = toPrincipalRow(stored);
+    if (isMacValid(stored.mac, stateMac.ofPrincipal(stored.principal, row))) return row.account;
+    reportInvalidState(kid);
+    return null;
+  };
+  const [stored] = await find('consent_principals', 'principal', principal);
+  const account = stored ? accountOf(stored) : null;
+  if (account === null) return [principal];
+  const byAccount = byIndex(read, 'consent_principals', 'consent_principals_account');
+  const members = await find(byAccount, 'account', account);
+  return members.filter((member) => accountOf(member) === account).map((member) => member.principal);
 }

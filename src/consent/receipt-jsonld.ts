@@ -1,5 +1,6 @@
 import { entryTime } from '../ledger/entries.ts';
 import type { Json } from '../lib/json.ts';
+import type { Given } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/purposes.ts';
 
 /**
@@ -50,6 +51,8 @@ export const RECEIPT_CONTEXT: Json = {
   sha256: 'gpd:sha256',
   gpc: 'gpd:gpc',
   over_gpc: 'gpd:over_gpc',
+  // `dpv:isIndicatedBy` wants an entity, and a program that nobody identified cannot be one.
+  given: 'gpd:given',
   definition: 'gpd:definition',
   proof: 'gpd:proof',
   log: 'gpd:log',
@@ -87,14 +90,16 @@ export interface ReceiptFacts {
   };
   readonly policySha256: string | null;
   readonly controller: NamedController;
+  /** The giver of a grant that the log names; null: it names none. */
+  readonly given: Given | null;
 }
 
 /** Is the event of this entry a choice of a person, of which there is a receipt? */
 export const hasReceipt = (choice: string): choice is Status => Object.hasOwn(STATES, choice);
 
-/** One receipt without its context. The same entry has the same receipt at any time. */
+/** One receipt without its context. The same entry has the same receipt until the log names another giver. */
 export function describeReceipt(facts: ReceiptFacts): { readonly [name: string]: Json } {
-  const { origin, seq, hash, status, at, subject, purpose, detail, policySha256, controller } = facts;
+  const { origin, seq, hash, status, at, subject, purpose, detail, policySha256, controller, given } = facts;
   return {
     '@id': `https://${origin}/${seq}`,
     '@type': 'dpv:ConsentReceipt',
@@ -130,6 +135,7 @@ export function describeReceipt(facts: ReceiptFacts): { readonly [name: string]:
     ...(detail.expiresAt !== null && { valid_until: detail.expiresAt }),
     gpc: detail.gpc,
     ...(detail.overGpc === true && { over_gpc: true }),
+    ...(given !== null && { given }),
     proof: { log: origin, seq, hash },
   };
 }

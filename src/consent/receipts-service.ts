@@ -8,6 +8,7 @@ import type { Installation } from '../tenants/directory.ts';
 import type { Purpose } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
+import { readGivers, readStateGiver } from './givers-store.ts';
 import { joinedRefs } from './join-store.ts';
 import { describeReceipt, hasReceipt, type NamedController, type ReceiptFacts } from './receipt-jsonld.ts';
 import { findOpening, listHistory } from './terms-store.ts';
@@ -28,13 +29,17 @@ export async function issueReceipt(
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || opening.choice === 'linked' || entry?.seq !== seq)
     return null;
-  if (reader && !(await joinedRefs(database, tenant.kid, reader.principal)).includes(opening.principal))
+  if (reader && !(await joinedRefs(database, tenant, reader.principal)).includes(opening.principal))
     return 'not-yours';
   const settings = (await createTenantStore(database).get(tenant.kid))?.settings;
   const origin = tenant.signer.name;
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
   const { policyVersion, expiresAt, gpc, definition, overGpc, source, recordedAt, evidence } = opening.detail;
   const purpose = await purposeAsShown(database, tenant, opening.purpose, definition);
+  const given =
+    (await readGivers(database, tenant.kid, [opening])).get(seq) ??
+    (await readStateGiver(database, tenant, opening)) ??
+    'unknown';
   const receipt: ConsentReceiptAnswer = {
     '@context': 'https://w3id.org/dpv',
     schemaVersion: 'ISO/IEC TS 27560:2023',
@@ -59,6 +64,7 @@ export async function issueReceipt(
       ...(recordedAt !== undefined && { recordedAt }),
       ...(evidence !== undefined && { evidence }),
       source,
+      ...(opening.choice === 'granted' && { given }),
       policyVersion,
       policySha256: policy?.sha256 ?? null,
       purpose,
@@ -86,8 +92,13 @@ export async function listReceipts(
   principalId: string,
 ): Promise<PersonReceipts> {
   const { kid, settings, policies, refOf, signer } = tenant;
-  const principals = await joinedRefs(database, kid, refOf(principalId));
+  const principals = await joinedRefs(database, tenant, refOf(principalId));
   const events = await listHistory(database, kid, principals, { before: null, limit: MAX_RECEIPTS });
+  const givers = await readGivers(
+    database,
+    kid,
+    events.filter(({ choice }) => choice === 'granted'),
+  );
   const choices: ReceiptFacts[] = [];
   for (const { choice, seq, at, purpose, detail } of events) {
     const [entry] = hasReceipt(choice) ? await readEntries(database, kid, seq, 1) : [];
@@ -97,6 +108,7 @@ export async function listReceipts(
       purpose: await purposeAsShown(database, tenant, purpose, detail.definition),
       policySha256: policies.find(({ version }) => version === detail.policyVersion)?.sha256 ?? null,
       controller: settings,
+      given: givers.get(seq) ?? null,
     });
   }
   return { kid, controller: settings, choices, receipts: choices.map(describeReceipt) };

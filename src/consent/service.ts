@@ -284,6 +284,7 @@ async function previewImport(
       isGrant: record.action === 'grant',
       imported: record,
       now: clock(),
+      stateMac: tenant.stateMac,
     };
   });
   for (const [key, known] of await loadLastChoices(database.read, tenant.kid, requests))
@@ -317,7 +318,7 @@ async function history(
 ): Promise<HistoryResponse> {
   const before = cursor === undefined ? null : Number(cursor);
   const page = { before, limit: limit + 1 };
-  const principals = await joinedRefs(database, tenant.kid, tenant.refOf(principalId));
+  const principals = await joinedRefs(database, tenant, tenant.refOf(principalId));
   const events = await listHistory(database, tenant.kid, principals, page);
   const shown = events.slice(0, limit);
   return {

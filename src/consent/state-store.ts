@@ -72,12 +72,16 @@ export const parsePurposes = (column: string | null): readonly string[] =>
 export const isOptedOut = (gpc: boolean, except: string | null, purpose: string): boolean =>
   gpc && !parsePurposes(except).includes(purpose);
 
-interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
-  readonly i: number;
+/** A principal that is asked about, or one that is joined with it, and its last choice. */
+export interface MemberRow extends PrincipalColumns, Omit<StateColumns, 'choice'> {
   readonly principal: string | null;
   readonly principal_mac: string | null;
   readonly choice: StateRow['choice'] | null;
   readonly mac: string | null;
+}
+
+interface Row extends MemberRow {
+  readonly i: number;
   readonly size: number;
   readonly head_hash: string;
 }
@@ -88,12 +92,12 @@ const ofMember = (...names: readonly string[]): string =>
   names
     .map((name) => `CASE WHEN m.principal IS NULL THEN p.${name} ELSE m.${name} END AS ${name}`)
     .join(', ');
-const select = (
-  db: Knex,
-): string => `SELECT q.i AS i, ${ofMember('principal', 'gpc', 'gpc_except', 'erased_at', 'account', 'withheld')},
+/** Columns of {@link MemberRow}, from `p`, `m` and `s` as {@link select} joins them. */
+export const MEMBER = `${ofMember('principal', 'gpc', 'gpc_except', 'erased_at', 'account', 'withheld')},
     CASE WHEN m.principal IS NULL THEN p.mac ELSE m.mac END AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
     s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.given AS given, s.doubt_seq AS doubt_seq,
-    s.definition AS definition, s.mac AS mac, h.size AS size, h.head_hash AS head_hash
+    s.definition AS definition, s.mac AS mac`;
+const select = (db: Knex): string => `SELECT q.i AS i, ${MEMBER}, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = ?
   ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
@@ -103,31 +107,32 @@ const select = (
 /**
  * A row is parsed once, and its MAC is compared with exactly what a decision sees. The row may be of a
  * principal that is joined with the one that is asked about.
+ * @returns the last choice, null for none; undefined: gpd did not write the row
  */
-function toState(
-  row: Row,
-  { kid, principal: askedFor, purpose, mac }: StateQuery,
-): PrincipalState | ItemFault {
-  const { choice } = row;
-  const principal = row.principal ?? askedFor;
-  const principalRow = toPrincipalRow(row);
-  const head = { seq: Number(row.size) - 1, hash: row.head_hash };
-  const lastChoice = choice !== null && toStateRow({ ...row, choice });
-  const isKnown = row.principal !== null;
+export function readChoice(
+  row: MemberRow,
+  { purpose, mac }: Pick<StateQuery, 'purpose' | 'mac'>,
+): StateRow | null | undefined {
+  const { choice, principal } = row;
   // A choice without a principal is forged: somebody deleted the principal's row, which had the GPC signal.
-  const isAuthentic = isKnown
-    ? isMacValid(row.principal_mac, mac.ofPrincipal(principal, principalRow))
-    : !lastChoice;
-  if (!isAuthentic || (lastChoice && !isMacValid(row.mac, mac.ofState(principal, purpose, lastChoice))))
-    return new ItemFault(new ConsentStateInvalid(kid));
-  const gpc = isKnown && isOptedOut(principalRow.gpc, principalRow.except, purpose);
-  const withheld = isKnown && parsePurposes(principalRow.withheld).includes(purpose);
+  if (principal === null) return choice === null ? null : undefined;
+  if (!isMacValid(row.principal_mac, mac.ofPrincipal(principal, toPrincipalRow(row)))) return undefined;
+  if (choice === null) return null;
+  const lastChoice = toStateRow({ ...row, choice });
+  return isMacValid(row.mac, mac.ofState(principal, purpose, lastChoice)) ? lastChoice : undefined;
+}
+
+function toState(row: Row, query: StateQuery): PrincipalState | ItemFault {
+  const event = readChoice(row, query);
+  if (event === undefined) return new ItemFault(new ConsentStateInvalid(query.kid));
+  const { gpc, except, erasedAt, withheld } = toPrincipalRow(row);
+  const isKnown = row.principal !== null;
   return {
-    erased: isKnown && principalRow.erasedAt !== null,
-    gpc,
-    withheld,
-    event: lastChoice || null,
-    head,
+    erased: isKnown && erasedAt !== null,
+    gpc: isKnown && isOptedOut(gpc, except, query.purpose),
+    withheld: isKnown && parsePurposes(withheld).includes(query.purpose),
+    event,
+    head: { seq: Number(row.size) - 1, hash: row.head_hash },
   };
 }
 

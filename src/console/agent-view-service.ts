@@ -1,3 +1,4 @@
+import type { CardClaims } from '../agents/card.ts';
 import { agentIdentity } from '../agents/directory.ts';
 import { type AgentRow, kindOf, withAgentRow } from '../agents/policy.ts';
 import { AGENT_REASONS } from '../agents/reasons.ts';
@@ -57,9 +58,22 @@ export async function readAgents(context: Context, staff: Staff) {
     kinds,
     rules: settings?.['agents.policy'] ?? [],
     isDry: settings?.['agents.dryRun'] === true,
-    directories: directories.slice(0, SHOWN_SETS).map((one) => ({ ...one, agent: agentIdentity(one.url) })),
+    directories: directories.slice(0, SHOWN_SETS).map((one) => ({
+      ...one,
+      agent: agentIdentity(one.url),
+      cardLines: cardLines(one.card?.says),
+    })),
   };
 }
+
+const TRIGGERS = { fetcher: 'comes when its user asks', crawler: 'scans without a user' } as const;
+
+const cardLines = (says: CardClaims | null | undefined): readonly string[] =>
+  says
+    ? [says.name, says.page, ...says.contacts, says.trigger && TRIGGERS[says.trigger], says.purpose].filter(
+        (line) => line !== null,
+      )
+    : [];
 
 /** Makes the tenant's policy dry, or puts it in force. The audit log says who did. */
 export async function switchDryRun(

@@ -119,9 +119,11 @@ export const resolveCase = (
   allowed: CaseView['refusedAgent'],
 ) =>
   applyChange(context, staff, ['resolve', 'ask', 'extend'], (contests) =>
-    contests.resolve(staff, ruling, async ({ tx, now }) => {
-      if (allowed) await writeAgentRow(tx, staff, { ...allowed, action: 'allow' }, now);
-    }),
+    contests.resolve(
+      staff,
+      ruling,
+      allowed ? ({ tx, now }) => writeAgentRow(tx, staff, { ...allowed, action: 'allow' }, now) : undefined,
+    ),
   );
 
 export const acknowledgeCase = (context: Context, staff: Staff, contestId: string) =>

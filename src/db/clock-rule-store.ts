@@ -50,8 +50,15 @@ export const latestJobTime = (now: number, newest: number | null): number =>
  */
 export function commitTime(database: Database, now: number): Promise<number> {
   return database.transaction(async (tx) => {
-    const newest = await readNewestTime({ read: tx });
-    const since = await readMetaNumber({ read: tx }, AHEAD_SINCE);
+    // One statement, because two jobs may commit the time together: with values of two moments one of them
+    // would run a day behind the other.
+    const rows = await runSql<{ name: string; value: string }>(
+      tx,
+      'SELECT name, value FROM meta WHERE name IN (?, ?)',
+      [NEWEST, AHEAD_SINCE],
+    );
+    const found = new Map(rows.map(({ name, value }) => [name, Number(value)]));
+    const [newest, since] = [found.get(NEWEST) ?? null, found.get(AHEAD_SINCE) ?? null];
     if (newest !== null && now > newest + DAY) {
       const stood = since === null ? -1 : now - since;
       if (stood >= 0 && stood < HOUR) return newest;

@@ -66,7 +66,7 @@ export async function explainRequest(
     const outcome = await judgeOne(deps, request, signature, Math.floor(now / SECOND));
     const { agent, reason } = outcome;
     const text = reason === null ? `It verifies. The agent is ${agent}.` : AGENT_REASONS[reason][1];
-    const base = await signatureBase(policy, request, signature);
+    const base = signatureBase(policy, request, signature);
     signatures.push({ label: signature.label, outcome, text, base });
   }
   return { text: null, reason: null, signatures };

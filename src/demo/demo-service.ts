@@ -85,6 +85,8 @@ export interface DemoNeeds {
   /** Starts a server that puts its mails into the mailbox. */
   readonly start: StartApp;
   readonly mailbox: Mailbox;
+  /** Decisions to store over the past two weeks; null: a day of them, and only counts before it. */
+  readonly visits: number | null;
   /** Runs `gpd consent verify`. @returns what it printed */
   readonly verifyLog: (kid: string, configFile: string) => Promise<string>;
 }
@@ -99,7 +101,7 @@ async function withDatabase(config: Config, work: (database: Database) => Promis
 }
 
 /** @param base settings of the environment; the data directory and the database are always temporary */
-export async function prepareDemo(base: Config, { start, mailbox, verifyLog }: DemoNeeds) {
+export async function prepareDemo(base: Config, { start, mailbox, visits, verifyLog }: DemoNeeds) {
   const directory = createTemporaryDirectory();
   const port = base.port === 0 ? await findFreePort(base.host) : base.port;
   const origin = base.base_url ?? `http://localhost:${port}`;
@@ -129,7 +131,7 @@ export async function prepareDemo(base: Config, { start, mailbox, verifyLog }: D
   const keys = await createShop(config, origins, openedAt(now));
   const shop = { kid: DEMO_KID, origin, secret: keys.secret };
   // Before the server's clock reaches these hours, because it anchors them in the log once they are over.
-  await withDatabase(config, (database) => writePast(database, DEMO_KID, now));
+  await withDatabase(config, (database) => writePast(database, DEMO_KID, now, visits));
   await seedPast({ ...shop, origin: `http://localhost:${port}` }, (account, at) => idp.token(account, at), {
     config,
     start,

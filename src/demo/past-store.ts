@@ -4,7 +4,7 @@ import { type Bindings, insertMany } from '../db/sql.ts';
 import { POLICY_VERSION } from '../ingest/verdict/classify.ts';
 import { commitVerdict } from '../ledger/entries.ts';
 import { createUlid } from '../lib/crypto.ts';
-import { isStored, type PastHour, pastHours, verdictsOf } from './past-visits.ts';
+import { pastHours, verdictsOf } from './past-visits.ts';
 
 /** Writes the counts and the decisions of the time before the demo, without a server. */
 
@@ -19,26 +19,24 @@ function decisionRow(kid: string, verdict: ReturnType<typeof verdictsOf>[number]
   return [kid, requestId, decidedAt, visitorClass, durable, text, salt.toString('base64url'), commitment];
 }
 
-/** Visits of an hour whose decisions are stored are counted from those, as a server does. */
-function tallyRows(kid: string, { hour, counts, choices }: PastHour, now: number): Bindings[] {
-  const rows = (kind: string, numbers: Readonly<Record<string, number>>) =>
-    Object.entries(numbers).map(([name, n]): Bindings => [kid, kind, hour, name, n]);
-  return [...(isStored(hour, now) ? [] : rows('verdict', counts)), ...rows('consent', choices)];
-}
+const tallyRows = (kid: string, kind: string, hour: number, numbers: Readonly<Record<string, number>>) =>
+  Object.entries(numbers).flatMap(([name, n]): Bindings[] => (n === 0 ? [] : [[kid, kind, hour, name, n]]));
 
-export async function writePast(database: Database, kid: string, now: number): Promise<void> {
-  const hours = pastHours(now);
-  const tallies = hours.flatMap((hour) => tallyRows(kid, hour, now));
-  const decisions = hours
-    .filter(({ hour }) => isStored(hour, now))
-    .flatMap((hour) => verdictsOf(hour, POLICY_VERSION).map((verdict) => decisionRow(kid, verdict)));
+/** @param visits how many decisions are stored; null: a day of them */
+export async function writePast(database: Database, kid: string, now: number, visits: number | null) {
+  const { counted, stored } = pastHours(now, visits);
+  // A server counts stored decisions itself.
+  const tallies = [
+    ...counted.flatMap(({ hour, counts }) => tallyRows(kid, 'verdict', hour, counts)),
+    ...[...counted, ...stored].flatMap(({ hour, choices }) => tallyRows(kid, 'consent', hour, choices)),
+  ];
   await database.transaction(async (tx) => {
-    await insertMany(
-      tx,
-      'INSERT INTO tallies (kid, kind, hour, name, n)',
-      tallies.filter((row) => row[4] !== 0),
-    );
+    await insertMany(tx, 'INSERT INTO tallies (kid, kind, hour, name, n)', tallies);
     const columns = 'kid, request_id, decided_at, class, durable, verdict, salt, commitment';
-    await insertMany(tx, `INSERT INTO decisions (${columns})`, decisions);
+    // One hour at a time, so that memory holds only that.
+    for (const hour of stored) {
+      const rows = verdictsOf(hour, POLICY_VERSION).map((verdict) => decisionRow(kid, verdict));
+      await insertMany(tx, `INSERT INTO decisions (${columns})`, rows);
+    }
   });
 }

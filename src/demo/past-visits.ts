@@ -9,6 +9,8 @@ import type { VisitorClass } from '../schema/responses.ts';
 const HISTORY_DAYS = 181;
 /** Decisions are stored for the newest hours alone; for older ones there are only their counts. */
 const STORED_HOURS = 26;
+/** The hours over which a number of visits that somebody asks for is spread. */
+const SPREAD_HOURS = 14 * 24;
 
 /** People an hour, from midnight UTC on. */
 const PEOPLE = [
@@ -62,15 +64,45 @@ function countHour(hour: number, first: number): PastHour {
   };
 }
 
-/** @returns each hour before the one of `now` */
-export function pastHours(now: number): readonly PastHour[] {
-  const last = Math.floor(now / HOUR) * HOUR;
-  const first = last - HISTORY_DAYS * DAY;
-  return Array.from({ length: HISTORY_DAYS * 24 }, (_, i) => countHour(first + i * HOUR, first));
+const visitsIn = (hours: readonly PastHour[]): number =>
+  hours.reduce((sum, { counts }) => sum + Object.values(counts).reduce((a, b) => a + b), 0);
+
+/** Scales the visits of all hours; what rounding drops counts in a later one, so the sum is exact. */
+function scaleVisits(hours: readonly PastHour[], factor: number): readonly PastHour[] {
+  let exact = 0;
+  let given = 0;
+  return hours.map((hour) => {
+    const counts = Object.entries(hour.counts).map(([name, n]) => {
+      exact += n * factor;
+      const scaled = Math.round(exact) - given;
+      given += scaled;
+      return [name, scaled] as const;
+    });
+    return { ...hour, counts: Object.fromEntries(counts) as PastHour['counts'] };
+  });
 }
 
-/** True for an hour of which the demo stores the decisions. */
-export const isStored = (hour: number, now: number): boolean => hour >= now - STORED_HOURS * HOUR;
+interface Past {
+  /** Hours whose visits are only counted. */
+  readonly counted: readonly PastHour[];
+  /** Later hours, whose decisions are stored. */
+  readonly stored: readonly PastHour[];
+}
+
+/** Each hour before the one of `now`. @param visits decisions to store in two weeks; null: those of a day */
+export function pastHours(now: number, visits: number | null): Past {
+  const last = Math.floor(now / HOUR) * HOUR;
+  const first = last - HISTORY_DAYS * DAY;
+  const hours = Array.from({ length: HISTORY_DAYS * 24 }, (_, i) => countHour(first + i * HOUR, first));
+  const from = now - (visits === null ? STORED_HOURS : SPREAD_HOURS) * HOUR;
+  const [counted, stored] = [
+    hours.filter(({ hour }) => hour < from),
+    hours.filter(({ hour }) => hour >= from),
+  ];
+  if (visits === null) return { counted, stored };
+  const factor = visits / visitsIn(stored);
+  return { counted: scaleVisits(counted, factor), stored: scaleVisits(stored, factor) };
+}
 
 const FIRED: Readonly<Record<VisitorClass, readonly (readonly string[])[]>> = {
   human: [[], [], [], ['W6']],

@@ -19,11 +19,12 @@ export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
 export const MAX_UNDER_WAY = 1000;
 
 /** Made once: under overload the stack of each new one would be a part of the cost of a refusal. */
-const FULL = new Refusal('unavailable', { headers: { 'retry-after': '1' } });
+export const FULL = new Refusal('unavailable', { headers: { 'retry-after': '1' } });
 
 export function createConcurrencyLimit(places = MAX_UNDER_WAY) {
   let servedCount = 0;
   return {
+    isFull: () => servedCount >= places,
     /**
      * Takes a place, which `leave` gives back.
      * @throws {Refusal} `unavailable`: after a second there is one, or the server is too small

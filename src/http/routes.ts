@@ -14,7 +14,7 @@ import {
   type KeyCaller,
   type SessionCaller,
 } from './authorize.ts';
-import { type ConcurrencyLimit, charge } from './limiter.ts';
+import { type ConcurrencyLimit, charge, FULL } from './limiter.ts';
 import {
   API_CORS,
   corsHeaders,
@@ -270,12 +270,19 @@ function judgeHead({ headers }: HttpRequest): void {
   if (!isPlainJson(headers)) throw new Refusal('unsupported-media-type', CLOSING);
 }
 
+/** Neither the sender nor the body is looked at, so that under overload a refusal costs little. */
+const FULL_REPLY = errorReply(FULL.code, FULL.headers);
+
 async function runHandler(
   deps: RoutesDeps,
   { row, answer, bound }: ApiRoute,
   pathParts: FoundPlace['pathParts'],
   request: HttpRequest,
 ): Promise<Reply> {
+  if (bound?.isFull() === true) {
+    judgeHead(request);
+    return FULL_REPLY;
+  }
   const caller = await callerOf(deps, row, request);
   let hasRead = row.request === undefined;
   let isInside = false;

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
+import { bumpTenant } from '../db/meta-store.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { lockHead } from './entries-store.ts';
 
@@ -48,18 +49,22 @@ export async function inTurn<T>(
   }
 }
 
-/** A transaction that begins by locking the head of the tenant's log. */
+/**
+ * A transaction that begins by locking the head of the tenant's log. With `changesTenant` it raises the
+ * tenant's revision before that, in the order of those who write terms: another order would deadlock.
+ */
 export const withHead = <T>(
   database: Pick<Database, 'transaction'>,
   kid: string,
   work: (tx: Knex.Transaction) => Promise<T>,
-  options?: { readonly mayRefuse?: boolean },
+  options: { readonly mayRefuse?: boolean; readonly changesTenant?: boolean } = {},
 ): Promise<T> =>
   inTurn(
     database,
     kid,
     () =>
       database.transaction(async (tx) => {
+        if (options.changesTenant) await bumpTenant(tx, kid);
         await lockHead(tx, kid);
         return work(tx);
       }),

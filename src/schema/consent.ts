@@ -305,6 +305,8 @@ export const consentReceiptAnswerSchema = z.object({
   consent: entryDetailSchema.extend({
     status: choiceSchema,
     time: z.string(),
+    /** Only of a grant: who gave it, as far as gpd knows now. */
+    given: givenSchema.optional(),
     policySha256: hashSchema.nullable(),
     purpose: purposeAnswerSchema.omit({ gpc: true, ttlDays: true, banner: true }),
   }),

@@ -65,6 +65,8 @@ const DATA: Partial<Record<WebhookEvent, object>> = {
 export function webhookOperations(schema: object) {
   const operation = (type: WebhookEvent) => ({
     post: {
+      // A generator makes one handler of each: onDecisionErased.
+      operationId: `on${type.replace(/(?:^|[.-])(.)/g, (_all, letter: string) => letter.toUpperCase())}`,
       summary: SUMMARIES[type],
       parameters: HEADERS,
       requestBody: {

@@ -12,7 +12,31 @@ import { headerName, ROUTE_NAMES, ROUTES, type RouteName } from './routes.ts';
 
 type Doc = Record<string, unknown>;
 
-const OPTIONS = { io: 'input', unrepresentable: 'any' } as const;
+type JSONSchema = z.core.JSONSchema.BaseSchema;
+
+const isNull = ({ type }: JSONSchema): boolean => type === 'null';
+
+/**
+ * Says a shape in the words that generators of clients know (openapi-generator 7.25): a whole number has 64
+ * bits, a list of names or null is one type, a field that is always null is a text that may be null, and one
+ * that is always true is a boolean.
+ */
+function simplify({ jsonSchema }: { readonly jsonSchema: JSONSchema }): void {
+  if (jsonSchema.type === 'integer' && jsonSchema.maximum === Number.MAX_SAFE_INTEGER) {
+    delete jsonSchema.maximum;
+    if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    jsonSchema.format = 'int64';
+  }
+  const [shape, other] = jsonSchema.anyOf ?? [];
+  if (shape?.enum !== undefined && other !== undefined && isNull(other)) {
+    delete jsonSchema.anyOf;
+    Object.assign(jsonSchema, { type: [shape.type, 'null'], enum: [...(shape.enum as unknown[]), null] });
+  }
+  if (isNull(jsonSchema)) jsonSchema.type = ['string', 'null'];
+  if (typeof jsonSchema.const === 'boolean') delete jsonSchema.const;
+}
+
+const OPTIONS = { io: 'input', unrepresentable: 'any', override: simplify } as const;
 const components = z.registry<{ readonly id: string }>();
 for (const [id, schema] of Object.entries(COMPONENTS)) components.add(schema, { id });
 const addressOf = (id: string): string => `#/components/schemas/${id}`;

@@ -311,7 +311,10 @@ export const linkResponseSchema = z.object({
 });
 
 /** The parts of their data that a person gets (contract 6.5). */
-export const exportSchema = z.looseObject({});
+export const exportSchema = z.looseObject({
+  generatedAt: z.string(),
+  decisions: z.array(z.record(z.string(), z.unknown())),
+});
 
 /** POST /me, by its action. */
 export const tokenAnswerSchema = z.union([transparencyViewSchema, forgottenSchema, exportSchema]);

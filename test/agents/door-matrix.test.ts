@@ -5,7 +5,7 @@ import { addApiKey } from '../support/api-key.ts';
 import { tempDir } from '../support/command.ts';
 import { ORIGIN } from '../support/constants.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
-import { ask, postJson, type Reply } from '../support/http.ts';
+import { postJson, type Reply } from '../support/http.ts';
 import { startGpd } from '../support/server.ts';
 import { started } from '../support/started.ts';
 import matrix from '../vectors/wba-matrix.json' with { type: 'json' };
@@ -16,8 +16,8 @@ import {
   joinSignatures,
   quoted,
   type SignOptions,
-  signedHeaders,
 } from './support/agent.ts';
+import { checkAt, type Headers, signNow } from './support/door.ts';
 
 /**
  * The forms of the 50 signed requests, and of several agents in one, at both routes of the door. Production refuses the
@@ -25,36 +25,12 @@ import {
  */
 
 const gpd = started(() => startGpd({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } }));
-const SHOP = new URL(ORIGIN).host;
 const agent = createAgent();
 let secret = '';
 
-type Headers = Readonly<Record<string, string>>;
-
-function signed(options: SignOptions = {}, by: Agent = agent): Headers {
-  const now = Math.floor(Date.now() / 1000);
-  const params = { created: String(now), expires: String(now + 60), ...options.params };
-  const { host: _, ...headers } = signedHeaders(by, {
-    host: SHOP,
-    method: 'GET',
-    target: '/',
-    ...options,
-    params,
-  });
-  return headers;
-}
-
+const signed = (options: SignOptions = {}, by = agent): Headers => signNow(by, options);
 const check = (headers: Headers, target = '/'): Promise<Reply> =>
-  ask(gpd.url, '/v1/agents/check', {
-    headers: {
-      'x-forwarded-for': '203.0.113.9',
-      'x-forwarded-proto': 'https',
-      'x-forwarded-host': SHOP,
-      'x-forwarded-method': 'GET',
-      'x-forwarded-uri': target,
-      ...headers,
-    },
-  });
+  checkAt(gpd.url, { 'x-forwarded-uri': target, ...headers });
 const verify = async (url: string, headers: object): Promise<unknown> => {
   const body = { method: 'GET', url, headers };
   return (await postJson(gpd.url, '/v1/agents/verify', body, { authorization: `Bearer ${secret}` })).json();

@@ -23,40 +23,18 @@ import {
   type SignOptions,
   signedHeaders,
 } from './support/agent.ts';
+import { checkAt, type Headers, PROXIED, SHOP, signNow } from './support/door.ts';
 
 /** The door as a proxy and a backend see it: `GET /v1/agents/check`, `POST /v1/agents/verify`, `…/review`. */
 
 const TAGS = 'web-bot-auth,agent-payer-auth';
 const gpd = started(() => startGpd({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1', GPD_WBA_TAGS: TAGS } }));
 const direct = started(() => startGpd());
-const SHOP = new URL(ORIGIN).host;
 const agent = createAgent();
 let secret = '';
 
-type Headers = Readonly<Record<string, string>>;
-
-function signed(options: SignOptions = {}, by: Agent = agent): Headers {
-  const now = Math.floor(Date.now() / 1000);
-  const params = { created: String(now), expires: String(now + 60), ...options.params };
-  const { host: _, ...headers } = signedHeaders(by, {
-    host: SHOP,
-    method: 'GET',
-    target: '/',
-    ...options,
-    params,
-  });
-  return headers;
-}
-
-const PROXIED = {
-  'x-forwarded-for': '203.0.113.9',
-  'x-forwarded-proto': 'https',
-  'x-forwarded-host': SHOP,
-  'x-forwarded-method': 'GET',
-  'x-forwarded-uri': '/',
-};
-const check = (headers: Ask['headers'] = {}, base = gpd.url): Promise<Reply> =>
-  ask(base, '/v1/agents/check', { headers: { ...PROXIED, ...headers } });
+const signed = (options: SignOptions = {}, by = agent): Headers => signNow(by, options);
+const check = (headers: Ask['headers'] = {}, base = gpd.url): Promise<Reply> => checkAt(base, headers);
 
 const verify = (body: object, key = secret): Promise<Reply> =>
   postJson(gpd.url, '/v1/agents/verify', body, { authorization: `Bearer ${key}` });

@@ -130,6 +130,27 @@ describe('what it covers', () => {
     expect(await verify(signed(covering(component)), over)).toBeNull();
   });
 
+  it.each<readonly [string, Partial<BotAuthRequest>]>([
+    ['a blank in the method', { method: 'G T' }],
+    ['a line of the base in the method', { method: 'GET\n"@path": /' }],
+    ['a line of the base in the target', { target: '/\n"@query": ?' }],
+    ['a target that is not ASCII', { target: '/caf\u00e9' }],
+    ['a fragment', { target: '/a#b' }],
+  ])('%s is refused, though it was signed so', async (_name, over) => {
+    const { method = 'POST', target = TARGET } = over;
+    const components = ['"@authority"', '"@method"', '"@target-uri"', MEMBER];
+    expect(await verify(signed({ components, method, target }), over)).toBeNull();
+  });
+
+  it.each(['x=@1763630000', 'x=%"a"', '"x-dict";key="a"'])(
+    'a dictionary with %s counts only as RFC 8941 reads it',
+    async (value) => {
+      const headers = { 'x-dict': `a=1, ${value}` };
+      const components = ['"@authority"', '"x-dict";key="a"', MEMBER];
+      expect(await verify(signed({ components, headers }))).toBeNull();
+    },
+  );
+
   it.each([
     ['blanks around it', ' \t1 ', true],
     ['another value', '2', false],

@@ -295,6 +295,25 @@ describeBanner('banner', [], (at, name) => {
     expect(await violations()).toEqual([]);
   });
 
+  it('a receipt that comes leaves the message that a choice was not saved', async () => {
+    await open();
+    await at.banner.answer('reject');
+    await at.page.evaluate(`URL.createObjectURL = (page) => { window.receipt = page; return '#'; };
+      window.reached = fetch; fetch = () => Promise.reject(new Error('away'));`);
+    await at.banner.press('reopen');
+    await at.banner.press('accept-all');
+    const errorShown = () =>
+      at.banner.inside(
+        "const line = root.querySelector('.sheet .error'); return !line.hidden && line.textContent",
+      );
+    await vi.waitFor(async () => expect(await errorShown()).toContain('could not be saved'));
+    const message = await errorShown();
+    await at.page.evaluate('fetch = reached');
+    await at.banner.press('receipt');
+    await at.page.waitForFunction('window.receipt');
+    expect(await errorShown()).toBe(message);
+  });
+
   it('Google Consent Mode is told only where the page asks for it', async () => {
     await open();
     await at.banner.waitFor('banner');

@@ -69,6 +69,21 @@ describe.concurrent('gpd consent import', () => {
     expect([await check(mine, 'dora'), await check(mine, 'emil')]).toEqual(['withdrawn', 'erased']);
   });
 
+  it('an old grant makes no new row of one that somebody wrote without the key', async () => {
+    const mine = await createOwn();
+    await mine.json(`consent withdraw ${KID} hugo ${PURPOSE}`);
+    const text = `principalId,purpose,action,recordedAt\nhugo,${PURPOSE},grant,2024-05-01\n`;
+    const attacks = [
+      "UPDATE consent_state SET seq = (SELECT MIN(seq) FROM consent_openings), choice = 'granted'",
+      "UPDATE consent_principals SET account = 'nobody'",
+    ];
+    await mine.json(`consent grant ${KID} ida ${PURPOSE}`);
+    for (const sql of ['UPDATE consent_openings SET at = 1', ...attacks]) await mine.query(sql);
+    const expected = { recorded: 0, outdated: 1 };
+    expect(await importText(mine, text, '--dry-run')).toMatchObject(expected);
+    expect(await importText(mine, text)).toMatchObject(expected);
+  });
+
   it('a refusal without a date counts after a grant without one, and a grant after it does not', async () => {
     const mine = await createOwn();
     const rows = ['grant', 'withdraw', 'grant'].map((action) => `gina,${PURPOSE},${action}`);

@@ -68,6 +68,9 @@ const USAGE: readonly (readonly [string, string | RegExp])[] = [
   ['replay - --concurrency 0 --url http://127.0.0.1:1', '--concurrency 0'],
   [`seal ${KID}`, 'standard input is not JSON'],
   [`seal ${KID} --url http://127.0.0.1:1 --symmetric`, 'omit --url'],
+  ['demo --visits 0', '--visits 0: must be a whole number from 1 to 200000'],
+  ['demo --visits 200001', '--visits 200001: must be'],
+  ['demo --visits 1.5', '--visits 1.5: must be'],
   ['completion constructor', 'constructor'],
 ];
 

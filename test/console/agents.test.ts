@@ -4,11 +4,12 @@ import { describe, expect, it, vi } from 'vitest';
 import { countedName } from '../../src/agents/policy.ts';
 import { UNSIGNED } from '../../src/agents/reasons.ts';
 import { HOUR } from '../../src/lib/clock.ts';
-import { AGENT_ORIGIN, createAgent, signedHeaders } from '../agents/support/agent.ts';
+import { AGENT_ORIGIN, createAgent } from '../agents/support/agent.ts';
+import { checkAt, type Headers, signNow } from '../agents/support/door.ts';
 import { tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
-import { ask, postJson } from '../support/http.ts';
+import { postJson } from '../support/http.ts';
 import { started } from '../support/started.ts';
 import { signIn, startConsole } from './support/console.ts';
 import { change } from './support/data.ts';
@@ -21,29 +22,22 @@ const dora = started(() => signIn(site.url, 'dora'));
 const olaf = started(() => signIn(site.url, 'olaf'));
 
 const POLICY = JSON.stringify([{ agent: '*', path: '/checkout', action: 'require' }]);
-const PROXIED = {
-  'x-forwarded-host': 'shop.example',
-  'x-forwarded-proto': 'https',
-  'x-forwarded-method': 'GET',
-  'x-forwarded-uri': '/',
-};
-
 async function refuse(): Promise<string> {
-  const reply = await ask(site.url, '/v1/agents/check', { headers: PROXIED });
+  const reply = await checkAt(site.url);
   expect(reply.status).toBe(401);
   return reply.headers['gpd-agent-case'] as string;
 }
 
 const signer = createAgent();
-function agentSigns() {
-  const now = Math.floor(Date.now() / 1000);
-  const params = { created: String(now - 1), expires: String(now + 120) };
-  const { host: _, ...headers } = signedHeaders(signer, { host: 'shop.example', params });
-  return headers;
-}
+const agentSigns = () => signNow(signer);
 
-const visit = (headers: Record<string, string>, path = '/') =>
-  ask(site.url, '/v1/agents/check', { headers: { ...PROXIED, 'x-forwarded-uri': path, ...headers } });
+const visit = (headers: Headers, path = '/') => checkAt(site.url, { 'x-forwarded-uri': path, ...headers });
+
+function keyFile(): string {
+  const file = join(tempDir('jwks'), 'agent.json');
+  writeFileSync(file, JSON.stringify({ keys: [signer.jwk] }));
+  return file;
+}
 
 async function policy(): Promise<readonly unknown[]> {
   const tenant = await site.gpd.json(['tenants', 'show', KID]);
@@ -69,13 +63,60 @@ describe('the page about agents', () => {
     const { text } = await ada.get('/console/agents');
     expect(text).toContain('No requests yet.');
     expect(text).toContain('gpd agents add URL');
+    // There is no policy that could be dry, and no agent above the form.
+    const { text: empty } = await dora.get('/console/agents');
+    expect(empty).toContain('It has no rows');
+    expect(empty).toContain('/console/agents/row');
+    expect(empty).not.toMatch(/named above|dry-run|policy dry/);
+  });
+
+  it('shows what a card says, that it is not proven, and why it could not be read', async () => {
+    const url = 'https://127.0.0.1:1/bot';
+    const added = await site.gpd.cli([
+      'agents',
+      'add',
+      'https://carded.example',
+      '--jwks',
+      keyFile(),
+      '--card',
+      url,
+    ]);
+    expect(added).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('address is not public') as string,
+    });
+    expect(await site.gpd.cli(['agents', 'add', AGENT_ORIGIN, '--card', `${url}#x`])).toMatchObject({
+      code: 2,
+    });
+    const says = {
+      name: '<b>Example Bot</b>',
+      page: null,
+      contacts: ['mailto:bots@agent.example'],
+      trigger: 'crawler',
+      purpose: null,
+    };
+    expect((await ada.get('/console/agents')).text).toContain(`${url}: the address is not public`);
+    await change(site, (tx) =>
+      tx('agent_directories')
+        .where('url', 'like', 'https://carded.example/%')
+        .update({ card: JSON.stringify({ url, says, failure: null }) }),
+    );
+    const { text } = await ada.get('/console/agents');
+    for (const part of [
+      '&lt;b&gt;Example Bot',
+      'mailto:bots@agent.example',
+      'scans without a user',
+      'Nobody signed a card',
+    ])
+      expect(text).toContain(part);
+    expect(await site.gpd.json(['agents', 'list'])).toContainEqual(
+      expect.objectContaining({ agentId: 'https://carded.example', card: { url, says, failure: null } }),
+    );
   });
 
   it('shows who came, the answer by which row, the policy and the key sets', async () => {
     await site.gpd.cli(['agents', 'add', 'https://127.0.0.1:1']);
-    const file = join(tempDir('jwks'), 'agent.json');
-    writeFileSync(file, JSON.stringify({ keys: [signer.jwk] }));
-    await site.gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', file]);
+    await site.gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', keyFile()]);
     await site.gpd.json(['tenants', 'set', KID, `agents.policy=${POLICY}`]);
     const decided = { action: 'require', row: 0, path: '/checkout', rate: null } as const;
     const agent = 'https://agent.example';
@@ -126,7 +167,7 @@ describe('the page about agents', () => {
     const { text } = await dora.get('/console/agents');
     expect(text).toContain('The policy is dry: it refuses nobody');
     expect(text).toContain('Put the policy in force');
-    const check = () => ask(site.url, '/v1/agents/check', { headers: PROXIED });
+    const check = () => checkAt(site.url);
     await vi.waitFor(async () => expect((await check()).status).toBe(204), SEEN_WITHIN);
     const rows = JSON.stringify(await site.gpd.json(['audit', KID, '--action', 'tenant.set']));
     expect(rows).toMatch(/"dpo".*agents\.dryRun/s);
@@ -190,6 +231,9 @@ describe('the page about agents', () => {
       SEEN_WITHIN,
     );
     const upheld = await fileReview();
+    const { stdout } = await site.gpd.cli(['contests', 'show', upheld]);
+    expect(stdout).toContain('The site’s policy for agents refused this request.');
+    expect(stdout).not.toContain('would have');
     const page = await ada.get(`/console/contests/${upheld}`);
     expect(page.text).toContain(`also let ${AGENT_ORIGIN} through at /shop from now on`);
     expect(page.text).not.toMatch(/id="rule" checked/);

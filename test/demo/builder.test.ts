@@ -70,7 +70,13 @@ it('a builder sees what holds and what does not, in words, for each signature', 
   expect(two.text).toContain(agent.thumbprint);
 
   const unsigned = await explain(app.url, { request: 'GET https://shop.example/', keys: '' });
-  expect(textOf(unsigned.text)).toContain('no signature with the tag web-bot-auth');
+  expect(textOf(unsigned.text)).toContain(
+    'Not signed. The request has no signature with the tag web-bot-auth',
+  );
+  const malformed = request.replace('Signature-Input: ', 'Signature-Input: =');
+  expect(textOf((await explain(app.url, { request: malformed, keys })).text)).toMatch(
+    /Cannot be judged\. `Signature-Input` is not a dictionary/,
+  );
   const badForm = await explain(app.url, { request: 'shop.example', keys: '{}' });
   expect(badForm.status).toBe(400);
   expect(textOf(badForm.text)).toMatch(/Write METHOD and URL in the first line.*gpd can use no key of this/);

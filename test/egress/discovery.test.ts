@@ -35,7 +35,11 @@ afterEach(async () => {
   now = NOW;
 });
 
-async function start(openDiscovery: boolean, source: DirectorySource | null = null): Promise<Agents> {
+async function start(
+  openDiscovery: boolean,
+  source: DirectorySource | null = null,
+  limits: { readonly maxDiscovered?: number } = {},
+): Promise<Agents> {
   file = await createSqlite();
   server.asked.length = 0;
   server.answer = jwks([agent.jwk]);
@@ -48,6 +52,7 @@ async function start(openDiscovery: boolean, source: DirectorySource | null = nu
     },
     fetchOptions: server.options,
     interval: 20,
+    ...limits,
   });
   return running;
 }
@@ -127,15 +132,21 @@ describe('a directory on no list', () => {
   });
 
   it.each([
-    [19, [WELL_KNOWN_PATH]],
+    [25, [WELL_KNOWN_PATH]],
     [40, []],
-  ])('after %i other hosts of its site is asked for: %j', async (count, paths) => {
-    const agents = await start(true);
-    for (let i = 0; i < count; i += 1) await ask(agents, server.url.replace('127.0', `127.${i + 2}`));
-    await ask(agents);
-    await rounds(2);
-    expect(server.asked).toEqual(paths);
-  });
+  ])(
+    'after %i other hosts of its site, where half of 60 places are open to all, is asked for: %j',
+    async (count, paths) => {
+      const agents = await start(true, null, { maxDiscovered: 60 });
+      for (let i = 0; i < count; i += 1) await ask(agents, server.url.replace('127.0', `127.${i + 2}`));
+      await ask(agents);
+      await rounds(2);
+      expect(server.asked).toEqual(paths);
+      // Another site has room all the same.
+      await ask(agents, `https://localhost:${server.port}/other`);
+      await vi.waitFor(() => expect(server.asked).toEqual([...paths, '/other']), PATIENCE);
+    },
+  );
 
   it('leaves nothing when it is none, and is not asked again at once', async () => {
     const agents = await start(true);

@@ -159,6 +159,8 @@ describe.each([
     const { lane, body, pending } = await full();
     for (const refused of [body, { not: 'this' }])
       expectFull(await lane(httpRequest(refused)), allowedOrigin);
+    const readBytes = () => Promise.reject(new Error('the body was read'));
+    expectFull(await lane(httpRequest(body, { readBytes })), allowedOrigin);
     expect(pending).toHaveLength(PLACES);
   });
 

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, createServer as createRelay, type Server as Relay } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { AGENT_ORIGIN, createAgent, quoted, signedHeaders } from '../agents/support/agent.ts';
@@ -39,12 +39,12 @@ const nginx: Setup = {
     const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (name) => `${name}_temp_path ${join(directory, name)};`,
     );
-    const [site, record] = blocksOf('nginx');
+    const [upstream, site, record] = blocksOf('nginx');
     const text = `daemon off; ${process.getuid?.() === 0 ? 'user root;' : ''} pid ${join(directory, 'pid')};
 events {}
 http {
   ${places.join(' ')} ${record?.replace('day.ndjson', join(directory, 'day.ndjson'))}
-  upstream gpd { server 127.0.0.1:${gpd}; }
+  ${upstream?.replace('127.0.0.1:8080', `127.0.0.1:${gpd}`)}
   upstream shop { server 127.0.0.1:${shop}; }
   server {
     listen 127.0.0.1:${proxy};
@@ -93,6 +93,22 @@ const startShop = (): Promise<Server> =>
     server.listen(0, '127.0.0.1', () => resolve(server));
   });
 
+/** Passes connections on to gpd and counts them. */
+async function startRelay(port: number): Promise<{ readonly relay: Relay; readonly count: () => number }> {
+  let count = 0;
+  const relay = createRelay((socket) => {
+    count += 1;
+    const onward = connect(port, '127.0.0.1');
+    for (const [one, other] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const)
+      one.pipe(other).on('error', () => one.destroy());
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  return { relay, count: () => count };
+}
+
 /** The answer to a head that no client library would send. */
 const sendRaw = (base: string, head: string): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -116,6 +132,7 @@ for (const setup of [nginx, caddy, haproxy])
       const host = new URL(ORIGIN).host;
       let gpd: Gpd;
       let shop: Server;
+      let way: Awaited<ReturnType<typeof startRelay>>;
       let proxy: Spawned;
       let base = '';
       let directory = '';
@@ -126,7 +143,9 @@ for (const setup of [nginx, caddy, haproxy])
         await gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', join(directory, 'jwks.json')]);
         await gpd.json(['tenants', 'set', KID, `agents.policy=${JSON.stringify(policy)}`]);
         shop = await startShop();
-        const ports = { proxy: await freePort(), gpd: gpd.port, shop: (shop.address() as AddressInfo).port };
+        way = await startRelay(gpd.port);
+        const [gpdPort, shopPort] = [way.relay, shop].map((server) => (server.address() as AddressInfo).port);
+        const ports = { proxy: await freePort(), gpd: gpdPort ?? 0, shop: shopPort ?? 0 };
         mkdirSync(join(directory, 'home'));
         setup.write(directory, ports);
         const home = join(directory, 'home');
@@ -145,6 +164,7 @@ for (const setup of [nginx, caddy, haproxy])
         proxy?.child.kill('SIGTERM');
         await proxy?.exited;
         shop?.close();
+        way?.relay.close();
         await gpd?.stop();
       });
 
@@ -205,6 +225,12 @@ for (const setup of [nginx, caddy, haproxy])
             // HAProxy itself refuses a target whose host is not the one of the header.
             setup.name === 'haproxy' ? /^HTTP\/1\.1 40[03] / : /^HTTP\/1\.1 403 /,
           );
+      });
+
+      it('asks over connections that it keeps', async () => {
+        const before = way.count();
+        for (let i = 0; i < 20; i += 1) expect((await through('/page')).status).toBe(200);
+        expect(way.count() - before).toBeLessThan(5);
       });
 
       it('lets a nonce through once', async () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -48,16 +48,27 @@ export async function setup(): Promise<() => Promise<void>> {
   }
 }
 
+/** Bytes that must be free; the databases of a contract take far fewer. */
+const MEMORY_NEEDED = 2 ** 30;
+
+/** Makes a folder in memory, or returns null where there is too little room: a container often has 64 MB. */
+async function memoryFolder(): Promise<string | null> {
+  const { bavail, bsize } = await statfs('/dev/shm').catch(() => ({ bavail: 0, bsize: 0 }));
+  return bavail * bsize < MEMORY_NEEDED ? null : mkdtemp('/dev/shm/gpd-test-');
+}
+
 async function prepare(): Promise<() => Promise<void>> {
   if (process.env['SKIP_BUILD'] !== '1') await build();
   const runDir = await mkdtemp(join(tmpdir(), 'gpd-test-'));
   process.env['TEST_RUN_DIR'] = runDir;
+  const memoryDir = (await memoryFolder()) ?? runDir;
+  process.env['TEST_MEMORY_DIR'] = memoryDir;
   if ((await missingPostgres()) === null) await copyPostgresIfHidden(runDir);
   const postgres = await offerPostgres();
   process.env['TEST_POSTGRES'] = postgres.url;
   return async () => {
     await postgres.end();
     await endLeftovers(runDir);
-    await rm(runDir, { recursive: true, force: true });
+    for (const folder of [runDir, memoryDir]) await rm(folder, { recursive: true, force: true });
   };
 }

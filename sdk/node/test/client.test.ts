@@ -237,18 +237,6 @@ describe('the client', () => {
     );
   });
 
-  test.each([
-    ['another request', { requestId: 'req_2' }],
-    ['no class', { class: undefined }],
-    ['restricted as a word', { restricted: 'no' }],
-  ])('believes no verdict with %s', async (_what, invalid) => {
-    const verdict = { requestId: 'req_1', class: 'human', reason: 'ok', decidedAt: 'now', restricted: false };
-    const right = clientOf(async () => Response.json(verdict));
-    await expect(right.decision('req_1')).resolves.toMatchObject(verdict);
-    const client = clientOf(async () => Response.json({ ...verdict, ...invalid }));
-    expect(await kindOf(client.decision('req_1'))).toBe('response response');
-  });
-
   test('has the version of its package', () => {
     const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
       version: string;

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from conformance.cases import read_cases
 from conformance.drivers import DRIVERS
-from conformance.servers import Servers, start_servers
+from conformance.servers import Servers, case_names, start_servers
 
 _reports: list[tuple[str, bool]] = []
 """Name of a case and its result, once per client."""
@@ -69,7 +68,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     passed = [
         name for name in names if [good for one, good in _reports if one == name] == [True] * len(DRIVERS)
     ]
-    line = f"gpd-conformance python {len(passed)}/{len(read_cases())}\n"
+    line = f"gpd-conformance python {len(passed)}/{len(case_names())}\n"
     terminalreporter.write("\n" + line)
     report = os.environ.get("GPD_CONFORMANCE_REPORT")
     told = [f"gpd-case python {'passed' if name in passed else 'failed'} {name}\n" for name in sorted(names)]

@@ -9,7 +9,7 @@ import pytest
 
 from gpd_consent._course import MAX_BODY_BYTES
 from gpd_consent._json import MALFORMED, parse_json
-from support import GRANTED, PERSON, client_of, kind_of, says
+from support import GRANTED, PERSON, client_of, says
 
 
 def test_a_decision_is_as_true_as_its_allowed() -> None:
@@ -50,34 +50,3 @@ def test_a_coded_body_is_malformed_and_is_not_even_read() -> None:
 )
 def test_what_python_would_read_or_choke_on_is_malformed(text: bytes) -> None:
     assert parse_json(text) is MALFORMED
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"allowed": 1},
-        {"proof": {"seq": True, "hash": "ab" * 32}},
-        {"proof": {"seq": 2**53, "hash": "ab" * 32}},
-        {"proof": {"seq": 1, "hash": "ab" * 32 + "\n"}},
-        {"policyVersion": "1"},
-        {"expiresAt": 5},
-    ],
-)
-def test_no_decision_with_a_field_of_another_type(wrong: dict[str, object]) -> None:
-    assert client_of(says({**GRANTED, **wrong})).can_process(PERSON, "a").reason == "unavailable"
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"requestId": "req_2"}, {"class": None}, {"restricted": "no"}, {"rules": [1]}, {"confidence": "1"}],
-)
-def test_no_verdict_is_believed_with_another_request_or_type(wrong: dict[str, object]) -> None:
-    verdict = {
-        "requestId": "req_1",
-        "class": "human",
-        "reason": "ok",
-        "decidedAt": "now",
-        "restricted": False,
-    }
-    assert client_of(says({**verdict, "later": 1})).decision("req_1").raw["later"] == 1
-    assert kind_of(lambda: client_of(says({**verdict, **wrong})).decision("req_1")) == "response response"

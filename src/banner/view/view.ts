@@ -139,11 +139,14 @@ async function saveAnswer(view: ViewState, wants: Wants, errorLine: HTMLElement)
 }
 
 /** A link is followed, because a window that opens after a wait is blocked. */
-async function saveReceipt({ receiptPage, speech, errors }: ViewState): Promise<void> {
-  const page = await receiptPage();
-  errors.sheet.textContent = speech.words.noReceipt;
-  errors.sheet.hidden = !!page;
+async function saveReceipt(view: ViewState): Promise<void> {
+  const { words } = view.speech;
+  const page = await view.receiptPage();
+  const errorLine = view.errors.sheet;
   if (page) h('a', { href: URL.createObjectURL(page), download: 'receipt.html' }).click();
+  else errorLine.textContent = words.noReceipt;
+  // A message that a choice was not saved stays.
+  if (errorLine.textContent !== words.failed) errorLine.hidden = !!page;
 }
 
 function openSettings(view: ViewState): void {

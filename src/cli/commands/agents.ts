@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
+import { cardUrl } from '../../agents/card.ts';
 import {
   type AgentKey,
   agentIdentity,
@@ -41,7 +42,8 @@ export function define(agents: Command): void {
     example: 'gpd agents add https://agent.example',
   })
     .argument('<url>', 'https origin of the agent, or the URL of its key set')
-    .option('--jwks <file>', 'pin these keys instead of fetching the directory');
+    .option('--jwks <file>', 'pin these keys instead of fetching the directory')
+    .option('--card <url>', 'https URL of the card, for the page Agents; no verdict depends on it');
   addCommand(agents, 'remove', remove, {
     about: 'remove an agent',
     example: 'gpd agents remove https://agent.example',
@@ -113,9 +115,16 @@ async function replay({ open, config }: CommandContext, file: string, options: {
 const MAX_LINE_BYTES = 131_072;
 const MILLISECONDS = 'nbf or exp is in milliseconds, and RFC 7519 wants seconds';
 
-function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
+function describe({ url, source, keys, fetchedAt, failure, card }: AgentDirectory) {
   const thumbprints = keys.map(({ thumbprint }) => thumbprint);
-  return { agentId: agentIdentity(url), url, source, keys: thumbprints, fetchedAt: iso(fetchedAt), failure };
+  const state = { source, keys: thumbprints, fetchedAt: iso(fetchedAt), failure, card };
+  return { agentId: agentIdentity(url), url, ...state };
+}
+
+function checkCardUrl(text: string): string {
+  const url = cardUrl(text);
+  if (url !== null) return url;
+  throw misused(`--card ${text}: not the URL of a card; use an https URL without a fragment`);
 }
 
 function checkUrl(text: string): string {
@@ -141,26 +150,31 @@ function printDirectory(directory: AgentDirectory): void {
   ]);
 }
 
-async function add({ byAll, open }: CommandContext, urlText: string, options: { readonly jwks?: string }) {
+interface AddFlags {
+  readonly jwks?: string;
+  readonly card?: string;
+}
+
+async function add({ byAll, open }: CommandContext, urlText: string, options: AddFlags) {
   const url = checkUrl(urlText);
   const pinned = options.jwks === undefined ? null : await readPinned(options.jwks);
+  const card = options.card === undefined ? null : checkCardUrl(options.card);
   const { database } = await open();
   const by = await byAll();
-  const now = by.at;
-  if (pinned) {
-    const directory = { ...newDirectory(url, 'pinned'), keys: pinned, fetchedAt: now };
-    await addDirectory(database, directory, by);
-    printDirectory(directory);
-    return;
-  }
   const before = (await listDirectories(database)).find((entry) => entry.url === url);
-  const start = { ...(before ?? newDirectory(url, 'listed')), source: 'listed' as const };
+  const added = newDirectory(url, pinned ? 'pinned' : 'listed', card);
+  const start = pinned
+    ? { ...added, keys: pinned, fetchedAt: by.at }
+    : { ...(before ?? added), source: added.source, card: added.card };
   // Stored before the fetch: if that fails, the directory keeps its earlier keys and a server tries again.
   await addDirectory(database, start, by);
-  const { directory, ok } = await refreshDirectory(database, start, Date.now);
-  if (!ok) say(`gpd: ${url}: ${directory.failure}; it was added, and a running server tries again`);
+  const { directory } =
+    pinned && !card ? { directory: start } : await refreshDirectory(database, start, Date.now);
+  const faults = [directory, directory.card].flatMap((one) => (one?.failure ? [one] : []));
+  for (const one of faults)
+    say(`gpd: ${one.url}: ${one.failure}; it was added, and a running server tries again`);
   printDirectory(directory);
-  if (!ok) io().exitCode = EXIT.incomplete;
+  if (faults.length > 0) io().exitCode = EXIT.incomplete;
 }
 
 async function list({ open }: CommandContext): Promise<void> {
@@ -174,7 +188,10 @@ async function list({ open }: CommandContext): Promise<void> {
       SOURCE: 'source',
       KEYS: ({ keys }) => keys.length,
       FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
-      'LAST FAILURE': ({ failure, keys }) => failure ?? (countMilliseconds(keys) > 0 ? MILLISECONDS : ''),
+      'LAST FAILURE': ({ failure, card, keys }) =>
+        failure ??
+        (card?.failure && `${card.url}: ${card.failure}`) ??
+        (countMilliseconds(keys) > 0 ? MILLISECONDS : ''),
     },
     directories.map(describe),
   );
@@ -198,7 +215,8 @@ async function refresh({ open }: CommandContext, urlText: string | undefined): P
   const { database } = await open();
   const all = await listDirectories(database);
   const chosen = all.filter(
-    (directory) => directory.source !== 'pinned' && (url === null || directory.url === url),
+    ({ source, card, ...directory }) =>
+      (source !== 'pinned' || card !== null) && (url === null || directory.url === url),
   );
   if (url !== null && chosen.length === 0) {
     throw notFound(`no agent ${urlText}, or its keys are pinned; \`gpd agents list\` shows them`);

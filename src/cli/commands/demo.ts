@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { createLogger } from '../../ops/log-service.ts';
 import type { RunningApp } from '../../ops/running.ts';
-import { type CommandContext, command, configFor, example } from '../command-service.ts';
+import { type CommandContext, checkInteger, command, configFor, example } from '../command-service.ts';
 import { endWithError } from '../failure-service.ts';
 import { io, print, withIo } from '../io-service.ts';
 import { failStop, untilSignal } from './serve.ts';
@@ -11,7 +11,8 @@ import { failStop, untilSignal } from './serve.ts';
 export function define(demo: Command): void {
   demo
     .option('--port <port>', 'port to listen on; 0 picks a free one')
-    .addHelpText('after', example('gpd demo --port 8080'))
+    .option('--visits <number>', 'write so many decisions of the past two weeks, up to 200000')
+    .addHelpText('after', example('gpd demo --visits 100000'))
     .action(command(runDemo));
 }
 
@@ -32,7 +33,20 @@ async function verifyLog(kid: string, config: string): Promise<string> {
   return text;
 }
 
-async function start(options: { readonly port?: string }): Promise<RunningApp> {
+interface Options {
+  readonly port?: string;
+  readonly visits?: string;
+}
+
+const MAX_VISITS = 200_000;
+
+function readVisits(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  return checkInteger('--visits', text, [1, MAX_VISITS], `a whole number from 1 to ${MAX_VISITS}`);
+}
+
+async function start(options: Options): Promise<RunningApp> {
+  const visits = readVisits(options.visits);
   const [{ prepareDemo }, { createMailbox }] = await Promise.all([
     import('../../demo/demo-service.ts'),
     import('../../demo/mailbox.ts'),
@@ -43,6 +57,7 @@ async function start(options: { readonly port?: string }): Promise<RunningApp> {
   const demo = await prepareDemo(configFor({ port: options.port }), {
     start: (config, clock) => startApp(config, { ...appOptions, clock }),
     mailbox,
+    visits,
     verifyLog,
   });
   const app = await startApp(demo.config, { ...appOptions, routers: demo.routers });
@@ -60,7 +75,7 @@ async function start(options: { readonly port?: string }): Promise<RunningApp> {
   return app;
 }
 
-async function runDemo(_context: CommandContext, options: { readonly port?: string }): Promise<void> {
+async function runDemo(_context: CommandContext, options: Options): Promise<void> {
   const signalled = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP']);
   try {
     const app = await Promise.race([start(options), signalled]);

@@ -65,7 +65,7 @@ export function changeText({ decisive, withoutAll }: Change, language: PeopleLan
 
 /** Says who decided in place of the rules, and what the rules alone would have said. */
 export const deciderText = (
-  decider: 'reviewed' | 'signed',
+  decider: 'reviewed' | 'signed' | 'door',
   classByRules: string,
   language: PeopleLanguage = 'en',
 ): string =>

@@ -79,8 +79,8 @@ export interface ContestService {
   extend(reviewer: Reviewer, contestId: string, extension: Extension): Promise<Contest>;
   /**
    * Rules; with four eyes the first ruling is a proposal. An overturned outcome writes the override in the
-   * same transaction: later verdicts honour it. `onOverturned` joins that transaction, but not that of a
-   * proposal.
+   * same transaction: later verdicts honour it. `onOverturned`, which may change the tenant, joins that
+   * transaction, but not that of a proposal.
    * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
    */
   resolve(
@@ -178,6 +178,7 @@ const resolve = (
   const { role, ref: by, label = null } = reviewer;
   return changeContest(deps, reviewer.kid, contestId, {
     locksHead: outcome === 'overturned',
+    changesTenant: onOverturned !== undefined,
     change: (contest, now) =>
       resolveContest(contest, { outcome, reason, role, by, label, version, fourEyes }, now),
     async after(changed) {
@@ -293,6 +294,8 @@ export interface Step {
   readonly change: (contest: Contest, now: number) => Contest;
   /** True if the change writes to the log, whose head must be locked before any contest, as erasures do. */
   readonly locksHead?: boolean;
+  /** True if `after` may change the tenant. */
+  readonly changesTenant?: boolean;
   readonly after: (changed: Changed) => Promise<void>;
 }
 
@@ -316,6 +319,6 @@ async function changeContest(
   };
   // An erasure locks the contests of its subject too.
   return step.locksHead
-    ? withHead(database, kid, work, { mayRefuse: false })
+    ? withHead(database, kid, work, { mayRefuse: false, changesTenant: step.changesTenant === true })
     : inTurn(database, kid, () => database.transaction(work), { mayRefuse: false });
 }

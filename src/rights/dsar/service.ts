@@ -63,9 +63,10 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/** Names the decisive rules, or the result of the rules alone if a review or an agent's signature decided. */
+/** Names the decisive rules, or what decided in place of them: a review, a signature, the policy for agents. */
 export function whatWouldHaveChanged(verdict: Verdict, language: PeopleLanguage) {
-  const { overridden, declaredAgentId } = verdict;
+  const { overridden, declaredAgentId, door } = verdict;
+  if (door) return { text: deciderText('door', '', language), decisive: [], withoutAll: null };
   if (overridden || declaredAgentId !== null) {
     const text = deciderText(overridden ? 'reviewed' : 'signed', classByRules(verdict), language);
     return { text, decisive: [], withoutAll: null };
@@ -126,9 +127,9 @@ async function readHistory(
   return history;
 }
 
-async function readConsent(database: Reader, { kid, principal, principalId }: Reach) {
+async function readConsent(database: Reader, tenant: Tenant, { kid, principal, principalId }: Reach) {
   if (principal === null || principalId === null) return null;
-  const principals = await joinedRefs(database, kid, principal);
+  const principals = await joinedRefs(database, tenant, principal);
   const history = await readHistory(database, kid, principals);
   if (history.length === 0) return null;
   const state = (await listState(database, kid, principals)).map(({ purpose, choice, at, ...rest }) => {
@@ -148,7 +149,7 @@ async function readConsent(database: Reader, { kid, principal, principalId }: Re
 }
 
 /** Data other than decisions; null when there are no decisions either. */
-async function readHeld(database: Reader, { contestTexts }: Parts, reach: Reach) {
+async function readHeld(database: Reader, { contestTexts }: Parts, tenant: Tenant, reach: Reach) {
   const { kid, durable, principal } = reach;
   const heldReach = { durable, linked: [...reach.linked] };
   const device = durable === null ? null : await readDevice(database, kid, durable);
@@ -156,7 +157,7 @@ async function readHeld(database: Reader, { contestTexts }: Parts, reach: Reach)
   const cases = await readContests(database, contestTexts, kid, heldReach);
   const override = await readOverride(database, kid, heldReach);
   const links = principal === null ? [] : await readLinks(database, kid, principal);
-  const consent = await readConsent(database, reach);
+  const consent = await readConsent(database, tenant, reach);
   const hasNoRows = !device && total === 0 && cases.length === 0 && !override;
   if (hasNoRows && links.length === 0 && !consent) return null;
   return { where: heldReach, device, total, cases, override, links, consent };
@@ -190,7 +191,7 @@ export async function gatherDsar(deps: Parts, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
   const database: Reader = { read: deps.database.longRead };
-  const heldData = tenant && (await readHeld(database, deps, reach));
+  const heldData = tenant && (await readHeld(database, deps, tenant, reach));
   if (!heldData) return null;
   const { where: heldReach, device, total, cases, override, links, consent } = heldData;
   const contests = cases.filter(({ kind }) => kind === 'contest');

@@ -53,7 +53,7 @@ async function findPrincipal(
 ): Promise<Found | null> {
   const known = await findPerson(reader, tenant.kid, ref);
   if (!known) return null;
-  const joined = await joinedRefs(reader, tenant.kid, ref);
+  const joined = await joinedRefs(reader, tenant, ref);
   const refs = [ref, ...joined.filter((one) => one !== ref).sort()];
   const subject = subjectRef(tenant.rightsKey, { ...NOTHING, linksOf: ref });
   return { person: { refs, principalId, erasedAt: known.erasedAt }, subject };

@@ -1,3 +1,4 @@
+import { readGivers } from '../../consent/givers-store.ts';
 import {
   describeReceipt,
   hasReceipt,
@@ -200,11 +201,13 @@ function purposeAt(
 
 /** `receipts/`: one JSON-LD document for up to a thousand choices. */
 export async function* receiptDocuments(source: EvidenceSource, scan: LogScan) {
-  const { tenant, person } = source;
+  const { reader, tenant, person, size } = source;
   for await (const page of openingPages(source, scan, 'receipts')) {
     const chosen = page.filter(({ choice }) => hasReceipt(choice));
     const [firstChosen] = chosen;
     if (!firstChosen) continue;
+    const grants = chosen.filter(({ choice }) => choice === 'granted');
+    const givers = await readGivers(reader, tenant.kid, grants, size);
     const receipts = chosen.map((one) =>
       describeReceipt({
         ...one,
@@ -216,6 +219,7 @@ export async function* receiptDocuments(source: EvidenceSource, scan: LogScan) {
         policySha256:
           tenant.policies.find(({ version }) => version === one.detail['policyVersion'])?.sha256 ?? null,
         controller: tenant.settings,
+        given: givers.get(one.seq) ?? null,
       }),
     );
     const document = { '@context': RECEIPT_CONTEXT, '@graph': receipts };

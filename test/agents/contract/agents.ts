@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { newDirectory } from '../../../src/agents/service.ts';
 import {
   type AgentDirectory,
   createNonceClaimer,
@@ -15,8 +16,7 @@ import { NOW } from '../../support/make.ts';
 import { twoNodes } from '../../support/started.ts';
 
 function createDirectory(url: string, over: Partial<AgentDirectory> = {}): AgentDirectory {
-  const times = { fetchedAt: null, triedAt: null, failure: null };
-  return { url, source: 'listed', keys: [], ...times, ...over };
+  return { ...newDirectory(url, 'listed'), ...over };
 }
 
 let bundles = 0;

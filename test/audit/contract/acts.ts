@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { newDirectory } from '../../../src/agents/service.ts';
 import { addDirectory, removeDirectory } from '../../../src/agents/store.ts';
 import { listAudit } from '../../../src/audit/audit-store.ts';
 import { publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
@@ -117,8 +118,7 @@ export function actContract(make: MakeDatabase): void {
       const { role, ref } = by;
       const all = { actorOf: (kid: string) => (kid === 'act-unknown' ? undefined : { role, ref }), at: NOW };
       const url = 'https://agent.example/d';
-      const times = { fetchedAt: NOW, triedAt: NOW, failure: null };
-      await addDirectory(db.database, { url, source: 'pinned', keys: [], ...times }, all);
+      await addDirectory(db.database, newDirectory(url, 'pinned'), all);
       expect(await removeDirectory(db.database, url, all)).toBe(true);
       expect(await removeDirectory(db.database, url, all)).toBe(false);
       const rows = [

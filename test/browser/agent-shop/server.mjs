@@ -1,4 +1,5 @@
 // @ts-nocheck: a shop has no types.
+import { randomUUID } from 'node:crypto';
 import { ConsentClient, verifyWebhook } from '@gpd/consent';
 import express from 'express';
 
@@ -7,10 +8,15 @@ import express from 'express';
 const { GPD_CONSENT_URL, GPD_PUBLISHABLE_KEY, WEBHOOK_SECRET, PORT } = process.env;
 const gpd = ConsentClient.fromEnv();
 const app = express();
-const customerOf = ({ headers }) => /(?:^|; )customer=([\w-]+)/.exec(headers.cookie ?? '')?.[1];
 
 /** The shop's database. `subject` and `ref` are gpd's references, by which an erasure finds the rows. */
-const db = { subscribers: [], verdicts: [], orders: 0 };
+const db = { subscribers: [], orders: [] };
+const users = new Map([
+  ['alice', 'wonderland'],
+  ['bob', 'builder'],
+]);
+const sessions = new Map();
+const customerOf = ({ headers }) => sessions.get(/(?:^|; )sid=([\w-]+)/.exec(headers.cookie ?? '')?.[1]);
 
 const POLICY = [
   "default-src 'self'",
@@ -27,15 +33,22 @@ app.use((_request, response, next) => {
   next();
 });
 
+const LOGIN = `<form method="post" action="/login">
+    <input name="customer"> <input name="password" type="password"> <button>Log in</button>
+  </form>`;
+const account = (customer) => `<p>Hello ${customer}</p>
+  <form method="post" action="/subscribe"><input name="email"> <button>Subscribe</button></form>
+  <form method="post" action="/delete-account"><button>Delete my account</button></form>`;
+
 const page = (offers, customer) => `<!doctype html>
 <html lang="en">
   <meta charset="utf-8">
   <title>Shop</title>
   <script src="${GPD_CONSENT_URL}/v1/embed.js" data-key="${GPD_PUBLISHABLE_KEY}" data-store="cookie" defer></script>
-  <script type="module" src="/shop.js" data-gpd="${GPD_CONSENT_URL}"></script>
+  <script type="module" src="/shop.js" data-server="${GPD_CONSENT_URL}"></script>
   <script type="text/plain" data-purpose="analytics" data-src="/stats.js"></script>
   <h1>Shop</h1>
-  ${customer ? `<p>Hello ${customer}</p>` : '<form method="post" action="/login"><input name="customer"><button>Log in</button></form>'}
+  ${customer ? account(customer) : LOGIN}
   ${offers ? '<section id="offers">Offers for you</section>' : ''}
   <iframe data-purpose="video" data-src="/video.html" width="560" height="315" title="How it is made"></iframe>
   <button id="order">Order</button> <output></output>
@@ -62,9 +75,13 @@ app.get('/agent-worker.js', async (_request, response) => {
   response.type('js').send(await file.text());
 });
 
-app.post('/login', express.urlencoded({ extended: false }), (request, response) => {
-  if (!/^[\w-]+$/.test(request.body.customer)) return response.sendStatus(400);
-  response.cookie('customer', request.body.customer, { httpOnly: true, sameSite: 'lax' }).redirect('/');
+const form = express.urlencoded({ extended: false });
+app.post('/login', form, (request, response) => {
+  const { customer, password } = request.body ?? {};
+  if (!users.has(customer) || users.get(customer) !== password) return response.sendStatus(401);
+  const sid = randomUUID();
+  sessions.set(sid, customer);
+  response.cookie('sid', sid, { httpOnly: true, sameSite: 'lax' }).redirect(303, '/');
 });
 app.post('/gpd-session', async (request, response) => {
   const customer = customerOf(request);
@@ -73,12 +90,23 @@ app.post('/gpd-session', async (request, response) => {
   response.set('Cache-Control', 'no-store').json({ token });
 });
 
-app.post('/subscribe', express.json(), async (request, response) => {
+app.post('/subscribe', form, async (request, response) => {
   const customer = customerOf(request);
   if (!customer) return response.sendStatus(401);
   const { subject } = await gpd.sessions.create(customer);
   db.subscribers.push({ customer, subject, email: request.body.email });
-  response.sendStatus(201);
+  response.redirect(303, '/');
+});
+app.post('/delete-account', async (request, response) => {
+  const customer = customerOf(request);
+  if (!customer) return response.sendStatus(401);
+  // First there: if gpd does not answer, the account is still here and the person can try again.
+  const { token } = await gpd.sessions.create(customer);
+  await gpd.erase(token);
+  users.delete(customer);
+  for (const [sid, name] of sessions) if (name === customer) sessions.delete(sid);
+  db.subscribers = db.subscribers.filter((row) => row.customer !== customer);
+  response.clearCookie('sid').redirect(303, '/');
 });
 /** The monthly job: asks for each person, right before it would write. */
 app.get('/newsletter', async (_request, response) => {
@@ -92,13 +120,14 @@ app.get('/newsletter', async (_request, response) => {
 });
 
 app.post('/order', express.json(), (request, response) => {
-  db.orders += 1;
-  response.status(201).json({ order: db.orders });
+  const order = { order: db.orders.length + 1, ref: null, visitor: null };
+  db.orders.push(order);
+  response.status(201).json({ order: order.order });
   // The purchase does not wait for the verdict.
   const { requestId } = request.body;
   if (typeof requestId !== 'string') return;
   gpd.decision(requestId).then(
-    ({ ref, class: visitor }) => db.verdicts.push({ ref, visitor }),
+    ({ ref, class: visitor }) => Object.assign(order, { ref, visitor }),
     () => {},
   );
 });
@@ -113,11 +142,15 @@ app.post('/hooks', express.raw({ type: 'application/json' }), (request, response
   const { subject, ref } = event.data;
   if (event.type === 'subject.erased')
     db.subscribers = db.subscribers.filter((row) => row.subject !== subject);
-  if (event.type === 'decision.erased') db.verdicts = db.verdicts.filter((row) => row.ref !== ref);
+  if (event.type === 'decision.erased')
+    for (const order of db.orders) if (order.ref === ref) Object.assign(order, { ref: null, visitor: null });
   response.sendStatus(204);
 });
 app.get('/rows', (_request, response) => {
-  response.json({ subscribers: db.subscribers.length, verdicts: db.verdicts, orders: db.orders });
+  response.json({
+    subscribers: db.subscribers.map(({ email }) => email),
+    orders: db.orders.map(({ order, visitor }) => ({ order, visitor })),
+  });
 });
 
 app.listen(Number(PORT), 'localhost');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { VisitorClass } from '../../../src/schema/responses.ts';
 import { AGENT_ORIGIN, createAgent, signedHeaders } from '../../agents/support/agent.ts';
+import { PERIOD, unpackParts } from '../../rights/evidence/support.ts';
 import { apiKey, startRights } from '../../rights/support/rights.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
@@ -33,6 +34,13 @@ async function grant(principalId: string, headers = {}, purposes = [PURPOSE]): P
   return reply.json() as Written;
 }
 const check = (principalId: string, purpose?: string) => api.check(principalId, purpose);
+/** The consent in a receipt, as the log's key signed it. */
+async function receiptOf(seq: number) {
+  const reply = await api.get(`/v1/consent/receipts/${seq}`);
+  const { receipt, jws } = reply.json() as { receipt: { consent: object }; jws: string };
+  expect(JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString())).toEqual(receipt);
+  return receipt.consent;
+}
 const doubtsOf = async (principalId: string) =>
   (await api.events(principalId)).filter(({ type }) => type === 'consent.doubted');
 
@@ -101,6 +109,19 @@ describe('a grant', () => {
     const state = await api.post('/v1/consent/state', { principalId: `by ${givenBy}` });
     const { purposes } = state.json() as { purposes: object[] };
     expect(purposes).toContainEqual(expect.objectContaining({ purpose: PURPOSE, given: givenBy }));
+    expect(await receiptOf(ownGrant.seq)).toMatchObject({ status: 'granted', given: givenBy });
+    // The document for the person says what the log says, and their page does not say that they agreed.
+    const session = await api.session(`by ${givenBy}`);
+    const listed = await api.post('/v1/consent/receipts', { principalId: `by ${givenBy}` }, session);
+    const { '@graph': graph } = listed.json() as { '@graph': { given?: string }[] };
+    const byProgram = givenBy === 'person' ? undefined : givenBy;
+    expect(graph.map(({ given }) => given)).toEqual([byProgram, byProgram]);
+    const accept = { accept: 'text/html' };
+    const page = await api.post('/v1/consent/receipts', { principalId: `by ${givenBy}` }, session, accept);
+    expect(page.text).toContain(byProgram ? 'A program agreed on' : 'You agreed on');
+    // A later choice does not change who gave this one, as far as the log says.
+    await api.write('withdraw', { principalId: `by ${givenBy}`, purposes: [PURPOSE] });
+    expect(await receiptOf(ownGrant.seq)).toMatchObject({ given: byProgram ?? 'unknown' });
   });
 
   it('is doubted once, and a person who comes later does not hide it', async () => {
@@ -112,6 +133,27 @@ describe('a grant', () => {
     await ride('bea', granted);
     expect(await check('bea')).toMatchObject({ given: 'automation' });
     expect(await doubtsOf('bea')).toHaveLength(1);
+  });
+
+  it('has in its receipt the doubt about itself, not about a later one', async () => {
+    const earlier = await grant('bob');
+    const later = await grant('bob');
+    await ride('bob', later, { bot: true });
+    expect(await receiptOf(earlier.seq)).toMatchObject({ given: 'unknown' });
+    expect(await receiptOf(later.seq)).toMatchObject({ given: 'automation' });
+    const file = join(tempDir('evidence'), 'bob.zip');
+    await rights.gpd.json(['evidence', KID, ...PERIOD, '--principal', 'bob', '--out', file]);
+    const documents = [...unpackParts(file).parts].filter(([name]) => name.startsWith('receipts/'));
+    const graph = documents.flatMap(
+      ([, bytes]) => (JSON.parse(bytes.toString()) as { '@graph': { given?: string }[] })['@graph'],
+    );
+    expect(graph.map(({ given }) => given)).toEqual([undefined, 'automation']);
+  });
+
+  it('has no giver in a receipt whose state somebody forged in the database', async () => {
+    const { seq } = await grant('ben');
+    await rights.sql(`UPDATE consent_state SET given = 'person' WHERE seq = ${seq}`);
+    expect(await receiptOf(seq)).toMatchObject({ given: 'unknown' });
   });
 
   it('is not doubted for oddities that people have too, whatever the class', async () => {
@@ -228,6 +270,7 @@ describe('a contest', () => {
     ]);
     await ride('ida', granted, { bot: true });
     expect(await check('ida')).toMatchObject({ given: 'person' });
+    expect(await receiptOf(granted.seq)).toMatchObject({ given: 'person' });
   });
 });
 

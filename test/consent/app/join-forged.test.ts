@@ -115,3 +115,21 @@ it('a choice does not end the join of a person whose row was forged: nobody’s 
     expect(await api.check(account, purpose)).toMatchObject({ allowed: false, reason: 'withdrawn' });
   expect(await api.check(account, 'ads')).toMatchObject({ reason: 'granted' });
 });
+
+it('a forged join shows nobody’s choices to another', async () => {
+  const [mine, theirs] = [await joinedPair(), await joinedPair()];
+  await api.write('grant', { principalId: theirs.account, purposes: ['ads'] });
+  const { seq } = await api.write('grant', { principalId: theirs.browser, purposes: ['orders'] });
+  await forge('consent_principals', mine.refs.account, `account = '${theirs.refs.account}'`);
+  await forge('consent_principals', theirs.refs.browser, `account = '${mine.refs.account}'`);
+  expect(await api.events(mine.account)).toEqual([]);
+  expect((await api.events(theirs.account)).map(({ purpose }) => purpose)).toEqual(['ads']);
+  expect((await api.get(`/v1/consent/receipts/${seq}`, mine.session)).status).toBe(403);
+});
+
+it('a forged browser of an account is not shown with it', async () => {
+  const [mine, theirs] = [await joinedPair(), await joinedPair()];
+  await api.write('grant', { principalId: theirs.browser, purposes: ['orders'] });
+  await forge('consent_principals', theirs.refs.browser, `account = '${mine.refs.account}'`);
+  expect(await api.events(mine.account)).toEqual([]);
+});

@@ -214,6 +214,21 @@ describe('an erasure', () => {
       'withdrawn',
     ]);
   });
+
+  it('of an account that was erased before and joined again is in the log as well, and ends that join', async () => {
+    const { account } = await joinedPair();
+    const erasures = async () =>
+      (await api.get('/v1/ledger/export')).text.split('\n').filter((line) => line.includes('subject.erased'))
+        .length;
+    const before = await erasures();
+    await erase(account);
+    const browser = createBrowser();
+    await join(account, browser);
+    await choose('grant', browser.principalId);
+    await erase(account);
+    expect(await erasures()).toBe(before + 2);
+    expect(await reasons(account, browser.principalId)).toEqual(['erased', 'granted']);
+  });
 });
 
 it('the log verifies after all of it', async () => {

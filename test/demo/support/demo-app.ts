@@ -6,7 +6,7 @@ import { createMailbox } from '../../../src/demo/mailbox.ts';
 import { createLogger } from '../../../src/ops/log-service.ts';
 
 /** The demo on a free port, in this process. */
-export async function startDemoApp() {
+export async function startDemoApp(visits: number | null = null) {
   const mailbox = createMailbox();
   const options = {
     log: createLogger('silent'),
@@ -19,6 +19,7 @@ export async function startDemoApp() {
   const demo = await prepareDemo(loadConfig({ environment: { GPD_PORT: '0' } }), {
     start: (config, clock) => startApp(config, { ...options, clock }),
     mailbox,
+    visits,
     verifyLog: () => Promise.resolve(''),
   });
   const app = await startApp(demo.config, { ...options, routers: demo.routers });

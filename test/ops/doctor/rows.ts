@@ -93,7 +93,7 @@ const contest = (dueAt: number): Rest =>
 const apiKey = `INSERT INTO api_keys VALUES ('${KID}', 'k', 'secret', 'old', 'h', ${NOW - 200 * DAY}, NULL, NULL)`;
 const directory = (keys: string, fetchedAt: number): Rest =>
   sql(
-    `INSERT INTO agent_directories VALUES ('https://agent.example', 'listed', '${keys}', ${fetchedAt}, 1, 'it answered 404')`,
+    `INSERT INTO agent_directories VALUES ('https://agent.example', 'listed', '${keys}', ${fetchedAt}, 1, 'it answered 404', NULL)`,
   );
 const hook = (scheme: string) =>
   `INSERT INTO webhooks VALUES ('${KID}', 'wh_1', '${scheme}://hook.example', '[]', 0, 'x', 1)`;

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
 import { describe, expect, it } from 'vitest';
+import { definePurpose } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
+import { bumpTenant } from '../../../src/db/meta-store.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors-store.ts';
 import { createContestService } from '../../../src/rights/contests/service.ts';
@@ -9,7 +11,11 @@ import { deleteExpired } from '../../../src/rights/retention/store.ts';
 import { ruleReviews } from '../../../src/rights/tally-store.ts';
 import type { ReportedOutcome } from '../../../src/schema/responses.ts';
 import type { ContestOutcome } from '../../../src/schema/rights.ts';
+import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
+import { changeSettings, createTenantStore } from '../../../src/tenants/tenant-store.ts';
+import { termsOf } from '../../consent/contract/consent-support.ts';
 import { holdHot, type MakeDatabase, othersWait } from '../../db/contract/database.ts';
+import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
 import { twoNodes } from '../../support/started.ts';
 import { sealProblems } from '../../support/verify.ts';
@@ -19,6 +25,16 @@ const RULES = [
   { id: 'M2', weight: 0.2, kind: 'M' },
   { id: 'A1', weight: 0.9, kind: 'A' },
 ] as const;
+
+/** A deadlock is tried again. */
+const noteTries = (database: Database, onTry: () => void): Database => ({
+  ...database,
+  transaction: (work) =>
+    database.transaction((tx) => {
+      onTry();
+      return work(tx);
+    }),
+});
 
 /** Both databases must pass this suite. */
 export function outcomesContract(make: MakeDatabase): void {
@@ -82,16 +98,10 @@ export function outcomesContract(make: MakeDatabase): void {
       const add = (tx: Knex.Transaction, rule: string) =>
         tx('rule_reviews').where({ kid: 'order', rule }).increment('confirmed', 1);
       let reported: Promise<unknown> = Promise.resolve();
-      // A deadlock is tried again.
       let tries = 0;
-      const counted: Database = {
-        ...other,
-        transaction: (work) =>
-          other.transaction((tx) => {
-            tries += 1;
-            return work(tx);
-          }),
-      };
+      const counted = noteTries(other, () => {
+        tries += 1;
+      });
       await db.database.transaction(async (tx) => {
         tries += 1;
         await add(tx, 'A1');
@@ -194,6 +204,37 @@ export function outcomesContract(make: MakeDatabase): void {
       expect(await report('x', 'chargeback')).toBeNull();
       // The device of that outcome belongs to nobody known, so the row stays.
       expect(await counts()).toEqual([0, 0, 1, 0]);
+    });
+
+    it('a ruling that changes the tenant and a writer of terms lock in one order, and never wait for each other', async () => {
+      const kid = 'rows';
+      const { deps, rita } = await openHouse(db.database, kid);
+      const contestId = `con_${kid}`;
+      await insert(db.database, contestOf({ kid, contestId, requestId: 'req_r', durable: null }));
+      let tries = 0;
+      const counted = noteTries(other, () => {
+        tries += 1;
+      });
+      const by = operatorAt(NOW);
+      const ruling = { contestId, outcome: 'overturned', reason: 'It buys here.', version: null } as const;
+      let ruled: Promise<unknown> = Promise.resolve();
+      // Terms are written in these steps (`savePurposes`); the ruling comes between them.
+      await db.database.transaction(async (tx) => {
+        tries += 1;
+        await bumpTenant(tx, kid);
+        ruled = createContestService({ ...deps, database: counted }).resolve(
+          rita,
+          ruling,
+          async (changed) => {
+            await changeSettings(changed.tx, kid, (before) => ({ ...before, 'agents.dryRun': true }), by);
+          },
+        );
+        await othersWait(db.database);
+        await definePurpose(tx, termsOf(kid), createFirstPurpose(), by);
+      });
+      await ruled;
+      const tenant = await createTenantStore(other).get(kid);
+      expect({ tries, isDry: tenant?.settings['agents.dryRun'] }).toEqual({ tries: 2, isDry: true });
     });
 
     it('is not stored for a tenant that is being removed', async () => {

@@ -1,9 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import http from 'node:http';
-import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import type { Call, Outcome } from '../../../conformance/run-case.mjs';
 import type { SignedRequest } from '../../src/agents.ts';
 import { ConsentClient } from '../../src/client.ts';
 import { ConsentError, type ErrorKind } from '../../src/errors.ts';
@@ -22,11 +18,9 @@ import type {
   PurposeDefinition,
 } from '../../src/types.ts';
 import { signWebhook, verifyWebhook, type WebhookHeaders } from '../../src/webhook.ts';
-import type { Case, Range, RequestExpectation, RequestsExpectation, Step } from './case.ts';
-import { difference, substitute, type Variables, within } from './match.ts';
 import type { Servers } from './servers.ts';
 
-/** Runs one case; throws an error that describes the problem. */
+/** Makes the calls of a case. sdk/conformance/run-case.mjs names them and judges their outcomes. */
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -34,9 +28,6 @@ interface Run {
   client: Consent | null;
   /** Milliseconds since the epoch, for the next call. */
   now: () => number;
-  readonly variables: Variables;
-  /** Texts that no error may contain. */
-  readonly hidden: string[];
 }
 
 function clientOf({ client }: Run): Consent {
@@ -101,7 +92,13 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
       principalId: principalId as string | undefined,
       ...options,
     }),
-  cookieFor: (run, { principalId }) => cookieFor(run, String(principalId)),
+  cookieFor: (run, { principalId }) => fakeOf(run).cookieFor(String(principalId)),
+  fake: (run, options) => {
+    const fake = new FakeConsent({ ...options, now: () => run.now() });
+    fake.setGpcPolicy('support', 'ignore');
+    fake.setGpcPolicy('offers', 'ask');
+    run.client = fake;
+  },
   'fake.setUnavailable': (run, { unavailable }) => fakeOf(run).setUnavailable(unavailable === true),
   'fake.setNextError': (run, { kind, ...facts }) => fakeOf(run).setNextError(kind as ErrorKind, facts),
   'fake.setTtlDays': (run, { purpose, days }) => fakeOf(run).setTtlDays(String(purpose), Number(days)),
@@ -122,227 +119,54 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   },
 };
 
-function createVariables(one: Case, servers: Servers, base: string): Variables {
-  const hex = (): string => randomBytes(8).toString('hex');
-  return new Map<string, unknown>([
-    ['principal', `käthe+${hex()}@shop.example`],
-    ['principal2', `käthe+${hex()}@shop.example`],
-    ['plainPrincipal', `u${hex()}`],
-    ['unique', hex()],
-    ['url', base],
-    ['key', servers.keys[one.client?.key ?? 'secret']],
-    ['publishableKey', servers.keys['publishable']],
-    ['vkey', servers.vkey],
-    ['requestId', servers.requestId],
-    ...Object.entries(servers.variables),
-  ]);
+const errorsOf = (result: unknown): unknown[] =>
+  [result].flat().flatMap((one) => (one as { error?: unknown } | null)?.error ?? []);
+
+const print = (error: unknown): string =>
+  [String(error), inspect(error, { depth: 9, showHidden: true }), JSON.stringify(error)].join('\n');
+
+function failureOf(error: unknown): Outcome {
+  if (error instanceof ConsentError) {
+    const { kind, code, status, requestId, retryAfterSeconds, detail } = error;
+    return { error: { kind, code, status, requestId, retryAfterSeconds, detail } };
+  }
+  return error instanceof Error && error.name === 'AbortError'
+    ? { cancelled: true }
+    : { problem: inspect(error) };
 }
 
-/** The cookie that the banner of this person has: of the fake, or as the server answers a session of the person. */
-async function cookieFor(run: Run, principalId: string): Promise<string> {
-  const client = clientOf(run);
-  if (client instanceof FakeConsent) return client.cookieFor(principalId);
-  const { token } = await client.sessions.create(principalId);
-  const response = await fetch(`${String(run.variables.get('url'))}/v1/consent/state`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ principalId }),
-  });
-  const { state } = (await response.json()) as { readonly state?: string };
-  return `gpd_consent=${state}`;
-}
-
-type Outcome =
-  | { readonly ok: true; readonly result: unknown }
-  | { readonly ok: false; readonly error: unknown };
-
-/** Answers once the stub acted on so many requests of the case. */
-const cameUrl = (variables: Variables, count: number): string =>
-  `${String(variables.get('url')).replace('/c/', '/came/')}/${count}`;
-
-async function invoke(run: Run, step: Step): Promise<Outcome & { readonly elapsedMs: number }> {
-  const call = CALLS[step.call];
-  if (!call) throw new Error(`there is no call ${step.call}`);
-  const args = substitute(step.args, run.variables) as Args;
+async function perform(run: Run, { call, args, options, now, laterSeconds = 0, cancelWhen }: Call) {
+  const make = CALLS[call];
+  if (!make) throw new Error(`there is no call ${call}`);
   const controller = new AbortController();
-  const options = {
-    ...(substitute(step.options ?? {}, run.variables) as CallOptions),
-    signal: controller.signal,
-  };
-  const { cancelAfterRequests, now, laterSeconds = 0 } = step;
   run.now = () => (now === undefined ? Date.now() + laterSeconds * 1000 : now * 1000);
-  if (cancelAfterRequests !== undefined)
-    void sendJson('GET', cameUrl(run.variables, cancelAfterRequests)).then(() => controller.abort());
+  if (cancelWhen !== undefined) void fetch(cancelWhen).then(() => controller.abort());
   const startedAt = performance.now();
-  const outcome = await Promise.resolve()
-    .then(() => call(run, args, options))
+  const elapsed = (): number => performance.now() - startedAt;
+  return Promise.resolve()
+    .then(() => make(run, args, { ...options, signal: controller.signal }))
     .then(
-      (result): Outcome => ({ ok: true, result }),
-      (error: unknown): Outcome => ({ ok: false, error }),
-    );
-  return { ...outcome, elapsedMs: performance.now() - startedAt };
+      (result): Outcome => ({
+        result,
+        printed: errorsOf(result).map(print).join('\n'),
+        elapsedMs: elapsed(),
+      }),
+      (error: unknown): Outcome => ({ ...failureOf(error), printed: print(error), elapsedMs: elapsed() }),
+    )
+    .finally(() => clearTimeout(timer));
 }
 
-function checkHidden(error: unknown, run: Run, furtherSecrets: readonly string[]): void {
-  const errorText = [
-    String(error),
-    inspect(error, { depth: 9, showHidden: true }),
-    JSON.stringify(error),
-  ].join('\n');
-  const secrets = [...run.hidden, ...furtherSecrets].filter((secret) => errorText.includes(secret));
-  if (secrets.length > 0) throw new Error(`the error tells ${secrets.join(', ')}: ${errorText}`);
-}
+type Next = Call & { readonly run: string; readonly done?: boolean; readonly problem?: string };
 
-function checkError(error: unknown, expected: Readonly<Record<string, unknown>>): void {
-  if (!(error instanceof ConsentError)) throw new Error(`this is no ConsentError: ${inspect(error)}`);
-  const { kind, code, status, requestId, retryAfterSeconds, detail } = error;
-  const facts = { kind, code, status, requestId, retryAfterSeconds, detail };
-  const found = difference(facts, expected, 'error');
-  if (found) throw new Error(found);
-}
-
-async function runStep(run: Run, step: Step): Promise<void> {
-  const outcome = await invoke(run, step);
-  const expected = substitute(step.expect, run.variables) as Step['expect'];
-  if (!outcome.ok) checkHidden(outcome.error, run, expected.hides ?? []);
-  if (expected.cancelled) {
-    const name = !outcome.ok && outcome.error instanceof Error ? outcome.error.name : 'no error';
-    if (name !== 'AbortError') throw new Error(`cancelled, and it gave ${name}`);
-  } else if (expected.error) {
-    if (outcome.ok) throw new Error(`it gave ${JSON.stringify(outcome.result)}, expected was an error`);
-    checkError(outcome.error, expected.error);
-  } else if (!outcome.ok) throw outcome.error;
-  if (outcome.ok && 'result' in expected) {
-    const found = difference(outcome.result, expected.result);
-    if (found) throw new Error(found);
-  }
-  const { elapsedMs } = expected;
-  if (elapsedMs && !within(outcome.elapsedMs, elapsedMs)) {
-    throw new Error(`it took ${outcome.elapsedMs} ms, expected was ${JSON.stringify(elapsedMs)}`);
-  }
-  for (const [name, path] of Object.entries(step.save ?? {})) {
-    const parts = path === '' ? [] : path.split('.');
-    const value = parts.reduce<unknown>((inner, part) => (inner as Args)[part], outcome.ok && outcome.result);
-    run.variables.set(name, value);
-  }
-}
-
-interface Recorded {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly connection: number;
-  readonly atMs: number;
-}
-
-function checkRequest(request: Recorded, each: RequestExpectation): void {
-  const { absentHeaders = [], body, ...rest } = each;
-  const found =
-    difference(request, rest, 'request') ??
-    (body === undefined ? null : difference(JSON.parse(request.body), body, 'request.body', true));
-  if (found) throw new Error(found);
-  const there = absentHeaders.filter((name) => name in request.headers);
-  if (there.length > 0) throw new Error(`the request has ${there.join(', ')}`);
-}
-
-function checkKeys(requests: readonly Recorded[], rule: 'none' | 'one' | 'distinct'): void {
-  const keys = requests.map(({ headers }) => headers['idempotency-key']).filter((key) => key);
-  const right = {
-    none: keys.length === 0,
-    one: keys.length === requests.length && new Set(keys).size === 1,
-    distinct: keys.length === requests.length && new Set(keys).size === keys.length,
+/** @throws {Error} that describes the problem */
+export async function runCase(name: string, { runs }: Servers): Promise<void> {
+  const run: Run = { client: null, now: Date.now };
+  const post = async (to: string, outcome: Outcome): Promise<Next> => {
+    const response = await fetch(`${runs}/${to}`, { method: 'POST', body: JSON.stringify(outcome) });
+    return (await response.json()) as Next;
   };
-  if (!right[rule])
-    throw new Error(`Idempotency-Key: expected was ${rule}, there were ${JSON.stringify(keys)}`);
-}
-
-function checkRequests(requests: readonly Recorded[], expected: RequestsExpectation): void {
-  const { count, connections, idempotencyKey, gapsMs = [], each, inOrder } = expected;
-  const sockets = new Set(requests.map(({ connection }) => connection)).size;
-  if (count !== undefined && requests.length !== count) {
-    throw new Error(`${requests.length} requests came, expected were ${count}`);
-  }
-  if (connections && !within(sockets, connections)) {
-    throw new Error(`${sockets} connections were used, expected were ${JSON.stringify(connections)}`);
-  }
-  if (idempotencyKey) checkKeys(requests, idempotencyKey);
-  if (each) for (const request of requests) checkRequest(request, each);
-  if (inOrder && inOrder.length !== requests.length) throw new Error(`${requests.length} requests came`);
-  for (const [i, request] of requests.entries()) if (inOrder?.[i]) checkRequest(request, inOrder[i]);
-  for (const [i, range] of gapsMs.entries()) {
-    const gap = (requests[i + 1]?.atMs ?? Number.NaN) - (requests[i]?.atMs ?? Number.NaN);
-    if (!within(gap, range as Range)) throw new Error(`${gap} ms lay between request ${i} and the next`);
-  }
-}
-
-/** Without fetch, whose connection pool belongs to the process: a case must have separate connections. */
-async function sendJson(method: string, url: string, value?: unknown): Promise<unknown> {
-  const request = http.request(url, { method, agent: false });
-  request.end(value === undefined ? undefined : JSON.stringify(value));
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  const answer = await text(response);
-  if (!String(response.statusCode).startsWith('2'))
-    throw new Error(`the stub answered ${response.statusCode}`);
-  return JSON.parse(answer) as unknown;
-}
-
-async function runSteps(run: Run, steps: readonly Step[]): Promise<void> {
-  for (const [i, step] of steps.entries()) {
-    if (step.waitMs !== undefined) await sleep(step.waitMs);
-    for (let time = 0; time < (step.times ?? 1); time += 1) {
-      await runStep(run, step).catch((error: unknown) => {
-        throw new Error(
-          `step ${i} (${step.call}): ${error instanceof Error ? error.message : String(error)}`,
-          {
-            cause: error,
-          },
-        );
-      });
-    }
-  }
+  let next = await post(name, {});
+  while (!next.done) next = await post(next.run, await perform(run, next));
   await run.client?.close();
-}
-
-const SECRETS = ['principal', 'principal2', 'plainPrincipal', 'key', 'publishableKey'];
-
-const createRun = (variables: Variables): Run => ({
-  client: null,
-  now: Date.now,
-  variables,
-  hidden: SECRETS.map((name) => String(variables.get(name))),
-});
-
-/** A fake with the purposes of the conformance server. */
-function createFake(run: Run, options: object = {}): FakeConsent {
-  const fake = new FakeConsent({ ...options, now: () => run.now() });
-  fake.setGpcPolicy('support', 'ignore');
-  fake.setGpcPolicy('offers', 'ask');
-  return fake;
-}
-
-export async function runCase(one: Case, servers: Servers): Promise<void> {
-  const id = randomBytes(8).toString('hex');
-  const base = one.kind === 'stub' ? `${servers.stub}/c/${id}` : servers.url;
-  const variables = createVariables(one, servers, base);
-  if (one.kind === 'stub') {
-    await sendJson('PUT', `${servers.stub}/script/${id}`, substitute(one.script, variables));
-  }
-  const run = createRun(variables);
-  const { key: _key, ...options } = one.client ?? {};
-  if (one.kind === 'fake') run.client = createFake(run, options);
-  else if (one.kind !== 'pure') {
-    const key = String(variables.get('key'));
-    run.client = new ConsentClient({ ...options, url: base, key, now: () => run.now() });
-  }
-  await runSteps(run, one.steps);
-  if (one.requests) {
-    const requests = await sendJson('GET', `${servers.stub}/requests/${id}`);
-    const expected = substitute(one.requests, variables) as RequestsExpectation;
-    checkRequests(requests as readonly Recorded[], expected);
-  }
-  if (!one.fake) return;
-  const fakeRun = createRun(createVariables(one, servers, base));
-  fakeRun.client = createFake(fakeRun);
-  await runSteps(fakeRun, one.steps);
+  if (next.problem !== undefined) throw new Error(next.problem);
 }

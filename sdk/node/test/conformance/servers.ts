@@ -6,10 +6,8 @@ import { fileURLToPath } from 'node:url';
 /** The line that serve.mjs prints. */
 export interface Servers {
   readonly url: string;
-  readonly stub: string;
   readonly vkey: string;
-  readonly requestId: string;
-  readonly variables: Readonly<Record<string, string>>;
+  readonly runs: string;
   readonly keys: Readonly<Record<string, string>>;
 }
 

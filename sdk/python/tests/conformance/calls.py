@@ -11,6 +11,7 @@ from gpd_consent import (
     AsyncConsentClient,
     Check,
     ConsentClient,
+    ConsentError,
     Verdict,
     sign_webhook,
     verify_consistency,
@@ -140,7 +141,9 @@ def _camel(name: str) -> str:
 
 
 def to_wire(value: Any) -> Any:
-    """Converts a result to the JSON of the wire."""
+    """Converts a result to the JSON of the wire, where a denial has no error."""
+    if isinstance(value, ConsentError):
+        return None
     if isinstance(value, Verdict):
         told = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         del told["raw"]

@@ -206,13 +206,14 @@ export function joinsContract(at: Nodes): void {
       await join(watched, kid, 'laptop', NOW);
       await append(appender, createAppend(kid, { principalId: 'laptop', now: NOW + 1000, gpc: false }));
       await stateOf(watched, kid, 'laptop');
-      await joinedRefs(watched, kid, 'ref-laptop');
+      await joinedRefs(watched, { kid, stateMac: macOf(kid) }, 'ref-laptop');
       const imported = { recordedAt: NOW, evidence: undefined };
       const record = {
         principal: 'ref-laptop',
         isGrant: true,
         now: NOW,
         imported,
+        stateMac: macOf(kid),
         entries: [{ purpose: 'ads' }],
       };
       await loadLastChoices(watched.read, kid, [record]);

@@ -71,17 +71,17 @@ final class Invocation {
   private static Object wire(Object result) {
     if (result instanceof Optional<?> optional) return wire(optional.orElse(null));
     if (result instanceof Verdict verdict) {
-      Map<String, Object> fields = Schema.fields(Match.json(GSON.toJson(verdict.fields())));
+      Map<String, Object> fields = Plain.fields(Plain.json(GSON.toJson(verdict.fields())));
       // The value of the accessor, not of the raw field.
-      fields.put("attested", Match.json(GSON.toJson(verdict.attested())));
+      fields.put("attested", Plain.json(GSON.toJson(verdict.attested())));
       return fields;
     }
     if (result instanceof Advice) return result.toString();
-    Object json = Match.json(GSON.toJson(result));
+    Object json = Plain.json(GSON.toJson(result));
     if (result instanceof ConsentState) {
-      for (Object item : Schema.items(Schema.fields(json).get("purposes"))) {
-        Map<String, Object> fields = Schema.fields(item);
-        fields.putAll(Schema.fields(fields.remove("decision")));
+      for (Object item : Plain.items(Plain.fields(json).get("purposes"))) {
+        Map<String, Object> fields = Plain.fields(item);
+        fields.putAll(Plain.fields(fields.remove("decision")));
       }
     }
     return json;
@@ -109,20 +109,20 @@ final class Invocation {
   }
 
   private static Check check(Object value) {
-    Map<String, Object> args = Schema.fields(value);
+    Map<String, Object> args = Plain.fields(value);
     return new Check((String) args.get("principalId"), (String) args.get("purpose"), whole(args.get("minSeq")));
   }
 
   private static List<String> texts(Object value) {
     List<String> texts = new ArrayList<>();
-    for (Object item : Schema.items(value)) texts.add((String) item);
+    for (Object item : Plain.items(value)) texts.add((String) item);
     return texts;
   }
 
   /** As a servlet does it: names without regard to case. */
   private static Function<String, String> headers(Map<String, Object> args) {
     Map<String, String> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-    Schema.fields(args.get("headers")).forEach((name, value) -> headers.put(name, (String) value));
+    Plain.fields(args.get("headers")).forEach((name, value) -> headers.put(name, (String) value));
     return headers::get;
   }
 
@@ -237,6 +237,15 @@ final class Invocation {
     };
   }
 
+  /** Opens a fake with the purposes of the conformance server. */
+  private void useFake(OnUnavailable onUnavailable) {
+    FakeConsent fake = new FakeConsent(onUnavailable);
+    fake.setClock(stepClock);
+    fake.setGpcPolicy("support", FakeConsent.GpcPolicy.IGNORE);
+    fake.setGpcPolicy("offers", FakeConsent.GpcPolicy.ASK);
+    client = fake;
+  }
+
   private FakeConsent fake() {
     return (FakeConsent) client;
   }
@@ -265,6 +274,10 @@ final class Invocation {
       case "fake.setDecision" -> fake().setDecision(text(args, "requestId"), verdict(args));
       case "close" -> client.close();
       case "configure" -> configure(args);
+      case "fake" -> useFake("error".equals(args.get("onUnavailable")) ? OnUnavailable.ERROR : OnUnavailable.DENY);
+      case "cookieFor" -> {
+        return fake().cookieFor(text(args, "principalId"));
+      }
       case "fromEnv" -> client = ConsentClient.builder().env(environment(args)).build();
       case "verifyProof" -> {
         return verifyProof(args);
@@ -280,8 +293,8 @@ final class Invocation {
 
   private static List<PurposeDefinition> definitions(Object value) {
     List<PurposeDefinition> definitions = new ArrayList<>();
-    for (Object item : Schema.items(value)) {
-      Map<String, Object> one = Schema.fields(item);
+    for (Object item : Plain.items(value)) {
+      Map<String, Object> one = Plain.fields(item);
       definitions.add(
           new PurposeDefinition(text(one, "id"), text(one, "title"), null, null, null, whole(one.get("ttlDays")), null, null));
     }
@@ -290,12 +303,12 @@ final class Invocation {
 
   private static Map<String, String> environment(Map<String, Object> args) {
     Map<String, String> environment = new LinkedHashMap<>();
-    Schema.fields(args.get("env")).forEach((name, value) -> environment.put(name, (String) value));
+    Plain.fields(args.get("env")).forEach((name, value) -> environment.put(name, (String) value));
     return environment;
   }
 
   private static List<Check> checks(Map<String, Object> args) {
-    return Schema.items(args.get("checks")).stream().map(Invocation::check).toList();
+    return Plain.items(args.get("checks")).stream().map(Invocation::check).toList();
   }
 
   private static ConsentWrite write(Map<String, Object> args) {
@@ -334,7 +347,7 @@ final class Invocation {
 
   private static Object verifyWebhook(Map<String, Object> args) {
     Map<String, List<String>> headers = new LinkedHashMap<>();
-    Schema.fields(args.get("headers")).forEach((name, value) -> headers.put(name, List.of((String) value)));
+    Plain.fields(args.get("headers")).forEach((name, value) -> headers.put(name, List.of((String) value)));
     WebhookOptions options =
         WebhookOptions.secrets(texts(args.get("secrets")).toArray(String[]::new))
             .now(Instant.ofEpochSecond(whole(args.get("now"))));

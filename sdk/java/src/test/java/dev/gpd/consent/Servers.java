@@ -13,7 +13,7 @@ record Servers(Map<String, Object> addresses, Process process) implements AutoCl
 
   static Servers start() throws IOException {
     String running = System.getenv("GPD_CONFORMANCE");
-    if (running != null && !running.isEmpty()) return new Servers(Schema.fields(Match.json(running)), null);
+    if (running != null && !running.isEmpty()) return new Servers(Plain.fields(Plain.json(running)), null);
     Process process =
         new ProcessBuilder("node", CONFORMANCE.resolve("serve.mjs").toString())
             .redirectError(ProcessBuilder.Redirect.INHERIT)
@@ -22,19 +22,15 @@ record Servers(Map<String, Object> addresses, Process process) implements AutoCl
         new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
     String line = lines.readLine();
     if (line == null) throw new IOException("serve.mjs ended before it told its addresses");
-    return new Servers(Schema.fields(Match.json(line)), process);
+    return new Servers(Plain.fields(Plain.json(line)), process);
   }
 
   String text(String name) {
     return (String) addresses.get(name);
   }
 
-  Map<String, Object> variables() {
-    return Schema.fields(addresses.get("variables"));
-  }
-
   String key(String name) {
-    return (String) Schema.fields(addresses.get("keys")).get(name);
+    return (String) Plain.fields(addresses.get("keys")).get(name);
   }
 
   @Override

@@ -1,46 +1,43 @@
-/** Substitutes variables and compares results, as conformance/README.md says. */
+/** Substitutes variables and compares results, as README.md says. */
 
-export type Variables = Map<string, unknown>;
+import { isRecord } from './check-cases.mjs';
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** @typedef {Map<string, unknown>} Variables */
 
 const VARIABLE = /\$\{(\w+)\}/g;
 
-/** @throws {Error} for an unknown name */
-export function substitute(value: unknown, variables: Variables): unknown {
-  const variable = (name: string): unknown => {
+/** @param {any} value @param {Variables} variables @returns {any} @throws {Error} for an unknown name */
+export function substitute(value, variables) {
+  const variable = (/** @type {string} */ name) => {
     if (!variables.has(name)) throw new Error(`there is no variable ${name}`);
     return variables.get(name);
   };
   if (typeof value === 'string') {
     const whole = /^\$\{(\w+)\}$/.exec(value)?.[1];
     if (whole !== undefined) return variable(whole);
-    return value.replace(VARIABLE, (_, name: string) => String(variable(name)));
+    return value.replace(VARIABLE, (_, name) => String(variable(name)));
   }
   if (Array.isArray(value)) return value.map((item) => substitute(item, variables));
   if (!isRecord(value)) return value;
   const repeated = value['$repeat'];
-  if (Array.isArray(repeated) && Object.keys(value).length === 1) {
-    const [item, times] = repeated as [unknown, number];
-    return Array.from({ length: times }, () => substitute(item, variables));
-  }
+  if (Array.isArray(repeated) && Object.keys(value).length === 1)
+    return Array.from({ length: repeated[1] }, () => substitute(repeated[0], variables));
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [name, substitute(inner, variables)]),
   );
 }
 
-const show = (value: unknown): string => JSON.stringify(value) ?? 'nothing';
+const show = (/** @type {unknown} */ value) => JSON.stringify(value) ?? 'nothing';
 
-function matchMatcher(actual: unknown, name: string, rule: unknown, at: string): string | null {
+/** @param {unknown} actual @param {string} name @param {any} rule @param {string} at */
+function matchMatcher(actual, name, rule, at) {
   const bad = `${at}: ${show(actual)} is not ${name} ${show(rule)}`;
   switch (name) {
     case '$match':
-      return typeof actual === 'string' && new RegExp(String(rule), 'u').test(actual) ? null : bad;
+      return typeof actual === 'string' && new RegExp(rule, 'u').test(actual) ? null : bad;
     case '$type': {
-      if (!['string', 'integer', 'boolean'].includes(String(rule))) throw new Error(`no type ${show(rule)}`);
-      const type = Number.isInteger(actual) ? 'integer' : typeof actual;
-      return type === rule ? null : bad;
+      if (!['string', 'integer', 'boolean'].includes(rule)) throw new Error(`no type ${show(rule)}`);
+      return (Number.isInteger(actual) ? 'integer' : typeof actual) === rule ? null : bad;
     }
     case '$includes':
       return Array.isArray(actual) && actual.some((item) => difference(item, rule, at) === null) ? null : bad;
@@ -49,18 +46,19 @@ function matchMatcher(actual: unknown, name: string, rule: unknown, at: string):
   }
 }
 
-/** @param exact an object may have no unexpected field @returns the first difference, or null */
-export function difference(actual: unknown, expected: unknown, at = 'result', exact = false): string | null {
+/**
+ * @param {any} actual @param {any} expected @param {string} [at] @param {boolean} [exact] an object may have no unexpected field
+ * @returns {string | null} the first difference
+ */
+export function difference(actual, expected, at = 'result', exact = false) {
   if (Array.isArray(expected)) {
-    if (!Array.isArray(actual) || actual.length !== expected.length) {
+    if (!Array.isArray(actual) || actual.length !== expected.length)
       return `${at}: ${show(actual)} is no list of ${expected.length}`;
-    }
     const each = expected.map((item, i) => difference(actual[i], item, `${at}[${i}]`, exact));
     return each.find((found) => found !== null) ?? null;
   }
-  if (!isRecord(expected)) {
+  if (!isRecord(expected))
     return Object.is(actual ?? null, expected) ? null : `${at}: ${show(actual)}, expected ${show(expected)}`;
-  }
   const [[name, rule] = ['', null], ...otherEntries] = Object.entries(expected);
   if (name.startsWith('$') && otherEntries.length === 0) return matchMatcher(actual, name, rule, at);
   if (!isRecord(actual)) return `${at}: ${show(actual)} is no object`;
@@ -72,9 +70,7 @@ export function difference(actual: unknown, expected: unknown, at = 'result', ex
   return each.find((found) => found !== null) ?? null;
 }
 
-export function within(
-  value: number,
-  { min = 0, max = Number.POSITIVE_INFINITY }: { min?: number; max?: number },
-): boolean {
+/** @param {number} value @param {{ min?: number, max?: number }} range */
+export function within(value, { min = 0, max = Number.POSITIVE_INFINITY }) {
   return value >= min && value <= max;
 }
