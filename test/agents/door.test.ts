@@ -481,6 +481,22 @@ describe('a backend that asks', () => {
     });
   });
 
+  it('is not told that a body is signed where no digest of it is', async () => {
+    const digests = 'unixsum=:AAAA:';
+    const components = ['"@authority"', '"content-digest";key="unixsum"', '"signature-agent";key="sig1"'];
+    const headers = signed({ components, headers: { 'content-digest': digests } });
+    const body = Buffer.from('forged');
+    const added = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+    const described = {
+      ...{ method: 'GET', url: `${ORIGIN}/`, body: body.toString('base64') },
+      headers: { ...headers, 'content-digest': `${digests}, ${added}` },
+    };
+    expect((await verify(described)).json()).toMatchObject({
+      status: 'unverified',
+      reason: 'digest-not-supported',
+    });
+  });
+
   it('may describe headers and digests of odd names', async () => {
     const odd = JSON.parse('{"constructor": "a", "toString": ["b"], "__proto__": "c"}') as object;
     expect((await verify({ method: 'GET', url, headers: odd })).json()).toMatchObject({ status: 'none' });
