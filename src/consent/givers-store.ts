@@ -55,7 +55,7 @@ export async function readGivers(
   return givers;
 }
 
-/** `unknown`: no verdict says who gave it, or gpd did not write its state. Null: a later choice replaced it. */
+/** `unknown`: no verdict says who gave it, or its state is not genuine. Null: a later choice replaced it. */
 export async function readStateGiver(
   { read }: Reader,
   { kid, stateMac }: Pick<Tenant, 'kid' | 'stateMac'>,
