@@ -119,21 +119,32 @@ function fieldValue(headers: HeaderMap, name: string): Value {
   return { value: lines.map((line) => line.trim()).join(', ') };
 }
 
-function memberValue(text: string, key: string): Value {
+function readMembers(text: string): Dictionary | AgentReason {
   const dictionary = tryOr(() => parseDictionary(text), null);
   if (dictionary === null) return 'signature-malformed';
-  if (hasNewValues(outsideStrings(text))) return 'component-not-supported';
-  const member = dictionary.get(key);
+  return hasNewValues(outsideStrings(text)) ? 'component-not-supported' : dictionary;
+}
+
+/** The members of the headers of one request: up to six components name one of the same header. */
+type Parsed = Map<string, Dictionary | AgentReason>;
+
+function memberValue(parsed: Parsed, text: string, key: string): Value {
+  const members = parsed.get(text) ?? readMembers(text);
+  parsed.set(text, members);
+  if (typeof members === 'string') return members;
+  const member = members.get(key);
   if (member === undefined) return 'component-missing';
   return { value: isInnerList(member) ? serializeInnerList(member) : serializeItem(member) };
 }
 
-function componentValue(request: SignedRequest, [name, parameters]: Item): Value {
+function componentValue(request: SignedRequest, parsed: Parsed, [name, parameters]: Item): Value {
   const derive = DERIVED.get(name);
   if (derive) return { value: derive(request) };
   const found = fieldValue(request.headers, name as string);
   const key = parameters.get('key');
-  return typeof found === 'string' || key === undefined ? found : memberValue(found.value, key as string);
+  return typeof found === 'string' || key === undefined
+    ? found
+    : memberValue(parsed, found.value, key as string);
 }
 
 /** The signature base (RFC 9421 section 2.5), or what is wrong with it. */
@@ -152,8 +163,9 @@ export function writeBase(
   const names = components.map((component) => serializeItem(component));
   if (new Set(names).size < names.length) return 'component-repeated';
   let base = '';
+  const parsed: Parsed = new Map();
   for (const [i, component] of components.entries()) {
-    const found = componentValue(request, component);
+    const found = componentValue(request, parsed, component);
     if (typeof found === 'string') return found;
     base += `${names[i]}: ${found.value}\n`;
   }

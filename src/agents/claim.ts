@@ -21,7 +21,7 @@ const MAX_HEADER_BYTES = 8192;
 const MAX_LABELS = 4;
 const MAX_COMPONENTS = 16;
 /**
- * Each parses its header. A remote browser covers the two headers of the agent in it, and each
+ * Each reads its header. A remote browser covers the two headers of the agent in it, and each
  * `Signature-Agent` member.
  */
 const MAX_KEYED = 6;

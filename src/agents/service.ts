@@ -194,7 +194,7 @@ const MAX_OF_SITE = 20;
 
 /** The hosts of the site of a URL: those with the same last two labels. */
 function hostsLike({ hostsBySite }: AgentCache, url: string): Set<string> {
-  const site = new URL(url).host.split('.').slice(-2).join('.');
+  const site = new URL(url).hostname.split('.').slice(-2).join('.');
   const hosts = hostsBySite.get(site) ?? new Set();
   hostsBySite.set(site, hosts);
   return hosts;

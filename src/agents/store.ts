@@ -72,7 +72,7 @@ const NODE_SKEW_MS = MINUTE;
 export const isAhead = (at: number, now: number): boolean => at > now + NODE_SKEW_MS;
 
 /**
- * Stores the result of a fetch, unless the operator removed or pinned the directory meanwhile, or another
+ * Stores the result of a fetch, unless the operator changed or removed the directory meanwhile, or another
  * node stored a later fetch.
  * @param directory with the start of the fetch as `triedAt`
  * @param before the directory when the fetch began
@@ -88,10 +88,16 @@ export async function saveFetched(
     const stored = await tx<DirectoryRow>('agent_directories').where({ url: directory.url }).first();
     const [began, other] = [Number(directory.triedAt), Number(stored?.tried_at)];
     const isLater = stored?.tried_at != null && other > began && !isAhead(other, now);
-    const isWanted = stored ? stored.source === before.source : isNew(before);
+    const isWanted = stored ? isUnchanged(stored as DirectoryRow, before) : isNew(before);
     if (isWanted && !isLater) await put(tx, directory);
   });
 }
+
+/** The operator changed nothing meanwhile: nobody else writes pinned keys, or names a card. */
+const isUnchanged = (stored: DirectoryRow, before: AgentDirectory): boolean =>
+  stored.source === before.source &&
+  fromRow(stored).card?.url === before.card?.url &&
+  (stored.source !== 'pinned' || stored.keys === JSON.stringify(before.keys));
 
 /** Found by open discovery, and not stored yet. */
 const isNew = ({ source, triedAt }: AgentDirectory): boolean => source === 'discovered' && triedAt === null;

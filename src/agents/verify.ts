@@ -124,7 +124,9 @@ export async function judgeOne(
   const reason =
     (typeof key === 'string' ? key : fault) ??
     byteFault(key as KeyObject, { ...request, authority: authority ?? '' }, signature) ??
-    (covers(signature, 'content-digest') && request.body ? digestFault(request, request.body) : null);
+    (covers(signature, 'content-digest') && request.body
+      ? digestFault(request, request.body, signature)
+      : null);
   if (reason) return failed(reason, { ...claimed, named });
   const use = {
     scope: [agent.directory, keyid, textOf(nonce)],
@@ -190,10 +192,19 @@ export function signatureBase(
 
 const DIGESTS: Readonly<Record<string, string>> = { 'sha-256': 'sha256', 'sha-512': 'sha512' };
 
-/** Compares every digest of RFC 9530 that the header has and gpd computes. */
-function digestFault({ headers }: BotAuthRequest, body: Uint8Array): AgentReason | null {
+/** Compares every digest of RFC 9530 that is signed and gpd computes. */
+function digestFault(
+  { headers }: BotAuthRequest,
+  body: Uint8Array,
+  { components }: TaggedSignature,
+): AgentReason | null {
+  const signed = components.flatMap(([name, parameters]) =>
+    name === 'content-digest' ? [parameters.get('key')] : [],
+  );
   const members = tryOr(() => parseDictionary(headerText(headers, 'content-digest') ?? ''), null);
-  const known = [...(members ?? [])].filter(([name]) => Object.hasOwn(DIGESTS, name));
+  const known = [...(members ?? [])].filter(
+    ([name]) => Object.hasOwn(DIGESTS, name) && (signed.includes(name) || signed.includes(undefined)),
+  );
   if (known.length === 0) return 'digest-not-supported';
   const isRight = known.every(([name, member]) => {
     const value = isInnerList(member) ? null : member[0];

@@ -55,15 +55,17 @@ export async function readGivers(
   return givers;
 }
 
-/** Null: no verdict says who gave it, a later choice replaced it, or its state is not genuine. */
+/** `unknown`: no verdict says who gave it, or its state is not genuine. Null: a later choice replaced it. */
 export async function readStateGiver(
   { read }: Reader,
   { kid, stateMac }: Pick<Tenant, 'kid' | 'stateMac'>,
   { principal, purpose, seq }: { readonly principal: string; readonly purpose: string; readonly seq: number },
-): Promise<Given | null> {
+): Promise<Given | 'unknown' | null> {
   const rows = await read('consent_state').where({ kid, principal, purpose, seq }).select();
   const [row] = rows as readonly (StateColumns & { readonly mac: string })[];
   if (!row) return null;
   const state = toStateRow(row);
-  return isMacValid(row.mac, stateMac.ofState(principal, purpose, state)) ? state.given : null;
+  return isMacValid(row.mac, stateMac.ofState(principal, purpose, state)) && state.given
+    ? state.given
+    : 'unknown';
 }

@@ -36,9 +36,10 @@ export async function issueReceipt(
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
   const { policyVersion, expiresAt, gpc, definition, overGpc, source, recordedAt, evidence } = opening.detail;
   const purpose = await purposeAsShown(database, tenant, opening.purpose, definition);
+  // The state has a MAC, which no row of the log's openings has.
   const given =
-    (await readGivers(database, tenant.kid, [opening])).get(seq) ??
     (await readStateGiver(database, tenant, opening)) ??
+    (await readGivers(database, tenant.kid, [opening])).get(seq) ??
     'unknown';
   const receipt: ConsentReceiptAnswer = {
     '@context': 'https://w3id.org/dpv',

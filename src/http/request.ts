@@ -37,7 +37,7 @@ export interface HttpRequest {
 /** Charges a key. Resolves to 0, or to the whole seconds to wait. */
 export type Limiter = (key: string) => Promise<number>;
 
-/** Counts the lines of a header; `headers` has only the first of some. */
+/** Counts the lines of a header; `headers` has them joined. */
 export function countHeader(request: IncomingMessage, name: string): number {
   const { rawHeaders } = request;
   let count = 0;
@@ -77,8 +77,8 @@ export function createClientReader(trusted: readonly AddressRange[]): (request: 
 }
 
 /**
- * Treats several credentials as no credential, on every route: Node keeps the first Authorization header, and
- * a proxy may have checked another.
+ * Treats several credentials as no credential, on every route: a proxy may have checked the first or the
+ * last.
  */
 export function dropSeveralCredentials(request: IncomingMessage): void {
   const { headers } = request;

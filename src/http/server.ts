@@ -222,6 +222,8 @@ const OPTIONS = {
   /** More than the server accepts, so that a page with large cookies gets a readable refusal. */
   maxHeaderSize: 65_536,
   insecureHTTPParser: false,
+  // A signature covers all lines of a header (RFC 9421 section 2.1), and Node drops later ones of some.
+  joinDuplicateHeaders: true,
   // The listener refuses instead, with the usual body.
   requireHostHeader: false,
 };

@@ -10,7 +10,7 @@ import { addApiKey } from '../support/api-key.ts';
 import { tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../support/expect.ts';
-import { type Ask, ask, postJson, type Reply } from '../support/http.ts';
+import { type Ask, ask, openWire, postJson, type Reply } from '../support/http.ts';
 import { NOW } from '../support/make.ts';
 import { startGpd } from '../support/server.ts';
 import { started } from '../support/started.ts';
@@ -142,6 +142,27 @@ describe('a check by a proxy', () => {
         'gpd-agent-status': 'invalid',
       });
     }
+  });
+
+  it('signs all lines of a header, where servers may read the first or the last', async () => {
+    const components = ['"@authority"', '"content-type"', '"signature-agent";key="sig1"'];
+    const text = { 'content-type': 'text/plain' };
+    const lines = async (...types: readonly string[]): Promise<string | undefined> => {
+      const wire = await openWire(Number(new URL(gpd.url).port));
+      const headers = {
+        ...PROXIED,
+        ...signed({ components, headers: text }),
+        host: 'x',
+        connection: 'close',
+      };
+      const single = Object.entries(headers).filter(([name]) => name !== 'content-type');
+      const all = [...single, ...types.map((type) => ['content-type', type] as const)];
+      const head = all.map(([name, value]) => `${name}: ${value}`).join('\r\n');
+      wire.send(`GET /v1/agents/check HTTP/1.1\r\n${head}\r\n\r\n`);
+      return /^gpd-agent-status: (\w+)/im.exec((await wire.closed).text)?.[1];
+    };
+    expect(await lines('text/plain')).toBe('verified');
+    expect(await lines('text/plain', 'text/html')).toBe('invalid');
   });
 
   it('takes a nonce once', async () => {
@@ -457,6 +478,22 @@ describe('a backend that asks', () => {
       intent: null,
       expires: null,
       reason: null,
+    });
+  });
+
+  it('is not told that a body is signed where no digest of it is', async () => {
+    const digests = 'unixsum=:AAAA:';
+    const components = ['"@authority"', '"content-digest";key="unixsum"', '"signature-agent";key="sig1"'];
+    const headers = signed({ components, headers: { 'content-digest': digests } });
+    const body = Buffer.from('forged');
+    const added = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+    const described = {
+      ...{ method: 'GET', url: `${ORIGIN}/`, body: body.toString('base64') },
+      headers: { ...headers, 'content-digest': `${digests}, ${added}` },
+    };
+    expect((await verify(described)).json()).toMatchObject({
+      status: 'unverified',
+      reason: 'digest-not-supported',
     });
   });
 

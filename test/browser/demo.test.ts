@@ -122,6 +122,7 @@ describeInChromium('browser/demo', () => {
     await press('withdraw');
     await expect.poll(() => consents.textContent()).toMatch(/You withdrew your consent on \d+ \w+ \d{4}/);
     expect(requestLines()).toContain('POST /v1/consent/withdraw');
+    expect(await page.getByTestId('receipts').isVisible()).toBe(true);
     expect(await read('status')).toMatch(/^Withdrawn\. No further visit is checked/);
     expect(thrown).toEqual([]);
   });

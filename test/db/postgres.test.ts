@@ -36,6 +36,16 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
     await db.close();
   });
 
+  it('compiles no statement of a write: a scan that has no index looks dear enough for it', async () => {
+    const db = await make('none');
+    const shown = [
+      await db.database.read.raw('SHOW jit'),
+      await db.database.transaction((tx) => tx.raw('SHOW jit')),
+    ];
+    expect(shown.map(({ rows }) => rows)).toEqual([[{ jit: 'on' }], [{ jit: 'off' }]]);
+    await db.close();
+  });
+
   it('is unavailable where nothing listens', async () => {
     const database = await openDatabase({ location: 'postgres://postgres:x@127.0.0.1:1/none' });
     await expect(database.transaction((tx) => tx.raw('SELECT 1'))).rejects.toBeInstanceOf(Unavailable);

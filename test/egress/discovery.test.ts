@@ -148,6 +148,14 @@ describe('a directory on no list', () => {
     },
   );
 
+  it('is no other site at another port', async () => {
+    const agents = await start(true, null, { maxDiscovered: 60 });
+    for (let i = 0; i < 60; i += 1) await ask(agents, `https://localhost:${i + 1}`);
+    await rounds(2);
+    await ask(agents);
+    await vi.waitFor(() => expect(server.asked).toEqual([WELL_KNOWN_PATH]), PATIENCE);
+  });
+
   it('leaves nothing when it is none, and is not asked again at once', async () => {
     const agents = await start(true);
     server.answer = (response) => response.writeHead(404).end();

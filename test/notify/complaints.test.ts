@@ -13,17 +13,17 @@ const ANNA = 'anna@person.example';
 const STATEMENT = 'You kept reading my browser after I had said no.';
 const subjectOf = (key: string): string => `${new URL(ORIGIN).host}: ${mailText('en', key)}`;
 
-interface Told {
+interface Delivery {
   readonly type: string;
   readonly data: { readonly contestId: string; readonly kind: string };
 }
 
 describe('a complaint', () => {
   const server = started(() => startMailedRights(`notify.email=${DPO}`));
-  const told: Told[] = [];
+  const deliveries: Delivery[] = [];
   const receiver = started(() =>
     receive(({ body }, response) => {
-      told.push(JSON.parse(body) as Told);
+      deliveries.push(JSON.parse(body) as Delivery);
       response.end();
     }),
   );
@@ -33,9 +33,10 @@ describe('a complaint', () => {
   it('is told to staff and a webhook, its acknowledgement and outcome to the person, and no mail has a word of it', async () => {
     const { rights } = server;
     const { gpd } = rights;
-    await gpd.json(['tenants', 'set', KID, 'rights.profile=uk']);
     const events = ['complaint.received', 'complaint.answered'].flatMap((name) => ['--event', name]);
     await gpd.json(['webhooks', 'add', KID, `${receiver.url}/`, '--allow-private', ...events]);
+    // Last, so that the server that knows of it knows of the webhook too.
+    await gpd.json(['tenants', 'set', KID, 'rights.profile=uk']);
     const complainant = await rights.visit({ bot: true });
     const filed = await vi.waitFor(async () => {
       const body = { statement: STATEMENT, email: ANNA };
@@ -51,15 +52,15 @@ describe('a complaint', () => {
     await gpd.json(['contests', 'answer', filed.contestId, '--outcome', REASON]);
     await expect.poll(() => subjectsTo(ANNA)).toContain(subjectOf('person.complaint.answered'));
     await expect
-      .poll(() => told.map(({ type }) => type))
+      .poll(() => deliveries.map(({ type }) => type))
       .toEqual(['complaint.received', 'complaint.answered']);
-    for (const { data } of told)
+    for (const { data } of deliveries)
       expect(data).toMatchObject({ contestId: filed.contestId, kind: 'complaint' });
     for (const { text } of server.relay.mails)
       for (const secret of [STATEMENT, REASON, filed.caseKey, complainant.visitorId])
         expect(text).not.toContain(secret);
     // A webhook has the record as staff see it.
-    expect(JSON.stringify(told)).not.toContain(filed.caseKey);
-    expect(JSON.stringify(told)).not.toContain(ANNA);
+    expect(JSON.stringify(deliveries)).not.toContain(filed.caseKey);
+    expect(JSON.stringify(deliveries)).not.toContain(ANNA);
   });
 });

@@ -73,6 +73,6 @@ export function fillConsents(
     return row;
   });
   const list = rows.length > 0 ? el('ul', { class: 'consents' }, ...rows) : el('p', {}, texts.noConsents);
-  into.replaceChildren(el('summary', {}, texts.consentsTitle), list);
+  into.replaceChildren(el('summary', {}, texts.consentsTitle), list, ...[...into.children].slice(2));
   into.hidden = false;
 }

@@ -63,7 +63,7 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/** Names the decisive rules, or what decided in place of them: a review, a signature, the policy for agents. */
+/** Names the decisive rules, or what decided in place of them: a review, a signature, a policy for agents. */
 export function whatWouldHaveChanged(verdict: Verdict, language: PeopleLanguage) {
   const { overridden, declaredAgentId, door } = verdict;
   if (door) return { text: deciderText('door', '', language), decisive: [], withoutAll: null };

@@ -60,6 +60,26 @@ export function agentContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => tx('agent_directories').where({ url }).delete());
     });
 
+    it('keeps what the operator pinned, or said of its card, while a card was fetched', async () => {
+      const url = 'https://card.example/';
+      const card = { url: 'https://card.example/card', says: null, failure: null };
+      const key = { thumbprint: 'old', x: 'A'.repeat(43) };
+      const before = createDirectory(url, { source: 'pinned', keys: [key], card });
+      const fetched = { ...before, card: { ...card, failure: 'no' }, triedAt: NOW };
+      const stored = async () => (await listDirectories(other)).find((directory) => directory.url === url);
+      const rotated = { ...before, keys: [{ ...key, thumbprint: 'new' }] };
+      const changes = [rotated, { ...rotated, card: null }, { ...before, card: null }];
+      for (const changed of changes) {
+        await addAgent(other, changed);
+        await saveFetched(db.database, fetched, before, NOW);
+        expect(await stored()).toEqual(changed);
+      }
+      await addAgent(other, before);
+      await saveFetched(db.database, fetched, before, NOW);
+      expect(await stored()).toEqual(fetched);
+      await db.database.transaction((tx) => tx('agent_directories').where({ url }).delete());
+    });
+
     it('counts changes by a revision of its own', async () => {
       const [agents, tenants] = [
         await readRevision(other, 'agents'),

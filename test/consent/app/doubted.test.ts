@@ -156,6 +156,16 @@ describe('a grant', () => {
     expect(await receiptOf(seq)).toMatchObject({ given: 'unknown' });
   });
 
+  it('has the giver of its state in a receipt, whatever doubt somebody wrote into the database', async () => {
+    const granted = await grant('benno');
+    await ride('benno', granted);
+    await rights.sql(`INSERT INTO consent_openings (kid, seq, principal, purpose, choice, at, salt, detail)
+      SELECT kid, 900000, principal, purpose, 'doubted', at, salt, '{"class":"undeclared_automation","source":"ingest"}'
+      FROM consent_openings WHERE seq = ${granted.seq}`);
+    expect(await receiptOf(granted.seq)).toMatchObject({ given: 'person' });
+    await rights.sql('DELETE FROM consent_openings WHERE seq = 900000');
+  });
+
   it('is not doubted for oddities that people have too, whatever the class', async () => {
     const granted = await grant('bert');
     expect((await ride('bert', granted, { odd: true })).class).toBe('undeclared_automation');
