@@ -88,7 +88,11 @@ async function fetchCookie(url, token, principalId) {
 }
 
 /** @param {any} step @param {Variables} variables @param {boolean} isFake @returns {AsyncGenerator<Call, Outcome, Outcome>} */
-async function* callOf({ call, args, options = {}, now, laterSeconds, cancelAfterRequests }, variables, isFake) {
+async function* callOf(
+  { call, args, options = {}, now, laterSeconds, cancelAfterRequests },
+  variables,
+  isFake,
+) {
   const came = `${variables.get('url').replace('/c/', '/came/')}/${cancelAfterRequests}`;
   const cancelWhen = cancelAfterRequests === undefined ? undefined : came;
   const rest = { ...substitute({ args, options }, variables), now, laterSeconds, cancelWhen };

@@ -29,15 +29,15 @@ type run struct {
 
 // step is the next call of a case, or its end.
 type step struct {
-	Run           string
-	Done          bool
-	Problem       string
-	Call          string
-	Args          object
-	Options       object
-	Now           *int64
-	LaterSeconds  int64
-	CancelAfterMs *int64
+	Run          string
+	Done         bool
+	Problem      string
+	Call         string
+	Args         object
+	Options      object
+	Now          *int64
+	LaterSeconds int64
+	CancelWhen   string
 }
 
 // post sends the outcome of a call to the runner, without the client under test.

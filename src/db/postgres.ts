@@ -53,9 +53,8 @@ const REFUSED_PARAMETER = /unsupported startup parameter/;
 
 /**
  * Forces index plans in write transactions. PostgreSQL has no statistics of columns that name a person, and
- * would scan a table or a tenant for a few hundred keys. A scan that
- * has no index then looks so dear that it would compile the statement first, which took 235 ms for a deletion
- * that found no row.
+ * would scan a table or a tenant for a few hundred keys. A scan that has no index then looks so dear that it
+ * would compile the statement first, which took 235 ms for a deletion that found no row.
  */
 const BY_INDEX =
   '; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 0.01; SET LOCAL jit = off';

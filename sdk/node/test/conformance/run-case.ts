@@ -152,8 +152,7 @@ async function perform(run: Run, { call, args, options, now, laterSeconds = 0, c
         elapsedMs: elapsed(),
       }),
       (error: unknown): Outcome => ({ ...failureOf(error), printed: print(error), elapsedMs: elapsed() }),
-    )
-    .finally(() => clearTimeout(timer));
+    );
 }
 
 type Next = Call & { readonly run: string; readonly done?: boolean; readonly problem?: string };
