@@ -11,7 +11,8 @@ const REQUESTS = MAX_UNDER_WAY + 800;
 
 let gpd: GpdProcess;
 beforeAll(async () => {
-  gpd = await startProcess();
+  // One client has fewer connections: a proxy brings those of many.
+  gpd = await startProcess({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
 });
 afterAll(() => gpd.stop());
 
@@ -27,8 +28,9 @@ describe('more bundles than places', () => {
     });
     const bundles = Array.from({ length: REQUESTS }, () => createBundle(gpd.targets[0]!));
     const answers = Promise.all(
-      bundles.map(async (bundle) => {
-        const reply = await post(gpd.url, bundle);
+      bundles.map(async (bundle, i) => {
+        const client = { 'x-forwarded-for': `198.51.${Math.floor(i / 250)}.${1 + (i % 250)}` };
+        const reply = await post(gpd.url, bundle, client);
         if (refusedEarly(reply)) early(reply);
         return reply;
       }),
