@@ -118,7 +118,7 @@ describe('a grant', () => {
     expect(graph.map(({ given }) => given)).toEqual([byProgram, byProgram]);
     const accept = { accept: 'text/html' };
     const page = await api.post('/v1/consent/receipts', { principalId: `by ${givenBy}` }, session, accept);
-    expect(page.text).toContain(byProgram ? 'A program agreed on' : 'You agreed on');
+    expect(page.text).toContain(byProgram ? 'It looked as if a program did so.' : 'You agreed on');
     // A later choice does not change who gave this one, as far as the log says.
     await api.write('withdraw', { principalId: `by ${givenBy}`, purposes: [PURPOSE] });
     expect(await receiptOf(ownGrant.seq)).toMatchObject({ given: byProgram ?? 'unknown' });
