@@ -77,14 +77,14 @@ export async function checkOpenings(
   const bySeq = new Map(rows.map((row) => [Number(row.seq), row]));
   let missing = unopened;
   for (const { seq, entry } of page) {
-    const said = parseStored(entry);
+    const stored = parseStored(entry);
     const row = bySeq.get(seq);
-    if (said.type === 'subject.erased') missing = null;
-    if (!row && ABOUT_PEOPLE.test(String(said.type))) missing ??= seq;
+    if (stored.type === 'subject.erased') missing = null;
+    if (!row && ABOUT_PEOPLE.test(String(stored.type))) missing ??= seq;
     if (!row) continue;
     const { definition } = JSON.parse(row.detail) as Partial<EntryDetail>;
     const isDefined = definition === undefined || definitions.get(definition) === row.purpose;
-    if (!isDefined || !saysSame(said, row) || !opens(check, row, said.body))
+    if (!isDefined || !saysSame(stored, row) || !opens(check, row, stored.body))
       problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
     else if (row.choice === 'linked') continue;
     else if (row.state_seq === null || Math.max(Number(row.state_seq), Number(row.doubt_seq)) < seq)
