@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { rightsRef } from '../audit/audit-store.ts';
 import type { PrincipalSession } from '../auth/credentials.ts';
 import { isoTime } from '../lib/clock.ts';
-import { hmacSha256 } from '../lib/crypto.ts';
+import { hmacSha256Text } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { readEntries } from '../log/entries-store.ts';
@@ -234,15 +234,18 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   });
 }
 
+/** Keyed, because a plain hash of a body that names a person could be guessed. */
+function hashWrite(tenant: Tenant, action: WriteAction, body: ConsentWrite): string {
+  const hashed = JSON.parse(JSON.stringify({ ...body, principalSecret: undefined })) as Json;
+  return hmacSha256Text(tenant.principalKey, canonicalJson([action, hashed]));
+}
+
 async function write(
   deps: Deps,
   tenant: Tenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
-  // Keyed, because a plain hash of a body that names a person could be guessed.
-  const canonicalRequest = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
-  const bodyHash = hmacSha256(tenant.principalKey, canonicalRequest).toString('base64url');
-  const idempotency = key === null ? null : { caller, key, bodyHash };
+  const idempotency = key === null ? null : { caller, key, bodyHash: hashWrite(tenant, action, body) };
   const answer = await append(deps, tenant, { action, body, source, idempotency });
   if (answer === 'conflict') throw new Refusal('idempotency-conflict');
   if (answer === 'erased') throw new Refusal('erased');
