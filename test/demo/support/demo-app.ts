@@ -7,6 +7,13 @@ import { createLogger } from '../../../src/ops/log-service.ts';
 
 /** The demo on a free port, in this process. */
 export async function startDemoApp(visits: number | null = null) {
+  const started = await startUnfilled(visits);
+  await started.demo.fill();
+  return started;
+}
+
+/** The demo, which answers little until its `fill` has run. */
+export async function startUnfilled(visits: number | null = null) {
   const mailbox = createMailbox();
   const options = {
     log: createLogger('silent'),
@@ -17,12 +24,12 @@ export async function startDemoApp(visits: number | null = null) {
     intervals: { webhooks: 50 },
   };
   const demo = await prepareDemo(loadConfig({ environment: { GPD_PORT: '0' } }), {
-    start: (config, clock) => startApp(config, { ...options, clock }),
     mailbox,
     visits,
     verifyLog: () => Promise.resolve(''),
   });
-  const app = await startApp(demo.config, { ...options, routers: demo.routers });
+  const { clock, admit, routers } = demo;
+  const app = await startApp(demo.config, { ...options, clock, admit, routers });
   onTestFinished(() => app.stop(1000));
   return { app, demo };
 }
