@@ -30,7 +30,7 @@ export type Ask = (
   wants: 'rows' | 'few' | 'count',
 ) => Promise<DriverAnswer>;
 
-interface Client extends Knex.Client {
+export interface Client extends Knex.Client {
   ask: Ask;
 }
 
@@ -88,17 +88,6 @@ export function createBuilder(kind: keyof typeof CLIENTS, ask: Ask): Knex.Transa
   const builder = Object.assign(from, { client, from, raw });
   Object.defineProperty(builder, 'schema', { get: () => client.schemaBuilder() });
   return builder as unknown as Knex.Transaction;
-}
-
-/** Runs SQL with `?` for each binding, past knex, whose builder and formatter cost more than SQLite does. */
-export function askDirectly<Found>(
-  db: Knex,
-  sql: string,
-  bindings: readonly unknown[],
-): Promise<readonly Found[]> {
-  const client = db.client as Client;
-  const answer = client.ask(client.positionBindings(sql) as string, bindings, 'few');
-  return answer.then(({ rows }) => rows as readonly Found[]);
 }
 
 const nothing = (): void => {};

@@ -1,12 +1,11 @@
-import { onTestFinished } from 'vitest';
 import { startApp } from '../../../src/app.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { prepareDemo } from '../../../src/demo/demo-service.ts';
 import { createMailbox } from '../../../src/demo/mailbox.ts';
 import { createLogger } from '../../../src/ops/log-service.ts';
 
-/** The demo on a free port, in this process. */
-export async function startDemoApp(visits: number | null = null) {
+/** The demo on a free port, in this process. @param visits a few decisions of the past, unless a test counts them */
+export async function startDemoApp(visits = 20) {
   const mailbox = createMailbox();
   const options = {
     log: createLogger('silent'),
@@ -23,6 +22,5 @@ export async function startDemoApp(visits: number | null = null) {
     verifyLog: () => Promise.resolve(''),
   });
   const app = await startApp(demo.config, { ...options, routers: demo.routers });
-  onTestFinished(() => app.stop(1000));
-  return { app, demo };
+  return { app, demo, stop: () => app.stop(1000) };
 }
