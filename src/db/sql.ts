@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { chunksOf, memoised, pagesBy } from '../lib/collections.ts';
 import { WriteUndone } from '../lib/errors.ts';
-import type { Client } from './builder.ts';
+import type { QueryClient } from './builder.ts';
 
 /** A transaction, also one that takes raw SQL only. */
 export type Transaction = Knex.Transaction;
@@ -13,7 +13,7 @@ export type Bindings = (string | number | boolean | null)[];
  * SQLite it stays prepared: `sql` is one of few texts.
  */
 export function runSql<Found>(db: Knex, sql: string, bindings: Bindings): Promise<readonly Found[]> {
-  const client = db.client as Client;
+  const client = db.client as QueryClient;
   const answer = client.ask(client.positionBindings(sql) as string, bindings, 'few');
   return answer.then(({ rows }) => rows as readonly Found[]);
 }

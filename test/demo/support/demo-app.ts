@@ -6,6 +6,13 @@ import { createLogger } from '../../../src/ops/log-service.ts';
 
 /** The demo on a free port, in this process. @param visits a few decisions of the past, unless a test counts them */
 export async function startDemoApp(visits = 20) {
+  const started = await startUnfilled(visits);
+  await started.demo.fill();
+  return started;
+}
+
+/** The demo, which answers little until its `fill` has run. */
+export async function startUnfilled(visits = 20) {
   const mailbox = createMailbox();
   const options = {
     log: createLogger('silent'),
@@ -16,11 +23,11 @@ export async function startDemoApp(visits = 20) {
     intervals: { webhooks: 50 },
   };
   const demo = await prepareDemo(loadConfig({ environment: { GPD_PORT: '0' } }), {
-    start: (config, clock) => startApp(config, { ...options, clock }),
     mailbox,
     visits,
     verifyLog: () => Promise.resolve(''),
   });
-  const app = await startApp(demo.config, { ...options, routers: demo.routers });
+  const { clock, admit, routers } = demo;
+  const app = await startApp(demo.config, { ...options, clock, admit, routers });
   return { app, demo, stop: () => app.stop(1000) };
 }
