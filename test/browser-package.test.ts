@@ -42,7 +42,7 @@ async function bundled(source: string): Promise<string> {
     splitting: true,
     metafile: true,
   });
-  // What the page imports at once: the entry, and the chunks that it names.
+  // A page imports the entry at once, and the chunks that it names.
   const outputs = Object.values(metafile.outputs);
   const [entry] = outputs.filter(({ entryPoint }) => entryPoint?.endsWith('entry.js'));
   const chunks = entry?.imports.filter(({ kind }) => kind === 'import-statement') ?? [];

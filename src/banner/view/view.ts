@@ -3,7 +3,7 @@ import type { Controller } from '../controller.ts';
 import { isRefusedEarly } from '../fragment.ts';
 import type { LoadExtras } from '../load-extras.ts';
 import type { Wants } from '../plan.ts';
-import { askedPurposes, type Terms } from '../status.ts';
+import { askedPurposes, grantedPurposes, type Terms } from '../status.ts';
 import { createLayer, layerParts, REFUSED } from './layer.ts';
 import { type Dress, dressHost, h, listen, make, nodes, reopenParts } from './parts.ts';
 import { createPlace } from './place.ts';
@@ -89,7 +89,10 @@ function updateReopen({ reopen, layer }: ViewState): void {
 
 function shownTerms({ terms, isAskingAll }: ViewState): Terms | null {
   const present = terms();
-  return present && isAskingAll ? { ...present, record: null } : present;
+  if (!present || !isAskingAll) return present;
+  // Under GPC an answer changes only what was agreed to over it.
+  const purposes = present.gpc ? grantedPurposes(present) : present.config.purposes;
+  return { ...present, record: null, gpc: false, config: { ...present.config, purposes } };
 }
 
 function render(view: ViewState): void {
