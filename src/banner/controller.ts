@@ -262,12 +262,13 @@ async function loadConfig(context: Context, inPage: Config | null): Promise<void
     ? (inPage ?? server.config(context.language))
     : { problem: context.missing, transient: false };
   const [store, answer] = await Promise.all([context.openStore(), terms]);
+  // Without terms too: a withdrawal is in force here at once.
+  if (store) context.store = store;
   if (!store || isFailure(answer)) {
     context.problem = isFailure(answer) ? answer.problem : 'unreachable';
     notifyPage(context);
     return;
   }
-  context.store = store;
   const { kid } = answer;
   await checkGrants(context, kid);
   const isFirst = !context.config;
