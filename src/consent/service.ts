@@ -22,6 +22,7 @@ import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { type LastChoices, loadLastChoices, refuseRecord } from './import-store.ts';
 import { joinedRefs, joinPrincipals } from './join-store.ts';
+import { listHistory } from './openings-store.ts';
 import {
   type AppendRequest,
   type ImportedRecord,
@@ -32,7 +33,6 @@ import {
 import { openSession, readSession, type SessionParts } from './sessions-store.ts';
 import { requireTerms, toAnswer } from './state-service.ts';
 import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
-import { listHistory } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
@@ -322,7 +322,7 @@ async function history(
   const before = cursor === undefined ? null : Number(cursor);
   const page = { before, limit: limit + 1 };
   const principals = await joinedRefs(database, tenant, tenant.refOf(principalId));
-  const events = await listHistory(database, tenant.kid, principals, page);
+  const events = await listHistory(database, tenant, principals, page);
   const shown = events.slice(0, limit);
   return {
     principalId,

@@ -3,14 +3,14 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { cellOf, isTrue, pagesOf } from '../db/sql.ts';
 import { createMasterKey, type MasterKey, principalKeyContext } from '../keys/master-key.ts';
-import { commitBody, type DoubtDetail, type EntryDetail, entryTime } from '../ledger/entries.ts';
+import type { DoubtDetail, EntryDetail } from '../ledger/entries.ts';
 import { type StoredEntry, textsSince } from '../log/entries-store.ts';
 import { type Entry, type Fold, parseStored } from '../log/fold.ts';
 import type { Problems } from '../log/problems.ts';
 import type { StateRow } from '../tenants/state-mac.ts';
 import { GIVEN_BY } from './decide.ts';
+import { type CommitmentRow, opensBody, saysSame } from './openings-store.ts';
 import { isOptedOut, type PrincipalColumns, type StateColumns, toStateRow } from './state-store.ts';
-import type { CommitmentRow } from './terms-store.ts';
 
 /**
  * Compares openings with the commitments of their entries, then the rows that checks read with the last
@@ -65,15 +65,13 @@ function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.Qu
     .select({ doubt: 'd.detail', doubter: 'd.principal', doubted: 'd.purpose' });
 }
 
-type Detail = EntryDetail | DoubtDetail;
-
 /** @param wrapper of the tenant; null to leave commitments unopened */
-function opens(kid: string, wrapper: MasterKey | null, row: OpeningRow, detail: Detail, body: unknown) {
+function opens(kid: string, wrapper: MasterKey | null, row: OpeningRow, body: unknown) {
   if (row.wrapped_key === null) return false;
   if (wrapper === null) return true;
   try {
     const key = wrapper.unwrap(row.wrapped_key, principalKeyContext(kid, row.principal));
-    return commitBody({ key, salt: Buffer.from(row.salt, 'base64url'), detail }) === body;
+    return opensBody(key, row, body);
   } catch {
     return false;
   }
@@ -98,24 +96,19 @@ export async function checkOpenings(
   const bySeq = new Map(rows.map((row) => [Number(row.opening), row]));
   let missing = unopened;
   for (const { seq, hash, entry } of page) {
-    const { type, purpose, time, body } = entry;
     const row = bySeq.get(seq);
-    if (type === 'subject.erased') missing = null;
-    if (!row && String(type).startsWith('consent.')) missing ??= seq;
+    if (entry.type === 'subject.erased') missing = null;
+    if (!row && String(entry.type).startsWith('consent.')) missing ??= seq;
     if (!row) continue;
-    const isSameGrant =
-      row.was === 'linked'
-        ? type === 'subject.linked' && purpose === null
-        : type === `consent.${row.was}` && purpose === row.purpose && time === entryTime(Number(row.told_at));
-    const detail = JSON.parse(row.detail) as Detail;
-    const definition = 'definition' in detail ? detail.definition : undefined;
-    const isDefined = definition === undefined || definitions.get(definition) === row.purpose;
-    if (!isDefined || !isSameGrant || !opens(kid, wrapper, row, detail, body))
+    const { purpose } = row;
+    const detail = JSON.parse(row.detail) as EntryDetail;
+    const isDefined = detail.definition === undefined || definitions.get(detail.definition) === purpose;
+    const isSame = saysSame(entry, { choice: row.was, purpose, at: row.told_at });
+    if (!isDefined || !isSame || !opens(kid, wrapper, row, entry.body))
       problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
-    else if (row.was === 'linked') continue;
-    else if (row.seq === null || Math.max(Number(row.seq), Number(row.doubt_seq)) < seq)
+    else if (row.was !== 'linked' && Math.max(Number(row.seq ?? -1), Number(row.doubt_seq)) < seq)
       problems.add('state-changed', `the person’s state does not include entry ${seq}`, seq);
-    if (row.seq !== null && Number(row.seq) === seq && !isSaid(row, hash, detail as EntryDetail))
+    if (row.seq !== null && Number(row.seq) === seq && !isSaid(row, hash, detail))
       problems.add('state-changed', `a state differs from entry ${seq}`, seq);
   }
   return missing;

@@ -44,8 +44,8 @@ function scan(text: string, maxDepth: number): void {
       const end = closingQuote(text, i);
       if (end === -1) throw new JsonRefused('unterminated string');
       if (depth === 1 && expectKey) {
-        const written = text.slice(i + 1, end);
-        const key = written.includes('\\') ? (JSON.parse(`"${written}"`) as string) : written;
+        const rawKey = text.slice(i + 1, end);
+        const key = rawKey.includes('\\') ? (JSON.parse(`"${rawKey}"`) as string) : rawKey;
         if (keys.has(key)) throw new JsonRefused('duplicate key');
         keys.add(key);
         expectKey = false;

@@ -59,7 +59,7 @@ export function createKeyFinder(
   find: ReturnType<typeof createUnknownKeys>,
   clock: Clock,
 ): FindApiKey {
-  /** By the id of a key, in days since 1970. */
+  /** The day of the last use by the id of a key, counted from 1970. */
   const notedDays = new Map<string, number>();
   const store = createApiKeyStore(database);
   return async (secret, client, secondsBlocked) => {
