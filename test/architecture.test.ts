@@ -42,7 +42,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   keys: ['@scure/base'],
   auth: ['jose'],
   db: [ANY_NODE, 'knex', 'pg', 'sqlite3'],
-  http: [ANY_NODE, 'express', 'helmet', 'node-forge', 'rate-limiter-flexible'],
+  http: [ANY_NODE, 'express', 'node-forge', 'rate-limiter-flexible'],
   egress: [ANY_NODE, 'jose', 'nodemailer', 'openid-client'],
   config: [ANY_NODE, 'fastest-levenshtein', 'smol-toml'],
   audit: [],

@@ -3,14 +3,14 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { cellOf, isTrue, pagesOf } from '../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
-import { commitBody, type DoubtDetail, type EntryDetail, entryTime } from '../ledger/entries.ts';
+import type { DoubtDetail, EntryDetail } from '../ledger/entries.ts';
 import { type StoredEntry, textsSince } from '../log/entries-store.ts';
 import type { Fold } from '../log/fold.ts';
 import { parseStored } from '../log/fold.ts';
 import type { Problems } from '../log/problems.ts';
 import { GIVEN_BY } from './decide.ts';
+import { type CommitmentRow, opensBody, saysSame } from './openings-store.ts';
 import { isOptedOut, type PrincipalColumns, type StateColumns, toStateRow } from './state-store.ts';
-import type { CommitmentRow } from './terms-store.ts';
 
 /**
  * Compares openings with the commitments of their entries, then the rows that checks read with the last
@@ -52,9 +52,7 @@ function opens({ kid, wrapKey }: PeopleCheck, row: CheckedCommitment, body: unkn
   if (wrapKey === null) return true;
   try {
     const context = principalKeyContext(kid, row.principal);
-    const key = createMasterKey(wrapKey, randomBytes).unwrap(row.wrapped_key, context);
-    const detail = JSON.parse(row.detail) as EntryDetail | DoubtDetail;
-    return commitBody({ key, salt: Buffer.from(row.salt, 'base64url'), detail }) === body;
+    return opensBody(createMasterKey(wrapKey, randomBytes).unwrap(row.wrapped_key, context), row, body);
   } catch {
     return false;
   }
@@ -79,18 +77,14 @@ export async function checkOpenings(
   const bySeq = new Map(rows.map((row) => [Number(row.seq), row]));
   let missing = unopened;
   for (const { seq, entry } of page) {
-    const { type, purpose, time, body } = parseStored(entry);
+    const stored = parseStored(entry);
     const row = bySeq.get(seq);
-    if (type === 'subject.erased') missing = null;
-    if (!row && ABOUT_PEOPLE.test(String(type))) missing ??= seq;
+    if (stored.type === 'subject.erased') missing = null;
+    if (!row && ABOUT_PEOPLE.test(String(stored.type))) missing ??= seq;
     if (!row) continue;
-    const isSameGrant =
-      row.choice === 'linked'
-        ? type === 'subject.linked' && purpose === null
-        : type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
     const { definition } = JSON.parse(row.detail) as Partial<EntryDetail>;
     const isDefined = definition === undefined || definitions.get(definition) === row.purpose;
-    if (!isDefined || !isSameGrant || !opens(check, row, body))
+    if (!isDefined || !saysSame(stored, row) || !opens(check, row, stored.body))
       problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
     else if (row.choice === 'linked') continue;
     else if (row.state_seq === null || Math.max(Number(row.state_seq), Number(row.doubt_seq)) < seq)

@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import type { Logger } from 'pino';
 import { type Config, ConfigError } from '../config.ts';
+import { BACKLOG } from '../http/connections.ts';
 import type { RunningServer } from '../http/server.ts';
 import { succeeds, tryOr } from '../lib/errors.ts';
 import { type AddressRange, parseRange } from '../lib/ip.ts';
@@ -93,7 +94,7 @@ export function listen({ server }: RunningServer, config: Config, fd: number | n
       else server.close(() => reject(new ConfigError(NO_TCP)));
     };
     server.once('error', (error) => reject(new ConfigError(explainListenError(error, config, fd))));
-    if (fd === null) server.listen(config.port, config.host, onListening);
-    else server.listen({ fd }, onListening);
+    const at = fd === null ? { port: config.port, host: config.host } : { fd };
+    server.listen({ ...at, backlog: BACKLOG }, onListening);
   });
 }

@@ -29,11 +29,8 @@ async function nodesOf(
   };
 }
 
-/** In memory where it has room: most of the time went into waiting for a disk that no contract looks at. */
-const folderOfAll = process.env['TEST_MEMORY_DIR'] ?? runDir;
-
 export async function onSqlite(): Promise<MakeDatabase> {
-  const directory = (): Promise<string> => mkdtemp(join(folderOfAll, 'sqlite-'));
+  const directory = (): Promise<string> => mkdtemp(join(runDir, 'sqlite-'));
   const template = await migrated(join(await directory(), 'template.db'));
   return async (schema = 'present') => {
     const folder = await directory();
