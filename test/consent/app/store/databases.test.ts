@@ -7,20 +7,25 @@ import { appenderContract } from './appender.ts';
 import { doubtsContract } from './doubts.ts';
 import { erasureContract } from './erasure.ts';
 import { faultsContract } from './faults.ts';
-import { forgedContract } from './forged.ts';
+import type { Nodes } from './fixture.ts';
+import { forgedContract, forgedRules } from './forged.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { joinsContract } from './joins.ts';
 import { readerContract } from './reader.ts';
 
-/** Every database must pass these suites for consent and its log. */
-function consentContract(make: MakeDatabase): void {
+function nodesOf(make: MakeDatabase): Nodes {
   let fixture: TestDatabase;
-  const at = {} as Parameters<typeof appenderContract>[0];
+  const at = {} as Nodes;
   beforeAll(async () => {
     fixture = await make();
     Object.assign(at, { db: fixture.database, other: await fixture.connect() });
   });
   afterAll(() => fixture.close());
+  return at;
+}
+
+/** Every database must pass these suites for consent and its log. */
+function consentContract(at: Nodes): void {
   appenderContract(at);
   doubtsContract(at);
   erasureContract(at);
@@ -34,11 +39,13 @@ function consentContract(make: MakeDatabase): void {
 const onFile = await onSqlite();
 
 describe('consent on SQLite', () => {
-  consentContract(onFile);
+  const at = nodesOf(onFile);
+  consentContract(at);
+  forgedRules(at);
 });
 
 describeWithTool('consent on PostgreSQL', await missingPostgres(), () => {
   const server = sharedPostgres();
-  consentContract(onPostgres(server));
+  consentContract(nodesOf(onPostgres(server)));
   withoutDeadlock(server);
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { loadLastChoices } from '../../../../src/consent/import-store.ts';
 import { joinedRefs, joinPrincipals } from '../../../../src/consent/join-store.ts';
+import { createConsentStateReader } from '../../../../src/consent/state-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
 import { rowsOf } from '../../../../src/db/sql.ts';
 import type { Tenant } from '../../../../src/tenants/tenant.ts';
@@ -160,20 +161,22 @@ async function run(at: Nodes, steps: readonly (typeof step extends fc.Arbitrary<
       const seq = answer.entries[0]?.seq ?? -1;
       model.choose(one.person, one.purpose, { granted: one.kind === 'grant', at: now, seq }, gpc);
     }
-    for (const principal of PEOPLE)
-      for (const purpose of PURPOSES) {
-        const { erased, gpc, withheld, event } = await stateOf(
-          nodes[1 - one.node] ?? at.db,
-          kid,
-          principal,
-          purpose,
-        );
-        expect({ principal, purpose, erased, gpc, withheld, seq: event?.seq }).toEqual({
-          principal,
-          purpose,
-          ...model.expected(principal, purpose),
-        });
-      }
+    const asked = PEOPLE.flatMap((principal) => PURPOSES.map((purpose) => ({ principal, purpose })));
+    const reader = createConsentStateReader(nodes[1 - one.node] ?? at.db);
+    const states = await Promise.all(
+      asked.map(({ principal, purpose }) =>
+        reader.read({ kid, principal: `ref-${principal}`, purpose, mac: macOf(kid) }),
+      ),
+    );
+    expect(
+      states.map(({ erased, gpc, withheld, event }, i) => ({
+        ...asked[i],
+        erased,
+        gpc,
+        withheld,
+        seq: event?.seq,
+      })),
+    ).toEqual(asked.map((pair) => ({ ...pair, ...model.expected(pair.principal, pair.purpose) })));
   }
   await expectWhole(at.db, kid);
 }
@@ -237,7 +240,8 @@ export function joinsContract(at: Nodes): void {
     it('answer as one person, in whatever order', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), (steps) => run(at, steps)),
-        { numRuns: 8, examples: [[ERASED_AFTER_ACCOUNT]] },
+        // Both read and write the same; PostgreSQL lets two nodes meet in it.
+        { numRuns: at.db.kind === 'sqlite' ? 8 : 3, examples: [[ERASED_AFTER_ACCOUNT]] },
       );
     });
   });
