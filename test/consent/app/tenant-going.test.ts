@@ -56,7 +56,7 @@ it('a removed tenant answers 401 to its own callers and leaves no row; nobody el
       const { status } = await call();
       statuses.set(kind, (statuses.get(kind) ?? new Set()).add(status));
       // The command and the look for it need the processor too.
-      await setTimeout(5);
+      await setTimeout(50);
     }
   };
   const [acme, other] = gpd.targets as [SealTarget, SealTarget];
