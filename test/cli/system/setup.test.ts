@@ -149,9 +149,9 @@ it('in German has no English sentence, from the link to the page Next, and keeps
   expectGerman(await get('/setup?token=wrong'));
   expectGerman(await get('/setup', { host: 'evil.example', accept: 'text/html' }));
   expectGerman(await get(`/setup?token=${token}`));
-  const begun = await postTo(url, '/setup/begin?lang=de', { token });
-  expect(begun.headers.location).toBe('/setup?lang=de');
-  const cookie = [begun.headers['set-cookie']].flat()[0]?.split(';')[0] ?? '';
+  const opened = await postTo(url, '/setup/begin?lang=de', { token });
+  expect(opened.headers.location).toBe('/setup?lang=de');
+  const cookie = [opened.headers['set-cookie']].flat()[0]?.split(';')[0] ?? '';
   const form = await ask(url, '/setup?lang=de', { headers: { cookie } });
   expectGerman(form);
   expect(form.text).toContain('action="/setup?lang=de"');
