@@ -137,8 +137,8 @@ it('a page pays for what it imports', async () => {
   };
   process.stderr.write(`@gpd/browser, bytes of gzip: ${JSON.stringify(sizes)}\n`);
   expect(sizes.nothing).toBeLessThan(64);
-  expect(sizes.sealBundle).toBeLessThanOrEqual(3 * KB);
-  expect(sizes.identify).toBeLessThanOrEqual(12 * KB);
+  expect(sizes.sealBundle).toBeLessThanOrEqual(KB);
+  expect(sizes.identify).toBeLessThanOrEqual(9 * KB);
   expect(sizes.startBanner).toBeLessThanOrEqual(16 * KB);
   expect(await bundled("export { sealBundle } from '@gpd/browser';")).not.toContain('pointerdown');
 });

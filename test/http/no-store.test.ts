@@ -82,7 +82,7 @@ describe('Cache-Control', () => {
   });
 
   it('of files that are the same for everyone: they may be kept', async () => {
-    expect(paths.filter(isFile)).toHaveLength(11);
+    expect(paths.filter(isFile)).toHaveLength(12);
     const refusal = await ask(api.gpd.url, '/v1/embed/0/embed.js');
     expect([refusal.status, refusal.headers['cache-control']]).toEqual([404, 'no-store']);
   });
