@@ -75,6 +75,9 @@ export function isLoaded(path) {
   if (path.startsWith('node_modules/sqlite3/')) {
     return path === NATIVE || /^node_modules\/sqlite3\/(?:lib\/.*\.js|package\.json|LICENSE)$/.test(path);
   }
+  // A third of all files: ink imports one function of it, and the package has each module three times.
+  if (path.startsWith('node_modules/es-toolkit/'))
+    return /^node_modules\/es-toolkit\/(?:dist\/.*\.mjs|package\.json|LICENSE)$/.test(path);
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (/^(?:licen[cs]e|notice|copying)/i.test(name)) return true;
   if (/\/(?:\.[^/]+|test|tests|__tests__|example|examples|benchmark|benchmarks|bench|doc|docs)\//.test(path))

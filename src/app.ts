@@ -12,7 +12,7 @@ import { baseUrl, type Config } from './config.ts';
 import { followClock } from './db/clock-rule-store.ts';
 import { databaseAnswers } from './db/meta-store.ts';
 import { createExpressApp } from './http/express-app.ts';
-import { createRouteTable, isPage } from './http/routes.ts';
+import { createRouteTable, isPage, type RouteTable } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { createDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
@@ -53,17 +53,28 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   }
 }
 
+function admitting(routes: RouteTable, admit: AppOptions['admit']): RouteTable {
+  if (!admit) return routes;
+  return {
+    ...routes,
+    async answer(found, request) {
+      await admit(request);
+      return routes.answer(found, request);
+    },
+  };
+}
+
 /** The table of routes with Express behind it. */
 function createHttp(
   server: OpenServer,
   { served, deps, behind }: ReturnType<typeof createRoutes>,
   extra: readonly Router[],
 ) {
-  const { services, settings, log, onFault } = server;
+  const { services, settings, options, log, onFault } = server;
   const { config, clock, random } = services;
   const pages = served.filter(isPage);
   return createHttpServer({
-    routes: createRouteTable(deps, served),
+    routes: admitting(createRouteTable(deps, served), options.admit),
     express: createExpressApp({ routers: extra, pages, behind, views: server.views, onFault }),
     clock,
     random,

@@ -42,7 +42,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   keys: ['@scure/base'],
   auth: ['jose'],
   db: [ANY_NODE, 'knex', 'pg', 'sqlite3'],
-  http: [ANY_NODE, 'express', 'helmet', 'node-forge', 'rate-limiter-flexible'],
+  http: [ANY_NODE, 'express', 'node-forge', 'rate-limiter-flexible'],
   egress: [ANY_NODE, 'jose', 'nodemailer', 'openid-client'],
   config: [ANY_NODE, 'fastest-levenshtein', 'smol-toml'],
   audit: [],
@@ -129,6 +129,7 @@ const COMPUTES_IMPORTS = new Set([
   'src/db/migrate.ts',
   'src/agent/identify.ts',
   'src/consent/markup-files.ts',
+  'src/banner/embed.ts',
 ]);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;
 const IMPURE_CALLS = /^(?:fetch|setTimeout|setInterval|setImmediate|Date)$/;

@@ -80,6 +80,20 @@ describe('the pages', () => {
     expect(named.filter((one) => !otherNames.has(one.split(' ')[1] ?? ''))).toEqual([]);
   });
 
+  it('each decision that code or a page names has a page', () => {
+    const numbers = new Set(readdirSync(join(root, 'docs/adr')).map((name) => name.slice(0, 4)));
+    const sources = ['src', 'test', 'migrations', 'systemd'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((name) => /\.(?:ts|mjs|js|service)$/.test(name))
+        .map((name) => join(folder, name)),
+    );
+    const named = [...sources, ...docs].flatMap((file) =>
+      [...read(file).matchAll(/\bADR (\d{4})/g)].map(([, number = '']) => ({ file, number })),
+    );
+    expect(named.length).toBeGreaterThan(30);
+    expect(named.filter(({ number }) => !numbers.has(number))).toEqual([]);
+  });
+
   it('README.md begins with the two commands', () => {
     const commands = [...read('README.md').matchAll(/^```sh\n(.*)\n```$/gm)].map((block) => block[1]);
     expect(commands.slice(0, 2)).toEqual(['npm run demo', 'npm test']);

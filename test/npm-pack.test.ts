@@ -36,7 +36,7 @@ it('npm pack leaves packages that were made before, and the notes of the compile
   copyFileSync(join(PROJECT, 'package.json'), join(folder, 'package.json'));
   const leftovers = [
     'dist/gpd_0.1.0_amd64.deb',
-    'dist/gpd-0.1.0-linux-x64.tar.xz',
+    'dist/gpd-0.1.0-linux-x64.tar.gz',
     'dist/gpd-0.1.0.tgz',
     'dist/release/0.1.0/sbom.json',
     'dist/.tsbuildinfo',

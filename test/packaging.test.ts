@@ -49,7 +49,7 @@ function pathWith(...programs: readonly string[]): string {
 
 it.each([
   ['deb.sh', 'dpkg-deb dpkg-shlibdeps strip help2man', 'dpkg dpkg-dev binutils help2man'],
-  ['archive.sh', 'strip xz', 'binutils xz-utils'],
+  ['archive.sh', 'strip', 'binutils'],
 ])('%s names the tools that are missing in one sentence', (script, tools, packages) => {
   const env = { PATH: pathWith('dirname', 'node', 'git', 'tar') };
   const { status, stdout, stderr } = spawnSync('/bin/sh', [join(PROJECT, 'packaging', script)], { env });
@@ -64,9 +64,7 @@ it('a package of a clone that was not built names the step before it', () => {
   const clone = tempDir('clone');
   cpSync(join(PROJECT, 'packaging'), join(clone, 'packaging'), { recursive: true });
   const env = { PATH: pathWith('dirname', 'tar') };
-  for (const name of ['strip', 'xz']) {
-    writeFileSync(join(env.PATH, name), '', { mode: 0o755 });
-  }
+  writeFileSync(join(env.PATH, 'strip'), '', { mode: 0o755 });
   const { status, stderr } = spawnSync('/bin/sh', [join(clone, 'packaging/archive.sh')], { env });
   expect({ status, stderr: String(stderr) }).toEqual({
     status: 1,

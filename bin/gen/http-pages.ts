@@ -123,14 +123,17 @@ export function errorsPage(note: string): string {
 const SCOPES = [...KEY_SCOPES, 'session'] as const;
 const [BEGIN, END] = ['<!-- scopes: begin -->', '<!-- scopes: end -->'];
 
-/** Fills in the table of routes that need an API key or a session, with the scopes that may call them. */
+/** Fills in the table of routes that need an API key or a session, by the scopes that may call them. */
 export function apiKeysPage(page: string): string {
-  const rows = ALL_ROUTES.flatMap(({ method, path, credential }) => {
-    if (typeof credential === 'string') return [];
-    const cells = SCOPES.map((scope) => (credential.includes(scope) ? 'yes' : ''));
-    return [`| \`${method.toUpperCase()} ${path}\` | ${cells.join(' | ')} |`];
-  });
-  const head = [`| route | ${SCOPES.join(' | ')} |`, `|---|${SCOPES.map(() => '---|').join('')}`];
+  const routesByScopes = new Map<string, string[]>();
+  for (const { method, path, credential } of ALL_ROUTES) {
+    if (typeof credential === 'string') continue;
+    const scopes = SCOPES.filter((scope) => credential.includes(scope)).join(', ');
+    const route = `\`${method.toUpperCase()} ${path}\``;
+    routesByScopes.set(scopes, [...(routesByScopes.get(scopes) ?? []), route]);
+  }
+  const rows = [...routesByScopes].map(([scopes, routes]) => `| ${scopes} | ${routes.join(', ')} |`);
+  const head = ['| keys of | may call |', '|---|---|'];
   const [before = ''] = page.split(BEGIN);
   const [, after = ''] = page.split(END);
   return [before + BEGIN, ...head, ...rows, END].join('\n') + after;

@@ -27,12 +27,14 @@ export function limitsPage(note: string): string {
     const named = settings.map((setting) => `\`${environmentName(setting)}\``).join(', ');
     return `| \`${name}\` | ${text} | ${named === '' ? '–' : named} |`;
   });
-  const routes = ALL_ROUTES.filter(({ undocumented }) => undocumented !== true).map(
-    ({ method, path, limit }) => `| \`${method.toUpperCase()} ${path}\` | \`${limit}\` |`,
-  );
+  const documented = ALL_ROUTES.filter(({ undocumented }) => undocumented !== true);
+  const routes = names.map((name) => {
+    const counted = documented.filter(({ limit }) => limit === name);
+    return `| \`${name}\` | ${counted.map(({ method, path }) => `\`${method.toUpperCase()} ${path}\``).join(', ')} |`;
+  });
   const rest = [
-    '| `/console/login`, `/console/callback`, `/console/join`, `/console/passkey` | `public`, then `GPD_RATE_LOGIN` per client |',
-    '| other pages of `/console`, `/assets/*`, an unknown path, an unknown method | `public` |',
+    '| `public`, then `GPD_RATE_LOGIN` per client | `/console/login`, `/console/callback`, `/console/join`, `/console/passkey` |',
+    '| `public` | other pages of `/console`, `/assets/*`, an unknown path, an unknown method |',
   ];
   return [
     '# Limits',
@@ -45,7 +47,7 @@ export function limitsPage(note: string): string {
     '',
     '## Routes',
     '',
-    '| route | limit |',
+    '| limit | routes |',
     '|---|---|',
     ...routes,
     ...rest,

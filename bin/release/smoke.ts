@@ -44,7 +44,7 @@ async function tryArchive(place: Place): Promise<void> {
   const [folder, bare] = [newFolder(place, 'archive'), newFolder(place, 'bare')];
   for (const tool of ['dirname', 'readlink'])
     symlinkSync(run(folder, {}, 'sh', '-c', `command -v ${tool}`), join(bare, tool));
-  run(folder, {}, 'tar', '-xf', join(place.out, `gpd-${place.version}-linux-x64.tar.xz`));
+  run(folder, {}, 'tar', '-xf', join(place.out, `gpd-${place.version}-linux-x64.tar.gz`));
   const gpd = join(folder, 'gpd/bin/gpd');
   await tryServer(place, 'portable archive, serve', [gpd], { PATH: bare });
   const demo = [gpd, 'demo', '--port', '0'];

@@ -12,7 +12,7 @@ import { tryOr } from '../lib/errors.ts';
 import { SIGNATURE_FIELDS, type TaggedSignature } from './claim.ts';
 import type { AgentReason } from './reasons.ts';
 
-/** Writes the bytes that a signature of RFC 9421 covers, and reads its own (ADR 0128). */
+/** Writes the bytes that a signature of RFC 9421 covers, and reads its own (ADR 0108). */
 
 export interface SignedRequest {
   readonly method: string;

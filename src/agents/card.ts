@@ -4,7 +4,7 @@ import { directoryUrl } from './directory.ts';
 
 /**
  * Reads the card of an agent (draft-meunier-webbotauth-registry-04): OAuth client metadata with one object
- * `web_bot_auth`. It is shown to staff; nobody signed it, so no verdict depends on it (ADR 0127).
+ * `web_bot_auth`. It is shown to staff; nobody signed it, so no verdict depends on it (ADR 0108).
  */
 
 export interface AgentCard {

@@ -1,7 +1,7 @@
 import { CHOICE_BY_ACTION } from './plan.ts';
 import type { Action, Choice, ConsentRecord, Write } from './record.ts';
 
-/** Writes and reads the record as the text of a cookie (ADR 0101). Pure. */
+/** Writes and reads the record as the text of a cookie (ADR 0100). Pure. */
 
 const HOUR_MS = 3_600_000;
 const SECOND_MS = 1000;

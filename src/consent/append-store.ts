@@ -14,6 +14,7 @@ import {
 import { createMasterKey } from '../keys/master-key.ts';
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
+import { poolRandom } from '../lib/crypto.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { type AppendedEntry, placeEntries, tryLockHead, writePlaced } from '../log/entries-store.ts';
 import { enqueue, type OutboxEntry } from '../notify/outbox-store.ts';
@@ -89,17 +90,19 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
     () => loadAnswers(tx, kid, batch),
     () => loadPrincipals(tx, kid, batch),
   );
-  const tenantGone = new ItemFault(head instanceof Error ? head : new TenantGone());
-  for (const request of batch) outcomes.set(request, tenantGone);
-  if (head instanceof Error) return;
-  const present = batch.filter(({ since }) => since === Number(head.since));
+  const isPresent = ({ since }: AppendRequest) => !(head instanceof Error) && since === Number(head.since);
+  const present = batch.filter(isPresent);
+  if (present.length < batch.length) {
+    const tenantGone = new ItemFault(head instanceof Error ? head : new TenantGone());
+    for (const request of batch) outcomes.set(request, tenantGone);
+  }
   const [firstRequest] = present;
-  if (!firstRequest) return;
+  if (head instanceof Error || !firstRequest) return;
 
   const { unanswered, repeated } = answerKnown(present, answers, outcomes);
 
   const unrefused = await refuseRecords(tx, kid, unanswered, outcomes);
-  const principals = openPrincipals(rows, kid, unrefused, createMasterKey(firstRequest.wrapKey, randomBytes));
+  const principals = openPrincipals(rows, kid, unrefused, createMasterKey(firstRequest.wrapKey, drawBytes));
   const joined = await loadJoined(tx, kid, unrefused, principals);
   const newRequests: AppendRequest[] = [];
   const newEntries = unrefused.flatMap((request) => {
@@ -119,12 +122,8 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
     head,
     newEntries.map((entry) => entry.bytes),
   );
-  const placed = newEntries.map((entry, i): Placed => ({ ...entry, ...(log.appended[i] as AppendedEntry) }));
-  for (const request of newRequests) {
-    const requestEntries = placed.filter((entry) => entry.request === request);
-    const entries = requestEntries.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
-    outcomes.set(request, { entries });
-  }
+  const placed = newEntries.map((entry, i): Placed => Object.assign(entry, log.appended[i] as AppendedEntry));
+  answerNew(newRequests, placed, outcomes);
   await sendTogether(
     () => writePlaced(tx, kid, log),
     () => saveOpenings(tx, kid, placed),
@@ -136,6 +135,18 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
   for (const [request, original] of repeated) {
     const isSame = original.idempotency?.bodyHash === request.idempotency?.bodyHash;
     outcomes.set(request, isSame ? (outcomes.get(original) as Answer | ItemFault) : 'conflict');
+  }
+}
+
+/** @param placed the entries of the requests, in their order */
+function answerNew(requests: Batch, placed: readonly Placed[], outcomes: Outcomes): void {
+  let start = 0;
+  for (const request of requests) {
+    const end = start + request.entries.length;
+    const requestEntries = placed.slice(start, end);
+    const entries = requestEntries.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
+    outcomes.set(request, { entries });
+    start = end;
   }
 }
 
@@ -235,10 +246,14 @@ export const countOpenings = (tx: Knex, kid: string, principal: string): Promise
 // Entries of the log, what opens them, and the state that a check reads.
 
 const SALT_BYTES = 16;
+/** Draws salts and IVs; a person's key is drawn alone. */
+const drawBytes = poolRandom(randomBytes);
 
 /** Under a GPC opt-out the entry says `gpc: true`, even if this write did not mention GPC. */
 function toDetail({ detail, purpose }: PlannedEntry, { gpc, gpcExcept }: Principal): EntryDetail {
-  return { ...detail, gpc: gpc && !gpcExcept.has(purpose), expiresAt: iso(detail.expiresAt) };
+  const present = { gpc: gpc && !gpcExcept.has(purpose), expiresAt: iso(detail.expiresAt) };
+  // A spread makes a hidden class for each object, see `withHeaders`.
+  return Object.assign({}, detail, present);
 }
 
 interface Written {
@@ -251,7 +266,7 @@ interface Written {
 
 function buildEntries(request: AppendRequest, principal: Principal): Written[] {
   return request.entries.map((entry) => {
-    const salt = randomBytes(SALT_BYTES);
+    const salt = drawBytes(SALT_BYTES);
     const detail = toDetail(entry, principal);
     const opening = { key: principal.key, salt, principalId: request.principalId, detail };
     const head = { type: `consent.${entry.choice}` as const, at: request.now, purpose: entry.purpose };
@@ -290,9 +305,21 @@ async function saveState(tx: Transaction, kid: string, placed: readonly Placed[]
     const { purpose, choice } = entry;
     const { policyVersion, expiresAt, overGpc = false, source, definition = null } = entry.detail;
     const given = choice === 'granted' && source.startsWith('agent:') ? 'agent' : null;
-    const newChoice = { choice, policyVersion, expiresAt, overGpc, given, definition } as const;
-    const mac = stateMac.ofState(principal, purpose, { ...newChoice, at, seq, hash, doubtSeq: null });
+    const doubtSeq = null;
+    const row = {
+      choice,
+      policyVersion,
+      expiresAt,
+      at,
+      seq,
+      hash,
+      overGpc,
+      given,
+      doubtSeq,
+      definition,
+    } as const;
     const event = [choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, definition];
+    const mac = stateMac.ofState(principal, purpose, row);
     rows.set(`${principal}|${purpose}`, [kid, principal, purpose, ...event, mac]);
   }
   await insertMany(

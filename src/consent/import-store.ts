@@ -134,6 +134,7 @@ export async function refuseRecords<Request extends Compared>(
   requests: readonly Request[],
   outcomes: Map<Request, unknown>,
 ): Promise<Request[]> {
+  if (!requests.some(({ imported }) => imported)) return [...requests];
   const last = await loadLastChoices(db, kid, requests);
   return requests.filter((request) => {
     const refused = refuseRecord(last, request);

@@ -46,6 +46,7 @@ const NEW_PRINCIPAL: PrincipalRow = {
   account: null,
   withheld: null,
 };
+const NEW_ROW = { ...NEW_PRINCIPAL, keepsRow: false };
 /**
  * The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go
  * through.
@@ -80,16 +81,15 @@ function readRow(kid: string, stateMac: StateMac, stored: StoredPrincipal) {
   return { ...FORGED, keepsRow: row.account !== null };
 }
 
-const toPrincipal = (
-  { except, withheld, ...row }: ReturnType<typeof readRow>,
-  wrappedKey: string,
-  key: Buffer,
-): Principal => ({
-  ...row,
+const toPrincipal = (row: ReturnType<typeof readRow>, wrappedKey: string, key: Buffer): Principal => ({
   wrappedKey,
   key,
-  gpcExcept: new Set(parsePurposes(except)),
-  withheld: new Set(parsePurposes(withheld)),
+  gpc: row.gpc,
+  gpcExcept: new Set(parsePurposes(row.except)),
+  erasedAt: row.erasedAt,
+  account: row.account,
+  withheld: new Set(parsePurposes(row.withheld)),
+  keepsRow: row.keepsRow,
 });
 
 const NO_KEY = Buffer.alloc(0);
@@ -145,7 +145,7 @@ export function openPrincipals(
     if (principals.has(ref)) continue;
     try {
       const stored = rows.get(ref);
-      const row = stored ? readRow(kid, stateMac, stored) : { ...NEW_PRINCIPAL, keepsRow: false };
+      const row = stored ? readRow(kid, stateMac, stored) : NEW_ROW;
       const context = principalKeyContext(kid, ref);
       const wrapped = stored?.wrapped_key ?? null;
       const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(wrapped, context);
@@ -179,7 +179,8 @@ export function applyGrant(
 ): void {
   const granted = entries.map(({ purpose }) => purpose);
   if (gpc === false && principal.gpc) principal.gpcExcept = new Set([...principal.gpcExcept, ...granted]);
-  principal.withheld = new Set([...principal.withheld].filter((purpose) => !granted.includes(purpose)));
+  if (principal.withheld.size > 0)
+    principal.withheld = new Set([...principal.withheld].filter((purpose) => !granted.includes(purpose)));
 }
 
 /** A list of purposes, as a column has it. */

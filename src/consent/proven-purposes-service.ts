@@ -4,8 +4,8 @@ import { readEntries } from '../log/entries-store.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentDecision } from './decide.ts';
 import type { GrantClaim } from './doubts-store.ts';
+import { findOpening } from './openings-store.ts';
 import type { ConsentService } from './service.ts';
-import { findOpening } from './terms-store.ts';
 
 /** Asks a tenant's own ledger about the consent that a bundle names (contract 3.3). */
 
@@ -34,7 +34,7 @@ async function isLiveGrant(
   if (decision?.allowed !== true) return false;
   if (decision.proof.seq === proof.seq) return decision.proof.hash === proof.hash;
   const principal = tenant.refOf(principalId);
-  const opening = await findOpening(database, tenant.kid, proof.seq);
+  const opening = await findOpening(database, tenant, proof.seq);
   const [entry] = await readEntries(database, tenant.kid, proof.seq, 1);
   const isOwnGrant =
     opening?.principal === principal && opening.purpose === purpose && opening.choice === 'granted';

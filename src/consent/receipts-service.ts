@@ -10,8 +10,8 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { readGivers, readStateGiver } from './givers-store.ts';
 import { joinedRefs } from './join-store.ts';
+import { findOpening, listHistory } from './openings-store.ts';
 import { describeReceipt, hasReceipt, type NamedController, type ReceiptFacts } from './receipt-jsonld.ts';
-import { findOpening, listHistory } from './terms-store.ts';
 
 /**
  * Issues a signed copy of one entry for the person it is about. The log's key signs it, so that one trust
@@ -25,7 +25,7 @@ export async function issueReceipt(
   seq: number,
   reader: { readonly principal: string; readonly principalId: string } | null,
 ): Promise<IssuedReceipt | 'not-yours' | null> {
-  const opening = await findOpening(database, tenant.kid, seq);
+  const opening = await findOpening(database, tenant, seq);
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || opening.choice === 'linked' || entry?.seq !== seq)
     return null;
@@ -94,7 +94,7 @@ export async function listReceipts(
 ): Promise<PersonReceipts> {
   const { kid, settings, policies, refOf, signer } = tenant;
   const principals = await joinedRefs(database, tenant, refOf(principalId));
-  const events = await listHistory(database, kid, principals, { before: null, limit: MAX_RECEIPTS });
+  const events = await listHistory(database, tenant, principals, { before: null, limit: MAX_RECEIPTS });
   const givers = await readGivers(
     database,
     kid,

@@ -9,6 +9,7 @@ import { Refusal } from '../lib/errors.ts';
 import { type ConsentWrite, idempotencyKeySchema } from '../schema/consent.ts';
 import { ANYBODY } from '../schema/consent-routes.ts';
 import { ROUTES } from '../schema/routes.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { bannerRoutes } from './banner-routes.ts';
 import type { createConsentApi } from './create-consent-service.ts';
 import { browserPrincipalId, type WriteAction, type WriteSource } from './plan-write.ts';
@@ -65,6 +66,8 @@ async function grantSource(
   body: ConsentWrite,
 ): Promise<WriteSource> {
   const { caller, target, headers, https } = call;
+  // Most grants have no signature, and pay for no MAC of their body.
+  if (headers['signature-input'] === undefined) return sourceOf(caller);
   const { principalKey } = deps.tenantOf(caller.kid);
   // Keyed, because the body names a person.
   const bundle = hmacSha256Text(principalKey, `grant ${JSON.stringify(body)}`);
@@ -98,9 +101,9 @@ async function countBrowserWrite(
  * The owner of an Idempotency-Key. All visitors share the page's API key, so there the owner is the browser's
  * principal, who has proven its secret.
  */
-function retryOwner(caller: Caller, principal: string): string {
-  if (caller.kind === 'session') return `session ${principal}`;
-  return caller.key.scope === 'publishable' ? `browser ${principal}` : caller.key.id;
+function retryOwner(caller: Caller, tenant: Tenant, principalId: string): string {
+  if (caller.kind === 'session') return `session ${caller.session.principal}`;
+  return caller.key.scope === 'publishable' ? `browser ${tenant.refOf(principalId)}` : caller.key.id;
 }
 
 /** 422 and 400 come before the check whose principal it is. */
@@ -120,18 +123,17 @@ async function write(
   requireOwnPrincipal(caller, body.principalId);
   requireBrowserPrincipal(caller, body);
   await countBrowserWrite(deps, action, call, body);
-  const { principalSecret: _secret, ...publicBody } = body;
   const tenant = deps.tenantOf(caller.kid);
   const answer = await deps.service.write(tenant, {
     action,
-    body: heedSignal(caller, headers, publicBody),
+    body: heedSignal(caller, headers, body),
     source: action === 'grant' ? await grantSource(deps, call, body) : sourceOf(caller),
-    caller: retryOwner(caller, tenant.refOf(body.principalId)),
+    caller: retryOwner(caller, tenant, body.principalId),
     idempotencyKey,
   });
   const { principalId } = body;
   const state = isPerson(caller) && (await deps.states.signAfterWrite(tenant, principalId, answer.seq));
-  return { ...answer, ...(state !== false && { state }) };
+  return state === false ? answer : { ...answer, state };
 }
 
 const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { rightsRef } from '../audit/audit-store.ts';
 import type { PrincipalSession } from '../auth/credentials.ts';
 import { isoTime } from '../lib/clock.ts';
-import { hmacSha256 } from '../lib/crypto.ts';
+import { hmacSha256Text } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { readEntries } from '../log/entries-store.ts';
@@ -22,6 +22,7 @@ import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { type LastChoices, loadLastChoices, refuseRecord } from './import-store.ts';
 import { joinedRefs, joinPrincipals } from './join-store.ts';
+import { listHistory } from './openings-store.ts';
 import {
   type AppendRequest,
   type ImportedRecord,
@@ -32,7 +33,6 @@ import {
 import { openSession, readSession, type SessionParts } from './sessions-store.ts';
 import { requireTerms, toAnswer } from './state-service.ts';
 import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
-import { listHistory } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
@@ -234,15 +234,18 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   });
 }
 
+/** Keyed, because a plain hash of a body that names a person could be guessed. */
+function hashWrite(tenant: Tenant, action: WriteAction, body: ConsentWrite): string {
+  const hashed = JSON.parse(JSON.stringify({ ...body, principalSecret: undefined })) as Json;
+  return hmacSha256Text(tenant.principalKey, canonicalJson([action, hashed]));
+}
+
 async function write(
   deps: Deps,
   tenant: Tenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
-  // Keyed, because a plain hash of a body that names a person could be guessed.
-  const canonicalRequest = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
-  const bodyHash = hmacSha256(tenant.principalKey, canonicalRequest).toString('base64url');
-  const idempotency = key === null ? null : { caller, key, bodyHash };
+  const idempotency = key === null ? null : { caller, key, bodyHash: hashWrite(tenant, action, body) };
   const answer = await append(deps, tenant, { action, body, source, idempotency });
   if (answer === 'conflict') throw new Refusal('idempotency-conflict');
   if (answer === 'erased') throw new Refusal('erased');
@@ -319,7 +322,7 @@ async function history(
   const before = cursor === undefined ? null : Number(cursor);
   const page = { before, limit: limit + 1 };
   const principals = await joinedRefs(database, tenant, tenant.refOf(principalId));
-  const events = await listHistory(database, tenant.kid, principals, page);
+  const events = await listHistory(database, tenant, principals, page);
   const shown = events.slice(0, limit);
   return {
     principalId,

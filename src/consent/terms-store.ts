@@ -3,11 +3,10 @@ import { writeAct } from '../audit/audit-store.ts';
 import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant, ConsentStateInvalid } from '../db/meta-store.ts';
 import { cellOf, requireNone } from '../db/sql.ts';
-import { type EntryDetail, impersonalEntry } from '../ledger/entries.ts';
+import { impersonalEntry } from '../ledger/entries.ts';
 import type { Act } from '../lib/act.ts';
 import { sha256 } from '../lib/crypto.ts';
 import { type AppendedEntry, appendOne } from '../log/entries-store.ts';
-import type { ConsentChoice } from '../schema/consent.ts';
 import { type ConsentPolicy, definedBy, type Purpose } from '../tenants/purposes.ts';
 import { isMacValid, type StateMac } from '../tenants/state-mac.ts';
 import {
@@ -176,54 +175,4 @@ export async function listState(database: Reader, kid: string, principals: reado
     .whereIn('principal', principals)
     .orderBy(['purpose', 'seq']);
   return rows.map((row) => ({ purpose: row.purpose, ...toStateRow(row) }));
-}
-
-export interface CommitmentRow {
-  readonly kid: string;
-  readonly seq: number;
-  readonly principal: string;
-  readonly purpose: string;
-  readonly choice: ConsentChoice | 'doubted' | 'linked';
-  readonly at: number;
-  readonly salt: string;
-  readonly detail: string;
-}
-
-function rowToEvent<Choice>({
-  principal,
-  purpose,
-  choice,
-  at,
-  salt,
-  ...row
-}: Omit<CommitmentRow, 'choice'> & { readonly choice: Choice }) {
-  // A doubt has no policy and does not expire.
-  const emptyDetail = { policyVersion: null, gpc: false, expiresAt: null };
-  const detail = { ...emptyDetail, ...(JSON.parse(row.detail) as EntryDetail) };
-  return { seq: Number(row.seq), principal, purpose, choice, at, salt, detail };
-}
-
-/** Choices and doubts of these principals, newest first, before `cursor`. */
-export async function listHistory(
-  database: Reader,
-  kid: string,
-  principals: readonly string[],
-  page: { readonly before: number | null; readonly limit: number },
-) {
-  const query = database
-    .read<CommitmentRow>('consent_openings')
-    .where({ kid })
-    .whereIn('principal', principals)
-    .whereNot('choice', 'linked');
-  if (page.before !== null) query.where('seq', '<', page.before);
-  const rows = await query.orderBy('seq', 'desc').limit(page.limit);
-  return (rows as (CommitmentRow & { readonly choice: ConsentChoice | 'doubted' })[]).map((row) =>
-    rowToEvent(row),
-  );
-}
-
-/** Reads the opening of one entry with its principal; null: the entry is not personal, or was erased. */
-export async function findOpening(database: Database, kid: string, seq: number) {
-  const row = await database.read<CommitmentRow>('consent_openings').where({ kid, seq }).first();
-  return row ? rowToEvent(row as CommitmentRow) : null;
 }

@@ -2,6 +2,7 @@ import type { Request, Response, Router } from 'express';
 import { type LoginFault, LoginRefused, mayOpen, type SignInPrompt } from '../auth/credentials.ts';
 import { limitClients } from '../http/express-app.ts';
 import { Unavailable } from '../lib/errors.ts';
+import { chosenLanguage } from '../lib/languages.ts';
 import type { Context } from './context-service.ts';
 import { cookieNames, formatCookie, sanitiseBack } from './cookies.ts';
 import { beginSignIn, showUnconfigured, startSession, takeSignIn, takesPasskeys } from './entry-pages.ts';
@@ -30,7 +31,9 @@ function findPublicSignIn(publicOrigin: string, { headers, query }: Request): st
   const back = encodeURIComponent(sanitiseBack(query['back']));
   const prompt = readPrompt(query['switch']);
   const switchParameter = prompt === null ? '' : `&switch=${prompt}`;
-  return `${origin}/console/login?here=1&back=${back}${switchParameter}`;
+  const language = chosenLanguage(query['lang']);
+  const langParameter = language === null ? '' : `&lang=${language}`;
+  return `${origin}/console/login?here=1&back=${back}${switchParameter}${langParameter}`;
 }
 
 async function goToProvider(context: Context, request: Request, response: Response): Promise<void> {

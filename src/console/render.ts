@@ -1,6 +1,8 @@
 import type { Response } from 'express';
+import { speakTo } from '../http/people.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
+import { ENGLISH } from '../lib/people/say.ts';
 import { excerpt, visibleText } from '../lib/text.ts';
 import { dueIn, say, timeAgo, WORDS } from './words.ts';
 
@@ -51,12 +53,14 @@ export function createRender({ random, clock }: { random: Random; clock: Clock }
       // Under no-referrer browsers send `Origin: null` with a form, and every form would be refused.
       'referrer-policy': 'same-origin',
     });
+    const locals = { staff: null, ...response.locals, ...values };
     response.render(`console/${view}`, {
-      staff: null,
       csrf: '',
       here: '',
-      ...response.locals,
-      ...values,
+      ...locals,
+      // The console is in English. Pages without a session speak the language of their reader.
+      speaker: locals.staff ? ENGLISH : speakTo(response),
+      hasSwitch: response.req.method === 'GET',
       words: WORDS,
       say,
       nonce,

@@ -22,16 +22,10 @@ import { hashProvider } from './sessions-service.ts';
  * of the identity provider, and creates an audited session.
  */
 
-/** @returns one sentence per missing setting, which `gpd doctor` shows too */
+/** @returns the names of the settings that are missing */
 export function missingConsoleSettings(config: Config): readonly string[] {
-  const descriptions = {
-    oidc_issuer: 'the issuer of your identity provider',
-    console_client_id: 'the client id that it knows the console by',
-    console_client_secret_file: 'a file with the secret of that client',
-  };
-  return (Object.keys(descriptions) as (keyof typeof descriptions)[])
-    .filter((name) => config[name] === null)
-    .map((name) => `${environmentName(name)}: ${descriptions[name]}`);
+  const needed = ['oidc_issuer', 'console_client_id', 'console_client_secret_file'] as const;
+  return needed.filter((name) => config[name] === null).map(environmentName);
 }
 
 /** Makes one line without invisible characters. A mail address is cut before its @. */

@@ -30,7 +30,7 @@ export type Ask = (
   wants: 'rows' | 'few' | 'count',
 ) => Promise<DriverAnswer>;
 
-interface Client extends Knex.Client {
+export interface QueryClient extends Knex.Client {
   ask: Ask;
 }
 
@@ -42,7 +42,7 @@ type Compiled = Omit<Knex.Sql, 'toNative'> & {
   readonly returning?: unknown;
 };
 
-async function runCompiled(client: Client, compiled: Compiled): Promise<unknown> {
+async function runCompiled(client: QueryClient, compiled: Compiled): Promise<unknown> {
   const { method, output, pluck, returning } = compiled;
   const changes = method === 'insert' || method === 'update' || method === 'del';
   const wants = changes && !returning ? 'count' : 'rows';
@@ -56,7 +56,7 @@ async function runCompiled(client: Client, compiled: Compiled): Promise<unknown>
 }
 
 /** A change of the schema is a list of statements. */
-async function runBuilt(client: Client, built: Built): Promise<unknown> {
+async function runBuilt(client: QueryClient, built: Built): Promise<unknown> {
   const compiled = built.toSQL() as unknown as Compiled | readonly Compiled[];
   if (!Array.isArray(compiled)) return runCompiled(client, compiled as Compiled);
   let last: unknown;
@@ -66,11 +66,11 @@ async function runBuilt(client: Client, built: Built): Promise<unknown> {
 
 const CLIENTS = { sqlite: 'sqlite3', postgres: 'pg' } as const;
 
-const clientOf = memoised((kind: keyof typeof CLIENTS): Client => {
+const clientOf = memoised((kind: keyof typeof CLIENTS): QueryClient => {
   // A column without a value gets its default on PostgreSQL; SQLite has no such word in a list of values.
   const options = { client: CLIENTS[kind], useNullAsDefault: kind === 'sqlite' };
-  const client = Object.create(knex(options).client) as Client;
-  client.runner = function (this: Client, built: Built) {
+  const client = Object.create(knex(options).client) as QueryClient;
+  client.runner = function (this: QueryClient, built: Built) {
     return { run: () => runBuilt(this, built) };
   };
   return client;
@@ -81,24 +81,13 @@ const clientOf = memoised((kind: keyof typeof CLIENTS): Client => {
  * @param ask runs what it builds: on the connection of a transaction, or on any of a pool
  */
 export function createBuilder(kind: keyof typeof CLIENTS, ask: Ask): Knex.Transaction {
-  const client = Object.create(clientOf(kind)) as Client;
+  const client = Object.create(clientOf(kind)) as QueryClient;
   client.ask = ask;
   const from = (table: string): Knex.QueryBuilder => client.queryBuilder().from(table);
   const raw = (...sql: unknown[]): Knex.Raw => client.raw(...sql) as Knex.Raw;
   const builder = Object.assign(from, { client, from, raw });
   Object.defineProperty(builder, 'schema', { get: () => client.schemaBuilder() });
   return builder as unknown as Knex.Transaction;
-}
-
-/** Runs SQL with `?` for each binding, past knex, whose builder and formatter cost more than SQLite does. */
-export function askDirectly<Found>(
-  db: Knex,
-  sql: string,
-  bindings: readonly unknown[],
-): Promise<readonly Found[]> {
-  const client = db.client as Client;
-  const answer = client.ask(client.positionBindings(sql) as string, bindings, 'few');
-  return answer.then(({ rows }) => rows as readonly Found[]);
 }
 
 const nothing = (): void => {};

@@ -1,6 +1,4 @@
 import type { Knex } from 'knex';
-import { openPostgres } from './postgres.ts';
-import { openSqlite } from './sqlite.ts';
 import type { DatabaseOptions, Kind, TransactionOptions, Work } from './transaction.ts';
 
 /**
@@ -63,5 +61,8 @@ export type Reader = Pick<Database, 'read'>;
  * first query
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  return /^postgres(ql)?:\/\//.test(options.location) ? openPostgres(options) : openSqlite(options);
+  // Knex takes longer to load than all else of a command, and many commands open no database.
+  return /^postgres(ql)?:\/\//.test(options.location)
+    ? (await import('./postgres.ts')).openPostgres(options)
+    : (await import('./sqlite.ts')).openSqlite(options);
 }

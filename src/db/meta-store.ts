@@ -115,7 +115,7 @@ export class ConsentStateInvalid extends Unavailable {
   readonly code = 'consent-state-invalid';
 
   constructor(kid: string) {
-    super('a row that consent is decided from does not carry its MAC');
+    super('somebody changed a row of the consent ledger without gpd’s key');
     reportInvalidState(kid);
   }
 }

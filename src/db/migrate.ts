@@ -149,7 +149,7 @@ async function disableSampling(tx: Knex.Transaction): Promise<void> {
 /**
  * Retention deletes about one row in ninety a day, and short-lived rows die within minutes. By default
  * autovacuum waits until a fifth of a table is dead, and that room is not reused meanwhile, in indexes
- * neither (ADR 0053).
+ * neither (ADR 0028).
  */
 async function lowerVacuumThreshold(tx: Knex.Transaction): Promise<void> {
   const sql = `SELECT t.relname AS name FROM pg_class t WHERE ${OUR_TABLES}

@@ -6,18 +6,19 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '../auth/credentials.ts';
-import { type Config, ConfigError } from '../config.ts';
-import type { Database } from '../db/engine.ts';
+import { baseUrl, type Config, ConfigError } from '../config.ts';
+import type { HttpRequest } from '../http/request.ts';
 import { addTenant } from '../ops/new-tenant-service.ts';
 import { tally } from '../rights/tally-store.ts';
 import { createApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore, openStore } from '../tenants/installation-files.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { builderRoutes } from './builder-routes.ts';
+import { createFilling } from './filling.ts';
 import { DEMO_USERS, startDemoIdp } from './idp-service.ts';
 import type { Mailbox } from './mailbox.ts';
 import { writePast } from './past-store.ts';
-import { type StartApp, seedPast } from './seed-service.ts';
+import { seedPast } from './seed-service.ts';
 import { tourRoutes } from './tour-routes.ts';
 import { openedAt } from './visits.ts';
 
@@ -82,8 +83,6 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
 }
 
 export interface DemoNeeds {
-  /** Starts a server that puts its mails into the mailbox. */
-  readonly start: StartApp;
   readonly mailbox: Mailbox;
   /** Decisions to store over the past two weeks; null: a day of them, and only counts before it. */
   readonly visits: number | null;
@@ -91,17 +90,8 @@ export interface DemoNeeds {
   readonly verifyLog: (kid: string, configFile: string) => Promise<string>;
 }
 
-async function withDatabase(config: Config, work: (database: Database) => Promise<void>): Promise<void> {
-  const { database } = await openStore(config);
-  try {
-    await work(database);
-  } finally {
-    await database.close();
-  }
-}
-
 /** @param base settings of the environment; the data directory and the database are always temporary */
-export async function prepareDemo(base: Config, { start, mailbox, visits, verifyLog }: DemoNeeds) {
+async function configureDemo(base: Config) {
   const directory = createTemporaryDirectory();
   const port = base.port === 0 ? await findFreePort(base.host) : base.port;
   const origin = base.base_url ?? `http://localhost:${port}`;
@@ -126,23 +116,42 @@ export async function prepareDemo(base: Config, { start, mailbox, visits, verify
     port,
     base_url: origin,
   };
+  return { config, configFile, origin, idp };
+}
+
+export async function prepareDemo(base: Config, { mailbox, visits, verifyLog }: DemoNeeds) {
+  const { config, configFile, origin, idp } = await configureDemo(base);
+  const { data_dir: directory, port } = config;
   const origins = [`http://localhost:${port}`, `http://127.0.0.1:${port}`];
   const now = Date.now();
   const keys = await createShop(config, origins, openedAt(now));
   const shop = { kid: DEMO_KID, origin, secret: keys.secret };
-  // Before the server's clock reaches these hours, because it anchors them in the log once they are over.
-  await withDatabase(config, (database) => writePast(database, DEMO_KID, now, visits));
-  await seedPast({ ...shop, origin: `http://localhost:${port}` }, (account, at) => idp.token(account, at), {
-    config,
-    start,
-    now,
-  });
-  // The server counts once a minute, and the overview needs the counts now.
-  await withDatabase(config, (database) => tally(database, DEMO_KID, now));
+  const filling = createFilling(openedAt(now), randomBytes(16).toString('base64url'), Date.now);
   return {
     config,
     directory,
     users: DEMO_USERS,
+    clock: () => filling.clock(),
+    admit: (request: HttpRequest) => filling.admit(request),
+    /** Writes the past, through the running server where it can, and then sets the server's clock right. */
+    async fill(): Promise<void> {
+      const { database } = await openStore(config);
+      try {
+        // Before the server's clock reaches these hours, because it anchors them once they are over.
+        await writePast(database, DEMO_KID, now, visits);
+        const url = baseUrl({ ...config, base_url: null });
+        await seedPast(
+          { ...shop, origin: `http://localhost:${port}` },
+          (account, at) => idp.token(account, at),
+          { filling, url, now },
+        );
+        // The server counts once a minute, and the overview needs the counts now.
+        await tally(database, DEMO_KID, now);
+      } finally {
+        await database.close();
+      }
+      filling.finish();
+    },
     routers: ({ url }: { readonly url: () => string }) =>
       Promise.resolve([
         builderRoutes(config.wba_tags),

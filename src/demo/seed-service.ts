@@ -1,15 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { Config } from '../config.ts';
-import { type Clock, DAY } from '../lib/clock.ts';
-import type { RunningApp } from '../ops/running.ts';
+import { DAY } from '../lib/clock.ts';
 import type { IngestResponse, PubKeyResponse } from '../schema/responses.ts';
+import type { Filling } from './filling.ts';
 import { PAST_CASES, type PastCase, type PastRuling } from './past-cases.ts';
 import { type DemoVisit, drivenBrowser, pastVisits, sealVisit } from './visits.ts';
 
-/**
- * Sends visits to the demo's server over HTTP: one at a time for the tour, and those of the past two weeks
- * with an earlier clock.
- */
+/** Sends visits to the demo's server over HTTP: one for the tour, and those of the past two weeks. */
 
 export interface Shop {
   readonly kid: string;
@@ -19,15 +15,32 @@ export interface Shop {
   readonly secret: string;
 }
 
-/** Starts the server of gpd with this clock. */
-export type StartApp = (config: Config, clock: Clock) => Promise<RunningApp>;
+type Headers = Readonly<Record<string, string>>;
+type Post = (path: string, headers: Headers, body: object) => Promise<Response>;
 
-const post = (url: URL, headers: Readonly<Record<string, string>>, body: object): Promise<Response> =>
-  fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  });
+/** @param always headers of every request */
+const postTo =
+  (url: string, always: Headers = {}): Post =>
+  (path, headers, body) =>
+    fetch(new URL(path, url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...always, ...headers },
+      body: JSON.stringify(body),
+    });
+
+async function readPublicKey(kid: string, url: string, headers: Headers = {}): Promise<string> {
+  const answer = await fetch(new URL(`/_fp/pubkey?kid=${encodeURIComponent(kid)}`, url), { headers });
+  return ((await answer.json()) as PubKeyResponse).publicKey;
+}
+
+interface Visited {
+  readonly kid: string;
+  readonly origin: string;
+  readonly publicKey: string;
+}
+
+const postVisit = ({ origin, ...to }: Visited, post: Post, visit: DemoVisit, now: number) =>
+  post('/_fp/i/v1', { ...visit.headers, origin }, sealVisit(to, visit, now, randomBytes));
 
 /** Seals and sends one visit as the agent does. */
 export async function sendVisit(
@@ -36,21 +49,18 @@ export async function sendVisit(
   visit: DemoVisit,
   now: number,
 ) {
-  const key = await fetch(new URL(`/_fp/pubkey?kid=${encodeURIComponent(kid)}`, url));
-  const { publicKey } = (await key.json()) as PubKeyResponse;
-  const bundle = sealVisit({ kid, publicKey }, visit, now, randomBytes);
-  return post(new URL('/_fp/i/v1', url), { ...visit.headers, origin }, bundle);
+  return postVisit({ kid, origin, publicKey: await readPublicKey(kid, url) }, postTo(url), visit, now);
 }
 
 type Token = (account: string, at: number) => Promise<string>;
 
 /** Files the objection of a case, from the browser that was judged. @returns its id */
-async function fileCase(shop: Shop, url: string, at: number, { device, statement }: PastCase) {
-  const answer = await sendVisit(shop, url, drivenBrowser(device), at);
+async function fileCase(shop: Visited, post: Post, at: number, { device, statement }: PastCase) {
+  const answer = await postVisit(shop, post, drivenBrowser(device), at);
   const { transparencyToken: token } = (await answer.json()) as IngestResponse;
   const cookie = answer.headers.getSetCookie().map((one) => one.split(';')[0]);
   const headers = { origin: shop.origin, cookie: cookie.join('; ') };
-  const filed = await post(new URL('/me', url), headers, { token, action: 'contest', statement });
+  const filed = await post('/me', headers, { token, action: 'contest', statement });
   return ((await filed.json()) as { contestId: string }).contestId;
 }
 
@@ -58,13 +68,13 @@ async function fileCase(shop: Shop, url: string, at: number, { device, statement
 async function ruleOn(
   contestId: string,
   { outcome, reasons }: PastRuling,
-  url: string,
+  post: Post,
   token: (account: string) => Promise<string>,
 ) {
   for (const [i, account] of ['rosa', 'remy'].entries()) {
     const headers = { authorization: `Bearer ${await token(account)}` };
     const body = { contestId, outcome, reason: reasons[i] };
-    await post(new URL('/privacy/contest/resolve', url), headers, body);
+    await post('/privacy/contest/resolve', headers, body);
   }
 }
 
@@ -74,7 +84,7 @@ const DENIAL_EVERY = 5;
 const WITHDRAWAL_EVERY = 7;
 
 /** Records the choice of one customer in the consent log. */
-async function recordChoice({ secret }: Shop, url: string, number: number) {
+async function recordChoice(secret: string, post: Post, number: number) {
   const headers = { authorization: `Bearer ${secret}` };
   const body = { principalId: `customer-${number}`, purposes: ['device-identification'] };
   const acts =
@@ -83,62 +93,52 @@ async function recordChoice({ secret }: Shop, url: string, number: number) {
       : number % WITHDRAWAL_EVERY === 0
         ? ['grant', 'withdraw']
         : ['grant'];
-  for (const act of acts) await post(new URL(`/v1/consent/${act}`, url), headers, body);
+  for (const act of acts) await post(`/v1/consent/${act}`, headers, body);
 }
 
 export interface SeedNeeds {
-  readonly config: Config;
-  readonly start: StartApp;
+  readonly filling: Filling;
+  readonly url: string;
   /** All visits are before this time. */
   readonly now: number;
 }
 
 interface Step {
   readonly at: number;
-  readonly act: (url: string) => Promise<unknown>;
+  readonly act: (post: Post) => Promise<unknown>;
 }
 
 /** Filing a case, and the ruling on it some days later. */
-function caseSteps(shop: Shop, token: Token, now: number): readonly Step[] {
+function caseSteps(shop: Visited, token: Token, now: number): readonly Step[] {
   return PAST_CASES.flatMap((one): Step[] => {
     const filedAt = now - one.days * DAY;
     let contestId = '';
-    const file = async (url: string): Promise<void> => {
-      contestId = await fileCase(shop, url, filedAt, one);
+    const file = async (post: Post): Promise<void> => {
+      contestId = await fileCase(shop, post, filedAt, one);
     };
     const { ruling } = one;
     if (!ruling) return [{ at: filedAt, act: file }];
     const at = filedAt + ruling.after * DAY;
     return [
       { at: filedAt, act: file },
-      { at, act: (url) => ruleOn(contestId, ruling, url, (account) => token(account, at)) },
+      { at, act: (post) => ruleOn(contestId, ruling, post, (account) => token(account, at)) },
     ];
   });
 }
 
-/**
- * Sends two weeks of visits and choices and five weeks of cases to the real server, whose clock is set to the
- * time of each.
- */
-export async function seedPast(shop: Shop, token: Token, { config, start, now }: SeedNeeds): Promise<void> {
-  const visits = pastVisits(now).map(({ at: visitedAt, visit }): Step => {
-    return { at: visitedAt, act: (url) => sendVisit(shop, url, visit, visitedAt) };
-  });
-  const steps = [...visits, ...caseSteps(shop, token, now)].toSorted((a, b) => a.at - b.at);
-  let at = steps[0]?.at ?? now;
-  const address = { host: '127.0.0.1', port: 0, metrics_listen: null };
-  const app = await start({ ...config, ...address }, () => at);
-  // Not the public origin, which names the port of the demo itself.
-  const url = `http://${address.host}:${app.port}`;
-  try {
-    for (const [index, { at: stepAt, act }] of steps.entries()) {
-      at = stepAt;
-      await act(url);
-      if (index % VISITS_PER_CHOICE === 0) await recordChoice(shop, url, index / VISITS_PER_CHOICE);
-    }
-    at = now;
-  } finally {
-    await app.stop();
+/** Sends two weeks of visits and choices and five weeks of cases, each at its time. */
+export async function seedPast(shop: Shop, token: Token, { filling, url, now }: SeedNeeds): Promise<void> {
+  const { kid, origin, secret } = shop;
+  const visited = { kid, origin, publicKey: await readPublicKey(kid, url, filling.headers) };
+  const visits = pastVisits(now).map(
+    ({ at, visit }): Step => ({ at, act: (post) => postVisit(visited, post, visit, at) }),
+  );
+  const steps = [...visits, ...caseSteps(visited, token, now)].toSorted((a, b) => a.at - b.at);
+  const post = postTo(url, filling.headers);
+  for (const [index, { at, act }] of steps.entries()) {
+    filling.goTo(at);
+    await act(post);
+    if (index % VISITS_PER_CHOICE === 0) await recordChoice(secret, post, index / VISITS_PER_CHOICE);
   }
 }
 

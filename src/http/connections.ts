@@ -228,8 +228,9 @@ export function createClientErrors(createRequestId: () => string) {
 const QUIET_MS = 1000;
 
 /**
- * Connections that wait to be accepted. Past them the kernel drops a SYN, and the client tries again after 1, 3 and
- * 7 seconds. Node's default is 511, also for the socket of a unit; Linux lowers it to net.core.somaxconn.
+ * Connections that wait to be accepted. Past them the kernel drops a SYN, and the client tries again after 1,
+ * 3 and 7 seconds. Node's default is 511, also for the socket of a unit; Linux lowers it to
+ * net.core.somaxconn.
  */
 export const BACKLOG = 4096;
 

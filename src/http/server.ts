@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { TlsOptions } from 'node:tls';
-import helmet from 'helmet';
 import type { Clock } from '../lib/clock.ts';
 import { createSlotList } from '../lib/collections.ts';
 import { createUlid, type Random } from '../lib/crypto.ts';
@@ -18,7 +17,8 @@ import {
   endLast,
   requireReader,
 } from './connections.ts';
-import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin, type Reply, type Stream } from './reply.ts';
+import { createProtection } from './protection.ts';
+import { corsHeaders, errorReply, type KnowsOrigin, type Reply, type Stream } from './reply.ts';
 import {
   type Client,
   countHeader,
@@ -40,35 +40,6 @@ import type { FoundPlace, HandOver, RouteTable } from './routes.ts';
  */
 
 const CLIENT_LEFT = 499;
-/** Never set for the operator's other hosts. */
-const STRICT_TRANSPORT = `max-age=${HSTS_SECONDS}`;
-
-/** Scripts, styles and fonts from this origin only, nothing inline, no framing. */
-const CSP = {
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'none'"],
-    scriptSrc: ["'self'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'", 'data:'],
-    fontSrc: ["'self'"],
-    connectSrc: ["'self'"],
-    workerSrc: ["'self'"],
-    frameSrc: ["'self'"],
-    formAction: ["'self'"],
-    baseUri: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-};
-
-/** The headers of every answer that a browser may open. */
-const createProtection = (https: boolean) =>
-  helmet({
-    contentSecurityPolicy: CSP,
-    crossOriginResourcePolicy: { policy: 'same-origin' },
-    strictTransportSecurity: https && { maxAge: HSTS_SECONDS, includeSubDomains: false },
-    xFrameOptions: { action: 'deny' },
-  });
 
 export interface ServerDeps {
   readonly routes: RouteTable;
@@ -183,26 +154,21 @@ function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage, t
   };
 }
 
-/** A JSON answer of a hot route loads nothing and may not be framed. */
-const STRICT_CSP = "default-src 'none'; frame-ancestors 'none'";
-
 async function serve(
-  deps: ServerDeps,
+  deps: ServerDeps & { readonly protection: ReturnType<typeof createProtection> },
   found: FoundPlace | null,
   httpRequest: HttpRequest,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const answered = await deps.routes.answer(found, httpRequest);
+  const isHot = found?.place.isHot === true;
   if ('status' in answered) {
-    const always = ['X-Request-Id', httpRequest.requestId];
-    if (found?.place.isHot === true) {
-      always.push('Content-Security-Policy', STRICT_CSP);
-      if (deps.https) always.push('Strict-Transport-Security', STRICT_TRANSPORT);
-    }
-    await send(response, answered, always);
+    const protection = deps.protection.of(answered, isHot);
+    await send(response, answered, ['X-Request-Id', httpRequest.requestId, ...protection]);
     return;
   }
+  if (!isHot) deps.protection.set(response);
   facts.set(request, { ...httpRequest, error: answered.error });
   response.setHeader('X-Request-Id', httpRequest.requestId);
   for (const name in answered.headers) response.setHeader(name, answered.headers[name] as string);
@@ -239,7 +205,7 @@ function createListener(deps: ServerDeps) {
   const clientOf = createClientReader(deps.trustedProxies);
   const limitPipeline = createPipelineLimit();
   const limitClient = createClientLimit();
-  const protect = createProtection(deps.https);
+  const served = { ...deps, protection: createProtection(deps.https) };
   const listener: RequestListener = (request, response) => {
     if (!limitPipeline(response)) return;
     clientErrors.began(response);
@@ -272,8 +238,7 @@ function createListener(deps: ServerDeps) {
       ]);
       return;
     }
-    if (found?.place.isHot !== true) protect(request, response, () => {});
-    serve(deps, found, httpRequest, request, response).catch((error: unknown) => {
+    serve(served, found, httpRequest, request, response).catch((error: unknown) => {
       if (!hasLeft(error)) deps.onFault(httpRequest.requestId, error);
       response.destroy();
     });

@@ -3,7 +3,7 @@ import { sha256, sha256Text } from '../lib/crypto.ts';
 import { deriveP256Key, ORDER } from './state-key.ts';
 
 /**
- * The tenant's export key, which seals files of evidence (contract-2 section 23, ADR 0111). Its signatures
+ * The tenant's export key, which seals files of evidence (contract-2 section 23, ADR 0112). Its signatures
  * are deterministic (RFC 6979), so that the same file is sealed with the same bytes; `node:crypto` draws a
  * random number for each.
  */

@@ -44,7 +44,8 @@ function scan(text: string, maxDepth: number): void {
       const end = closingQuote(text, i);
       if (end === -1) throw new JsonRefused('unterminated string');
       if (depth === 1 && expectKey) {
-        const key = JSON.parse(text.slice(i, end + 1)) as string;
+        const rawKey = text.slice(i + 1, end);
+        const key = rawKey.includes('\\') ? (JSON.parse(`"${rawKey}"`) as string) : rawKey;
         if (keys.has(key)) throw new JsonRefused('duplicate key');
         keys.add(key);
         expectKey = false;

@@ -3,9 +3,12 @@
 export const PEOPLE_LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'pl'] as const;
 export type PeopleLanguage = (typeof PEOPLE_LANGUAGES)[number];
 
+/** @param lang of a query, as it came */
+export const chosenLanguage = (lang: unknown): PeopleLanguage | null =>
+  PEOPLE_LANGUAGES.find((language) => language === lang) ?? null;
+
 /** `x` is a language that gpd writes in; anything else, also nothing, is English. */
-export const languageOf = (text: string | null): PeopleLanguage =>
-  PEOPLE_LANGUAGES.find((language) => language === text) ?? 'en';
+export const languageOf = (text: string | null): PeopleLanguage => chosenLanguage(text) ?? 'en';
 
 /** A browser sends fewer; the rest of a longer header is ignored. */
 const MAX_RANGES = 30;
@@ -30,4 +33,4 @@ export function preferredLanguage(header: string | null): PeopleLanguage {
 
 /** `?lang=` first, then the header. @param lang of the query, as it came */
 export const requestLanguage = (lang: unknown, header: string | null): PeopleLanguage =>
-  PEOPLE_LANGUAGES.find((language) => language === lang) ?? preferredLanguage(header);
+  chosenLanguage(lang) ?? preferredLanguage(header);

@@ -10,7 +10,10 @@ import type { Random } from '../lib/crypto.ts';
 const SALT_BYTES = 32;
 
 export interface DaySalts {
-  /** Uses a salt of this process alone where the database has none for this day. */
+  /**
+   * Uses a salt of this process where the database has none for this day; `renew` stores it, so that hashes
+   * of one day stay comparable.
+   */
   readonly saltOf: (day: number) => string;
   /** Loads the salts of today and tomorrow, so that midnight needs no database. */
   readonly renew: () => Promise<void>;
@@ -19,15 +22,16 @@ export interface DaySalts {
 export function createDaySalts(database: Database, clock: Clock, random: Random): DaySalts {
   const createSalt = (): string => random(SALT_BYTES).toString('base64url');
   let salts = new Map<number, string>();
+  const saltFor = (day: number): string => salts.get(day) ?? createSalt();
   return {
     saltOf(day) {
-      const salt = salts.get(day) ?? createSalt();
+      const salt = saltFor(day);
       salts.set(day, salt);
       return salt;
     },
     async renew() {
       const today = Math.floor(clock() / DAY);
-      salts = new Map(await renewDaySalts(database, [today, today + 1], createSalt));
+      salts = new Map(await renewDaySalts(database, [today, today + 1], saltFor));
     },
   };
 }
@@ -41,15 +45,15 @@ const PREFIX = 'day-salt ';
 function renewDaySalts(
   database: Database,
   days: readonly number[],
-  createSalt: () => string,
+  saltFor: (day: number) => string,
 ): Promise<ReadonlyMap<number, string>> {
-  const names = days.map((day) => `${PREFIX}${day}`);
+  const rows = days.map((day) => ({ name: `${PREFIX}${day}`, value: saltFor(day) }));
+  const names = rows.map(({ name }) => name);
   return database.transaction(async (tx) => {
     await tx('meta').where('name', 'like', `${PREFIX}%`).whereNotIn('name', names).delete();
     // If two nodes insert a salt at the same time, the first one stays.
-    for (const name of names)
-      await tx('meta').insert({ name, value: createSalt() }).onConflict('name').ignore();
-    const rows: { name: string; value: string }[] = await tx('meta').whereIn('name', names);
-    return new Map(rows.map(({ name, value }) => [Number(name.slice(PREFIX.length)), value]));
+    await tx('meta').insert(rows).onConflict('name').ignore();
+    const stored: typeof rows = await tx('meta').whereIn('name', names);
+    return new Map(stored.map(({ name, value }) => [Number(name.slice(PREFIX.length)), value]));
   });
 }

@@ -2,12 +2,13 @@ import type { Request, RequestHandler, Response, Router } from 'express';
 import { z } from 'zod';
 import { STAFF_ROLES, type StaffRole } from '../auth/credentials.ts';
 import { isSameToken } from '../console/form.ts';
-import { isStaffName, NAME_RULE } from '../console/invite-service.ts';
+import { isStaffName } from '../console/invite-service.ts';
 import { exactRouter } from '../http/express-app.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { TextKey } from '../lib/people/say.ts';
 import { agentPrompt } from './agent-prompt.ts';
 import type { SetupLink } from './setup-link.ts';
-import { hasSession, readOwnForm, renderSetup, requireLoopback } from './setup-routes.ts';
+import { hasSession, readOwnForm, renderSetup, requireLoopback, type SetupPage } from './setup-routes.ts';
 import type { Installed } from './setup-service.ts';
 
 /** The page *Next* after `gpd serve --setup`, for the browser that did it. Its steps tick themselves. */
@@ -40,7 +41,7 @@ export interface NextNeeds {
 /** The page of a fresh installation: the server that sends it has no database. */
 export const nextPage = (
   { installed, csrf, usesPasskeys }: Pick<NextNeeds, 'installed' | 'csrf' | 'usesPasskeys'>,
-  values: object = {},
+  values: SetupPage = {},
 ) => ({
   ...{ step: 'done', installed, csrf, usesPasskeys, steps: NOTHING_DONE, keyless: true },
   ...{ secretKey: null, invited: null },
@@ -48,7 +49,7 @@ export const nextPage = (
   ...values,
 });
 
-type Show = (response: Response, values?: object, status?: number) => Promise<void>;
+type Show = (response: Response, values?: SetupPage, status?: number) => Promise<void>;
 
 const createShow =
   (needs: NextNeeds): Show =>
@@ -76,14 +77,13 @@ function addInvite(router: Router, needs: NextNeeds, guard: RequestHandler, show
       const name = (form.get('name') ?? '').trim();
       const { data: role } = roleSchema.safeParse(form.get('role'));
       const values = { name, role };
-      const errors = {
-        ...(!isStaffName(name) && { name: `Enter a name: ${NAME_RULE}.` }),
-        ...(role === undefined && { role: 'Choose a role.' }),
+      const errors: Readonly<Record<string, TextKey>> = {
+        ...(!isStaffName(name) && { name: 'setup.badStaffName' }),
+        ...(role === undefined && { role: 'setup.noRole' }),
       };
-      if (!isStaffName(name) || role === undefined) return show(response, { values, wrong: errors }, 422);
+      if (!isStaffName(name) || role === undefined) return show(response, { values, errors }, 422);
       const invitation = await needs.inviteMember(name, role);
-      if (invitation === null)
-        return show(response, { values, wrong: { name: 'Somebody has that name.' } }, 422);
+      if (invitation === null) return show(response, { values, errors: { name: 'setup.nameTaken' } }, 422);
       return show(response, { invited: { name, link: invitation } });
     });
   });

@@ -2,6 +2,7 @@ import type { Router } from 'express';
 import type { Logger } from 'pino';
 import type { Database } from '../db/engine.ts';
 import type { Mail } from '../egress/smtp.ts';
+import type { HttpRequest } from '../http/request.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GivenSockets } from './systemd/socket-files.ts';
 
@@ -34,6 +35,8 @@ export interface AppOptions {
   readonly decryptThread?: URL | null;
   /** Instead of the relay: the demo keeps its mails. */
   readonly sendMail?: (mail: Mail) => Promise<void>;
+  /** Each answer waits for it: the demo first writes its past. */
+  readonly admit?: (request: HttpRequest) => Promise<void>;
   /** Additional routes: the demo's pages, or those of a setup. */
   readonly routers?: (context: {
     readonly url: () => string;

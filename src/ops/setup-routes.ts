@@ -5,14 +5,16 @@ import { isSameOrigin, isSameToken, readForm } from '../console/form.ts';
 import { canJoinAt } from '../console/invite-service.ts';
 import { usualPolicy } from '../console/render.ts';
 import { exactRouter } from '../http/express-app.ts';
+import { speakTo } from '../http/people.ts';
 import { cookieValues } from '../http/request.ts';
 import { HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { isLoopbackAuthority } from '../lib/ip.ts';
+import type { TextKey } from '../lib/people/say.ts';
 import { AlreadyInitialised } from '../tenants/installation-files.ts';
 import { VERSION } from '../version.ts';
 import type { SetupLink } from './setup-link.ts';
-import { type Installed, readSetup, type Setup } from './setup-service.ts';
+import { type Installed, type InterruptedSetup, readSetup, type Setup } from './setup-service.ts';
 
 /** The pages of `gpd serve --setup` until the installation exists; next-routes.ts has those after it. */
 
@@ -32,14 +34,26 @@ export async function readOwnForm(request: Request) {
   return readForm(request);
 }
 
-export function renderSetup(response: Response, values: object, status = 200): void {
+/** The values of the page. */
+export interface SetupPage {
+  /** Texts by field. */
+  readonly errors?: Readonly<Record<string, TextKey>>;
+  /** The text above the form, with its values; `message` is the server's, in English. */
+  readonly problem?: { readonly key: TextKey; readonly values?: object; readonly message?: string };
+  readonly [name: string]: unknown;
+}
+
+export function renderSetup(response: Response, values: SetupPage, status = 200): void {
   const nonce = randomBytes(16).toString('base64');
   response.status(status).set({
     'content-security-policy': `${usualPolicy(nonce)}; connect-src 'self'`,
     'cache-control': 'no-store',
     'referrer-policy': 'same-origin',
   });
-  response.render('setup', { nonce, token: '', csrf: '', wrong: {}, values: {}, ...values });
+  const defaults = { token: '', csrf: '', errors: {}, problem: null, values: {} };
+  // The answer to a form shows some things once, and its address does not show it again.
+  const hasSwitch = response.req.method === 'GET';
+  response.render('setup', { ...speakTo(response), hasSwitch, nonce, ...defaults, ...values });
 }
 
 export const hasSession = (link: SetupLink, request: Request): boolean =>
@@ -52,11 +66,11 @@ export interface SetupNeeds {
   /** GPD_BASE_URL; null: the form asks for it. */
   readonly baseUrl: string | null;
   /** Creates the installation. @throws {AlreadyInitialised} {ConfigError} */
-  readonly install: (setup: Setup) => Promise<Installed>;
+  readonly install: (setup: Setup) => Promise<Installed | InterruptedSetup>;
   /** Called after the page with the result was sent. */
   readonly onInstalled: (installed: Installed) => void;
   /** @returns the page *Next* before anything of it was done */
-  readonly nextPage: (installed: Installed) => object;
+  readonly nextPage: (installed: Installed) => SetupPage;
 }
 
 /** The address that the browser shows; a passkey needs a name. */
@@ -81,7 +95,7 @@ function addLink(router: Router, { link, baseUrl, csrf }: SetupNeeds): void {
       return;
     }
     const cookie = `${COOKIE}=${secret}; HttpOnly; SameSite=Strict; Path=/setup; Max-Age=${HOUR / SECOND}`;
-    response.append('set-cookie', cookie).redirect(303, '/setup');
+    response.append('set-cookie', cookie).redirect(303, `/setup${speakTo(response).langQuery}`);
   });
 }
 
@@ -96,21 +110,29 @@ function addForm(router: Router, needs: SetupNeeds): void {
       ...Object.fromEntries(form),
       ...(needs.baseUrl === null ? {} : { baseUrl: needs.baseUrl }),
     };
-    const showForm = (errors: object) =>
-      renderSetup(response, { step: 'form', csrf, baseUrl: needs.baseUrl, values, wrong: errors }, 422);
+    const showForm = (problems: Pick<SetupPage, 'errors' | 'problem'>) =>
+      renderSetup(response, { step: 'form', csrf, baseUrl: needs.baseUrl, values, ...problems }, 422);
     const { data, errors } = readSetup(values);
-    if (!data) return showForm(errors);
-    if (isBusy) return showForm({ form: 'The installation is being made.' });
+    if (!data) return showForm({ errors });
+    if (isBusy) return showForm({ problem: { key: 'setup.busy' } });
     isBusy = true;
     try {
       const installed = await needs.install(data);
+      if ('interruptedTenant' in installed) {
+        isBusy = false;
+        const tenant = { text: installed.interruptedTenant };
+        return showForm({ problem: { key: 'setup.interrupted', values: { tenant } } });
+      }
       response.once('finish', () => needs.onInstalled(installed));
       response.set('connection', 'close');
       renderSetup(response, needs.nextPage(installed));
     } catch (error) {
       isBusy = false;
-      if (!(error instanceof AlreadyInitialised || error instanceof ConfigError)) throw error;
-      showForm({ form: error.message });
+      if (error instanceof AlreadyInitialised)
+        showForm({ problem: { key: 'setup.exists', values: { command: { id: 'gpd tenants add' } } } });
+      else if (error instanceof ConfigError)
+        showForm({ problem: { key: 'setup.refused', message: error.message } });
+      else throw error;
     }
   });
 }

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { NEEDS_NAME, relyingPartyOf } from '../attest/ceremony.ts';
+import { relyingPartyOf } from '../attest/ceremony.ts';
 import { createApiKey } from '../auth/credentials.ts';
-import { type Config, ConfigError } from '../config.ts';
+import type { Config } from '../config.ts';
 import { listKids } from '../db/meta-store.ts';
 import { succeeds } from '../lib/errors.ts';
+import type { TextKey } from '../lib/people/say.ts';
 import { kidSchema } from '../schema/bundle.ts';
-import { explainIssue } from '../schema/explain-issue.ts';
 import { publicOrigin } from '../schema/settings.ts';
 import { createApiKeyStore } from '../tenants/api-key-store.ts';
 import {
@@ -26,46 +26,46 @@ import { addTenant } from './new-tenant-service.ts';
 
 const MAX_NOTICE = 4000;
 
-const TENANT_RULE = 'Enter a short name: 1 to 64 of A-Z a-z 0-9 . _ -, and not . or ..';
-const NO_NAME = `Enter a name, not an address of digits: ${NEEDS_NAME}.`;
 const hasName = (origin: string): boolean => relyingPartyOf(origin, '') !== null;
 
-/** The form shows these where a field is empty or no address. */
-const ENTER = {
-  origin: 'Enter the address of the website, e.g. https://shop.example',
-  baseUrl: 'Enter the address people will use, e.g. https://id.shop.example',
-  contact: 'Enter a contact.',
-};
+/** The key of a text of the form, instead of a message. */
+const because = (error: TextKey) => ({ error, abort: true });
 
 const setupSchema = z.object({
-  // The form does not say “kid”, so its message does not either.
-  tenant: z.string(TENANT_RULE).refine((text) => kidSchema.safeParse(text).success, TENANT_RULE),
+  tenant: z
+    .string(because('setup.badTenant'))
+    .refine((text) => kidSchema.safeParse(text).success, because('setup.badTenant')),
   origin: z
-    .string(ENTER.origin)
-    .min(1, ENTER.origin)
+    .string(because('setup.noOrigin'))
+    .min(1, because('setup.noOrigin'))
+    .refine((text) => originSchema.safeParse(text).success, because('setup.badOrigin'))
     .pipe(originSchema)
-    .refine((origin) => !isWildcard(origin), 'A wildcard matches no page: enter one origin.')
-    .refine(hasName, NO_NAME),
+    .refine((origin) => !isWildcard(origin), because('setup.wildcard'))
+    .refine(hasName, because('setup.digits')),
   baseUrl: z
-    .string(ENTER.baseUrl)
-    .refine((text) => publicOrigin.safeParse(text).success, { error: ENTER.baseUrl, abort: true })
-    .refine(hasName, NO_NAME),
+    .string(because('setup.noBaseUrl'))
+    .refine((text) => publicOrigin.safeParse(text).success, because('setup.noBaseUrl'))
+    .refine(hasName, because('setup.digits')),
   controller: z
     .string()
     .trim()
-    .max(MAX_NOTICE)
+    .max(MAX_NOTICE, because('setup.long'))
     .transform((text) => text || undefined)
     .optional(),
-  contact: z.string(ENTER.contact).trim().min(1, ENTER.contact).max(MAX_NOTICE),
+  contact: z
+    .string(because('setup.noContact'))
+    .trim()
+    .min(1, because('setup.noContact'))
+    .max(MAX_NOTICE, because('setup.long')),
 });
 
 export type Setup = z.output<typeof setupSchema>;
 
-/** @returns the values, or for each invalid field a sentence */
+/** @returns the values, or for each invalid field the key of a text */
 export function readSetup(values: Readonly<Record<string, string | undefined>>) {
-  const { data, error } = setupSchema.safeParse(values, { error: explainIssue });
-  const messages = error?.issues.map(({ path, message }) => [String(path[0]), message] as const) ?? [];
-  return data ? { data } : { errors: Object.fromEntries(messages) };
+  const { data, error } = setupSchema.safeParse(values);
+  const keys = error?.issues.map(({ path, message }) => [String(path[0]), message as TextKey] as const) ?? [];
+  return data ? { data } : { errors: Object.fromEntries(keys) };
 }
 
 export interface Installed extends Setup {
@@ -73,6 +73,11 @@ export interface Installed extends Setup {
   readonly key: string;
   /** The configuration file if base_url could not be written to it; null: nothing is left to do. */
   readonly unwritten: string | null;
+}
+
+/** An interrupted setup made this tenant, whose log keeps that name. */
+export interface InterruptedSetup {
+  readonly interruptedTenant: string;
 }
 
 /**
@@ -111,7 +116,11 @@ async function createOrOpen(config: Config, isRepeated: boolean): Promise<Store>
 }
 
 /** @param file the configuration file @throws {AlreadyInitialised}, {ConfigError} */
-export async function install(config: Config, setup: Setup, file: string): Promise<Installed> {
+export async function install(
+  config: Config,
+  setup: Setup,
+  file: string,
+): Promise<Installed | InterruptedSetup> {
   const { tenant: kid, origin, baseUrl, controller, contact } = setup;
   const completeConfig = { ...config, base_url: baseUrl };
   const isRepeated = isSetupUnfinished(config);
@@ -123,8 +132,7 @@ export async function install(config: Config, setup: Setup, file: string): Promi
   try {
     const now = Date.now();
     const [firstKid] = await listKids(store.database);
-    if (firstKid !== undefined && firstKid !== kid)
-      throw new ConfigError(`the interrupted setup made the tenant ${firstKid}: enter that short name`);
+    if (firstKid !== undefined && firstKid !== kid) return { interruptedTenant: firstKid };
     if (!(await createTenantStore(store.database).get(kid)))
       await addTenant(store, completeConfig, { kid, origins: [origin], controller, contact, now });
     const { key, secret } = createApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);

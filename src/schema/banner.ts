@@ -27,7 +27,7 @@ export const bannerResponseSchema = z.object({
     material: z.int(),
     url: z.string(),
   }),
-  /** The name in the banner's question; empty for "this site" (ADR 0106). */
+  /** The name in the banner's question; empty for "this site" (ADR 0100). */
   siteName: z.string(),
   /** Address of the imprint; empty for no link. */
   imprintUrl: z.string(),

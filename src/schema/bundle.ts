@@ -62,7 +62,7 @@ const NO_CONTROL = String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`;
 
 /**
  * 1..512 characters of well-formed Unicode without control characters (contract section 7), in NFC: two
- * spellings of one name are one person, and a withdrawal in one reaches the grant in the other (ADR 0030).
+ * spellings of one name are one person, and a withdrawal in one reaches the grant in the other (ADR 0094).
  */
 export const principalIdSchema = z
   .string()

@@ -208,7 +208,7 @@ export const caseResponseSchema = contestResponseSchema
     reasons: z.array(z.string()),
     resolvedAt: z.string().nullable(),
     decision: caseDecisionSchema,
-    /** The name of the site, for the page; gpd's own addition (ADR 0103). */
+    /** The name of the site, for the page; gpd's own addition (ADR 0045). */
     site: z.string(),
     contact: z.string().nullable(),
     /** Only under rights.profile uk: the page then has a form for complaints. */

@@ -2,7 +2,7 @@ import { type ApiKey, hashSecret, isApiKeySecret } from '../auth/credentials.ts'
 import type { Database } from '../db/engine.ts';
 import type { FindApiKey } from '../http/authorize.ts';
 import { createReadWhole, refuseOver } from '../http/limiter.ts';
-import { type Clock, isoTime, SECOND } from '../lib/clock.ts';
+import { type Clock, DAY, isoTime, SECOND } from '../lib/clock.ts';
 import { createRecent } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';
 import { createApiKeyStore } from './api-key-store.ts';
@@ -59,16 +59,18 @@ export function createKeyFinder(
   find: ReturnType<typeof createUnknownKeys>,
   clock: Clock,
 ): FindApiKey {
-  const notedDays = new Map<string, string>();
+  /** The day of the last use by the id of a key, counted from 1970. */
+  const notedDays = new Map<string, number>();
   const store = createApiKeyStore(database);
   return async (secret, client, secondsBlocked) => {
     const key = await find(secret, client, secondsBlocked);
     if (!key) return null;
-    const day = isoTime(clock()).slice(0, 10);
-    if (key.lastUsedOn !== day && notedDays.get(key.id) !== day) {
-      notedDays.set(key.id, day);
-      store.noteUse(key.kid, key.id, day).catch(() => notedDays.delete(key.id));
-    }
+    const now = clock();
+    const today = Math.floor(now / DAY);
+    if (notedDays.get(key.id) === today) return key;
+    notedDays.set(key.id, today);
+    const day = isoTime(now).slice(0, 10);
+    if (key.lastUsedOn !== day) store.noteUse(key.kid, key.id, day).catch(() => notedDays.delete(key.id));
     return key;
   };
 }

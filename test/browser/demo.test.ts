@@ -37,6 +37,13 @@ describeInChromium('browser/demo', () => {
     await expect.poll(() => read('result-reason')).not.toBe('');
   }
 
+  /** Acts, and waits for the server's answer to the person as long as the test may last. */
+  const answeredBy = (act: Promise<void>): Promise<unknown> =>
+    Promise.all([
+      page.waitForResponse((reply) => new URL(reply.url()).pathname === '/my-data', { timeout: 0 }),
+      act,
+    ]);
+
   const identifyLines = (): string[] => requestLines().filter((line) => line.includes('/_fp/'));
 
   it('identifies after the grant, recognises on the second look, and forgets how after a withdrawal', async () => {
@@ -166,7 +173,7 @@ describeInChromium('browser/demo', () => {
       expect(await page.locator('html').getAttribute('lang')).toBe(language);
       const { promise, tour } = SHOP_WORDS[language].page;
       await page.getByRole('heading', { name: promise }).waitFor();
-      await page.getByTestId('consent-accept').click();
+      await answeredBy(press('consent-accept'));
       const answer = page.getByTestId('answer').locator('[data-gpd-held]');
       await answer.getByText(VERDICT_WORDS[language].rules.A1).first().waitFor({ state: 'attached' });
       const topOf = async (locator: Locator) => (await locator.boundingBox())?.y ?? 0;
@@ -219,11 +226,11 @@ describeInChromium('browser/demo', () => {
     } as const;
     const options = { ...kind, isUserVerified: true, automaticPresenceSimulation: true };
     await cdp.send('WebAuthn.addVirtualAuthenticator', { options });
-    await pressAndWait('consent-accept');
+    await answeredBy(pressAndWait('consent-accept'));
     const before = ingestResponseSchema.parse(await json());
     expect(before.needsAttestation).toBe(true);
     expect(await page.getByTestId('attested').isVisible()).toBe(false);
-    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await answeredBy(page.getByRole('button', { name: 'Use a passkey' }).click());
     // It is among the folded details of the answer to the person.
     await page.getByTestId('attested').waitFor({ state: 'attached' });
     const after = ingestResponseSchema.parse(await json());

@@ -14,7 +14,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { dumpDatabase } from '../support/database.ts';
-import { missingPostgres, startPostgres } from '../support/postgres.ts';
+import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { initGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { ownOf } from './support/own.ts';
@@ -197,23 +197,18 @@ describe.concurrent('a data directory without a gpd', () => {
     mkdirSync(join(state, 'gpd'));
     await gpdJson(['init', '--tenant', KID], { cwd });
     expect(existsSync(join(cwd, 'gpd-data', 'gpd.db'))).toBe(true);
-    await gpdJson(['init', '--tenant', KID], { cwd, env: { STATE_DIRECTORY: join(state, 'gpd') } });
+    await gpdJson(['init', '--tenant', KID], { env: { STATE_DIRECTORY: join(state, 'gpd') } });
     expect(existsSync(join(state, 'gpd', 'gpd.db'))).toBe(true);
   });
 });
 
 describeWithTool('gpd init on PostgreSQL', await missingPostgres(), () => {
   it('refuses a database that has a gpd, and makes no other key for it', async () => {
-    const postgres = await startPostgres();
-    try {
-      const GPD_DATABASE_URL = await postgres.freshUrl();
-      const first = { GPD_DATA_DIR: freshDir(), GPD_DATABASE_URL };
-      const other = { GPD_DATA_DIR: freshDir(), GPD_DATABASE_URL };
-      expect(await runGpd(['init', '--tenant', KID], { env: first })).toMatchObject({ code: 0 });
-      expect(await runGpd(['init', '--tenant', KID], { env: other })).toMatchObject({ code: 7 });
-      expect(existsSync(other.GPD_DATA_DIR)).toBe(false);
-    } finally {
-      await postgres.stop();
-    }
+    const GPD_DATABASE_URL = await sharedPostgres().freshUrl();
+    const first = { GPD_DATA_DIR: freshDir(), GPD_DATABASE_URL };
+    const other = { GPD_DATA_DIR: freshDir(), GPD_DATABASE_URL };
+    expect(await runGpd(['init', '--tenant', KID], { env: first })).toMatchObject({ code: 0 });
+    expect(await runGpd(['init', '--tenant', KID], { env: other })).toMatchObject({ code: 7 });
+    expect(existsSync(other.GPD_DATA_DIR)).toBe(false);
   });
 });

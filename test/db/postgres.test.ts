@@ -1,33 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/engine.ts';
 import { migrate, schemaState } from '../../src/db/migrate.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { holdTransaction, type MakeDatabase, someoneWaits } from './contract/database.ts';
-import { onPostgres } from './contract/makers.ts';
-import { storageContract, storedLogContract, storedRightsContract } from './contract/storage.ts';
-
-let there: MakeDatabase;
-const make: MakeDatabase = (schema) => there(schema);
+import { holdTransaction, someoneWaits } from './contract/database.ts';
+import { onPostgres, withoutDeadlock } from './contract/makers.ts';
+import { storageContract } from './contract/storage.ts';
 
 describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
   const server = sharedPostgres();
-  beforeAll(async () => {
-    there = await onPostgres(server);
-  });
+  const make = onPostgres(server);
 
   storageContract(make);
-  storedLogContract(make);
-  storedRightsContract(make);
-
-  it('did all of that without one deadlock', async () => {
-    const log = await server.log();
-    expect(log).toContain('ready to accept connections');
-    expect(log.match(/.*deadlock detected.*\n(?:.*\n){0,4}/g) ?? []).toEqual([]);
-  });
+  withoutDeadlock(server);
 
   it('reads int8 as a number and speaks UTF-8', async () => {
     const db = await make('none');

@@ -41,7 +41,7 @@ it.each([
 
 describeWithTool('batches on PostgreSQL', await missingPostgres(), () => {
   it.each(['record', 'append', 'check'] as const)('%s one tenant at a time', async (operation) => {
-    const db = await (await onPostgres(sharedPostgres()))();
+    const db = await onPostgres(sharedPostgres())();
     const kids = await Promise.all(['one', 'two', 'three'].map((kid) => addTenant(db.database, kid)));
     let transactions = 0;
     const watched: Database = {

@@ -1,6 +1,11 @@
 import { describe } from 'vitest';
 import { onSqlite } from './contract/makers.ts';
-import { storageContract, storedLogContract, storedRightsContract } from './contract/storage.ts';
+import {
+  storageContract,
+  storageRules,
+  storedLogContract,
+  storedRightsContract,
+} from './contract/storage.ts';
 
 const make = await onSqlite();
 
@@ -8,4 +13,5 @@ describe('storage on SQLite', () => {
   storageContract(make);
   storedLogContract(make);
   storedRightsContract(make);
+  storageRules(make);
 });

@@ -2,10 +2,13 @@ import { createPublicKey, verify } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { createAgent, joinSignatures, signedHeaders } from '../agents/support/agent.ts';
 import { type Ask, ask } from '../support/http.ts';
+import { started } from '../support/started.ts';
 import matrix from '../vectors/wba-matrix.json' with { type: 'json' };
 import { startDemoApp } from './support/demo-app.ts';
 
 /** The page for builders of agents. */
+
+const demo = started(() => startDemoApp());
 
 const plain = (html: string): string =>
   html
@@ -41,26 +44,30 @@ function signedNow(agent: ReturnType<typeof createAgent>, label: string, over: R
 }
 
 it('a builder sees what holds and what does not, in words, for each signature', async () => {
-  const { app } = await startDemoApp();
-  expect((await ask(app.url, '/demo')).text).toContain('href="/demo/agents"');
-  const page = await ask(app.url, '/demo/agents');
+  expect((await ask(demo.app.url, '/demo')).text).toContain('href="/demo/agents"');
+  const page = await ask(demo.app.url, '/demo/agents');
   expect(page.status).toBe(200);
   const [request = '', keys = ''] = [...page.text.matchAll(/<textarea[^>]*>([^<]*)<\/textarea>/g)].map(
     ([, text = '']) => plain(text),
   );
-  expect(textOf((await explain(app.url, { request, keys })).text)).toContain(
+  expect(textOf((await explain(demo.app.url, { request, keys })).text)).toContain(
     'verified It verifies. The agent is https://agent.example.',
   );
-  const changed = await explain(app.url, { request: request.replace('shop.example', 'other.example'), keys });
+  const changed = await explain(demo.app.url, {
+    request: request.replace('shop.example', 'other.example'),
+    keys,
+  });
   expect(textOf(changed.text)).toContain('The bytes do not verify');
   expect(changed.text).toContain('signature-mismatch');
   expect(basesOf(changed.text)[0]).toContain('"@authority": other.example\n');
-  expect(textOf((await explain(app.url, { request, keys: '' })).text)).toContain('The key set is not known');
+  expect(textOf((await explain(demo.app.url, { request, keys: '' })).text)).toContain(
+    'The key set is not known',
+  );
 
   const agent = createAgent();
   const both = joinSignatures(signedNow(agent, 'sig1'), signedNow(agent, 'sig2', { expires: '1' }));
   const keySet = JSON.stringify({ keys: [agent.jwk] });
-  const two = await explain(app.url, {
+  const two = await explain(demo.app.url, {
     request: requestText('GET', 'https://shop.example/', both),
     keys: keySet,
   });
@@ -69,19 +76,19 @@ it('a builder sees what holds and what does not, in words, for each signature', 
   );
   expect(two.text).toContain(agent.thumbprint);
 
-  const unsigned = await explain(app.url, { request: 'GET https://shop.example/', keys: '' });
+  const unsigned = await explain(demo.app.url, { request: 'GET https://shop.example/', keys: '' });
   expect(textOf(unsigned.text)).toContain(
     'Not signed. The request has no signature with the tag web-bot-auth',
   );
   const malformed = request.replace('Signature-Input: ', 'Signature-Input: =');
-  expect(textOf((await explain(app.url, { request: malformed, keys })).text)).toMatch(
+  expect(textOf((await explain(demo.app.url, { request: malformed, keys })).text)).toMatch(
     /Cannot be judged\. `Signature-Input` is not a dictionary/,
   );
-  const badForm = await explain(app.url, { request: 'shop.example', keys: '{}' });
+  const badForm = await explain(demo.app.url, { request: 'shop.example', keys: '{}' });
   expect(badForm.status).toBe(400);
   expect(textOf(badForm.text)).toMatch(/Write METHOD and URL in the first line.*gpd can use no key of this/);
-  expect((await explain(app.url, {})).status).toBe(400);
-  const twice = await ask(app.url, '/demo/agents', {
+  expect((await explain(demo.app.url, {})).status).toBe(400);
+  const twice = await ask(demo.app.url, '/demo/agents', {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: 'request=a&request=b&keys=a&keys=b',
@@ -90,7 +97,6 @@ it('a builder sees what holds and what does not, in words, for each signature', 
 });
 
 it('the vectors of the drafts are signed over the signature base that it shows', async () => {
-  const { app } = await startDemoApp();
   const key = createPublicKey({ key: matrix.common.public_jwk, format: 'jwk' });
   const good = matrix.cases.filter(
     ({ name, expect: answer }) => answer === 'accept' && name !== 'ok-query-param',
@@ -102,7 +108,10 @@ it('the vectors of the drafts are signed over the signature base that it shows',
       ...{ 'signature-agent': one.agent, 'signature-input': one.input, signature: String(one['signature']) },
       ...(one['headers'] as Ask['headers']),
     };
-    const { text } = await explain(app.url, { request: requestText(one.method, one.url, headers), keys: '' });
+    const { text } = await explain(demo.app.url, {
+      request: requestText(one.method, one.url, headers),
+      keys: '',
+    });
     const bytes = [...String(one['signature']).matchAll(/=:([^:]*):/g)].map(([, base64 = '']) =>
       Buffer.from(base64, 'base64'),
     );
@@ -114,19 +123,20 @@ it('the vectors of the drafts are signed over the signature base that it shows',
 });
 
 it('a header may have the name of a property of every object', async () => {
-  const { app } = await startDemoApp();
   for (const name of ['constructor', '__proto__']) {
-    const answer = await explain(app.url, { request: `GET https://shop.example/\n${name}: 1`, keys: '' });
+    const answer = await explain(demo.app.url, {
+      request: `GET https://shop.example/\n${name}: 1`,
+      keys: '',
+    });
     expect([answer.status, textOf(answer.text)]).toEqual([200, expect.stringContaining('no signature')]);
   }
 });
 
 it('an agent that asks the demo is told about its own request', async () => {
-  const { app } = await startDemoApp();
   const agent = createAgent();
   const now = Math.floor(Date.now() / 1000);
   const target = `/demo/agents/echo?key=${agent.jwk.x}`;
-  const options = { scheme: 'http', host: `127.0.0.1:${app.port}`, method: 'PUT', target } as const;
+  const options = { scheme: 'http', host: `127.0.0.1:${demo.app.port}`, method: 'PUT', target } as const;
   const components = ['"@method"', '"@target-uri"', '"signature-agent";key="sig1"'];
   const params = { created: String(now), expires: String(now + 60) };
   const headers = signedHeaders(agent, { ...options, components, params });

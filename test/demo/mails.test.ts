@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { sendVisit } from '../../src/demo/seed-service.ts';
 import { drivenBrowser } from '../../src/demo/visits.ts';
 import { gpdJson } from '../support/command.ts';
@@ -11,7 +11,8 @@ import { startDemoApp } from './support/demo-app.ts';
 it('the demo shows the mails to staff, and one to a person in their language', {
   timeout: 120_000,
 }, async () => {
-  const { app, demo } = await startDemoApp();
+  const { app, demo, stop } = await startDemoApp();
+  onTestFinished(stop);
   const kid = 'demo-shop';
   const origin = `http://localhost:${app.port}`;
   const visit = await sendVisit({ kid, origin }, app.url, drivenBrowser('a mail of the demo'), Date.now());

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { PAST_CASES } from '../../src/demo/past-cases.ts';
 import { pastVisits } from '../../src/demo/visits.ts';
 import { DAY } from '../../src/lib/clock.ts';
@@ -6,7 +6,8 @@ import { openStore } from '../../src/tenants/installation-files.ts';
 import { startDemoApp } from './support/demo-app.ts';
 
 it('as many decisions as were asked for are stored over two weeks, each counted once', async () => {
-  const { app, demo } = await startDemoApp(300);
+  const { app, demo, stop } = await startDemoApp(300);
+  onTestFinished(stop);
   const now = Date.now();
   expect((await fetch(`${app.url}/demo`)).status).toBe(200);
   const { database } = await openStore(demo.config);

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseSync, Visitor } from 'oxc-parser';
+import { type Comment, parseSync, Visitor } from 'oxc-parser';
 import { describe, expect, it } from 'vitest';
 import { readPage, root } from './prose.ts';
 
@@ -47,8 +47,14 @@ function boundNames(pattern: Node | null | undefined): string[] {
   return (inner as (Node | undefined)[]).flatMap((part) => boundNames(part));
 }
 
-/** The names that a file declares: functions, variables and parameters. */
-function declaredNames(name: string, source: string): string[] {
+interface Parsed {
+  /** Functions, variables and parameters. */
+  readonly names: readonly string[];
+  readonly comments: readonly Comment[];
+}
+
+function parse(name: string, source: string): Parsed {
+  const { program, comments } = parseSync(name, source);
   const names: string[] = [];
   const add = (...patterns: unknown[]): void => {
     names.push(...patterns.flatMap((pattern) => boundNames(pattern as Node)));
@@ -58,15 +64,25 @@ function declaredNames(name: string, source: string): string[] {
     FunctionExpression: (node) => add(...node.params),
     ArrowFunctionExpression: (node) => add(...node.params),
     VariableDeclarator: (node) => add(node.id),
-  }).visit(parseSync(name, source).program);
-  return names;
+  }).visit(program);
+  return { names, comments };
 }
+
+const parsedFiles = new Map<string, Parsed>();
+/** Parses each file once, although several rules look at it. */
+function parsedOf(name: string, source: string): Parsed {
+  const parsed = parsedFiles.get(source) ?? parse(name, source);
+  parsedFiles.set(source, parsed);
+  return parsed;
+}
+
+const declaredNames = (name: string, source: string): readonly string[] => parsedOf(name, source).names;
 
 /** Each comment of a file without its stars; lines of `//` that follow one another are one comment. */
 function commentsOf(name: string, source: string): string[] {
   const texts: string[] = [];
   let previous: { type: string; end: number } | undefined;
-  for (const comment of parseSync(name, source).comments) {
+  for (const comment of parsedOf(name, source).comments) {
     const text = comment.value
       .replace(/^\*+/, '')
       .replace(/^\s*\* ?/gm, '')
@@ -123,7 +139,7 @@ describe('names and comments', () => {
 
   it('no comment of src/ is wider than the code; only a line with an address may be', () => {
     const wideLines = (name: string, source: string): string[] =>
-      parseSync(name, source).comments.flatMap(({ start, end }) =>
+      parsedOf(name, source).comments.flatMap(({ start, end }) =>
         source
           .slice(source.lastIndexOf('\n', start) + 1, end)
           .split('\n')

@@ -7,7 +7,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export const readPage = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-const LOCALES = ['src/lib/people/en.ts', 'src/banner/locales/en.ts'];
+const LOCALES = ['src/lib/people/en.ts', 'src/lib/people/staff/en.json', 'src/banner/locales/en.ts'];
 
 /** Paths of what people read, from the root; man pages are generated from the commands' help. */
 export function listPages(): readonly string[] {

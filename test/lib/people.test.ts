@@ -10,7 +10,10 @@ const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 const OTHERS = PEOPLE_LANGUAGES.filter((language) => language !== 'en');
 
 /** Words that are spelled alike in several languages, and names. */
-const SAME = new Set(['forgotten.contact', 'case.contact', 'kept.bits', 'kept.signal', 'signal.model']);
+const SAME = new Set([
+  ...['forgotten.contact', 'case.contact', 'kept.bits', 'kept.signal', 'signal.model'],
+  'setup.tenant',
+]);
 
 const placesOf = (text = ''): string =>
   piecesOf(text)
@@ -38,10 +41,12 @@ describe('the texts of people’s pages', () => {
 });
 
 describe('the templates of people’s pages', () => {
-  const partials = ['my-data', 'case'].flatMap((folder) =>
+  const partials = ['my-data', 'case', 'setup'].flatMap((folder) =>
     readdirSync(join(VIEWS, folder)).map((name) => `${folder}/${name}`),
   );
-  const templates = ['my-data.ejs', 'case.ejs', 'error.ejs', ...partials].map(
+  const entries = ['expired', 'insecure', 'passkey', 'setup', 'sign-in', 'signed-out'];
+  const consoles = entries.map((name) => `console/${name}.ejs`);
+  const templates = ['my-data.ejs', 'case.ejs', 'error.ejs', 'setup.ejs', ...partials, ...consoles].map(
     (name) => [name, readFileSync(join(VIEWS, name), 'utf8')] as const,
   );
 

@@ -41,10 +41,15 @@ async function send(path: string, body: string, type: string): Promise<number> {
 }
 
 it('deletes the rows of an erased person, and of an erased decision, by their references alone', async () => {
-  const visit = await post(shop.gpd.url, createBundle(shop.target), { origin: shop.url });
+  const visit = await post(shop.gpd.url, createBundle(shop.target, { context: 'order-1' }), {
+    origin: shop.url,
+  });
   const { requestId } = visit.json() as { requestId: string };
   expect(await send('/subscribe', '{"email":"alice@shop.example"}', 'application/json')).toBe(201);
-  expect(await send('/checkout/device', requestId, 'text/plain')).toBe(201);
+  const sendVisit = (order: string): Promise<number> =>
+    send('/checkout/device', JSON.stringify({ order, requestId }), 'application/json');
+  expect(await sendVisit('order-2')).toBe(409);
+  expect(await sendVisit('order-1')).toBe(201);
   expect(await copies()).toBe(2);
   const consent = new ConsentClient({ url: shop.gpd.url, key: shop.secret });
   await consent.grant({ principalId: 'alice', purposes: ['newsletter'] });

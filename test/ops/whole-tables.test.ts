@@ -1,4 +1,4 @@
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/engine.ts';
 import { rowsOf } from '../../src/db/sql.ts';
@@ -8,7 +8,6 @@ import { examine } from '../../src/ops/doctor/doctor-service.ts';
 import { oldestWaiting, readLog } from '../../src/ops/doctor/inspect-store.ts';
 import { readStock, readTraffic } from '../../src/ops/metrics/stock-store.ts';
 import { tally } from '../../src/rights/tally-store.ts';
-import type { MakeDatabase } from '../db/contract/database.ts';
 import { onPostgres } from '../db/contract/makers.ts';
 import { noteStatements } from '../support/database.ts';
 import { createEntry, NOW } from '../support/make.ts';
@@ -39,10 +38,7 @@ function unbounded(plan: readonly string[]): string[] {
 }
 
 describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
-  let make: MakeDatabase;
-  beforeAll(async () => {
-    make = await onPostgres(sharedPostgres());
-  });
+  const make = onPostgres(sharedPostgres());
 
   /** @returns the unbounded scans of all queries that the work sends */
   async function unboundedIn(database: Database, work: () => Promise<unknown>): Promise<string[]> {

@@ -56,12 +56,14 @@ describe('what runs', () => {
     ['node_modules/a/README.md', false],
     ['node_modules/sqlite3/build/Release/node_sqlite3.node', true],
     ['node_modules/sqlite3/build/Release/obj.target/x.node', false],
+    ['node_modules/es-toolkit/dist/compat/index.mjs', true],
+    ['node_modules/es-toolkit/dist/compat/index.js', false],
     ['dist/cli/main.js', true],
     // GET /v1/embed.d.ts sends it.
     ['dist/banner/embed.d.ts', true],
     // A package must not contain what `npm run package:deb`, `package:archive` and `release` put there before.
     ['dist/gpd_0.1.0_amd64.deb', false],
-    ['dist/gpd-0.1.0-linux-x64.tar.xz', false],
+    ['dist/gpd-0.1.0-linux-x64.tar.gz', false],
     ['dist/release/0.1.0/sbom.json', false],
   ])('%s: %s', (path, expected) => {
     expect(path.startsWith('dist/') ? isBuilt(path) : isLoaded(path)).toBe(expected);

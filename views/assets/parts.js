@@ -23,6 +23,6 @@ addEventListener('click', ({ target }) => {
 
 // The switch of languages keeps what is behind the #, which no server sees.
 addEventListener('click', ({ target }) => {
-  const link = target instanceof Element && target.closest('.site-head a[hreflang]');
+  const link = target instanceof Element && target.closest('.languages a[hreflang]');
   if (link && link.hash === '') link.hash = location.hash;
 });

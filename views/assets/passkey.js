@@ -10,7 +10,9 @@ const offer = JSON.parse(form.dataset.offer);
 const invitation = /^#(.+)\.([\w-]{43})$/.exec(location.hash);
 if (invitation) {
   const [, name, secret] = invitation;
-  history.replaceState(null, '', location.pathname);
+  // A link of the switch opens the page again, which needs the invitation again.
+  for (const link of document.querySelectorAll('.languages a')) link.hash = location.hash;
+  history.replaceState(null, '', location.pathname + location.search);
   form.elements.invitation.value = secret;
   offer.publicKey.user.name = offer.publicKey.user.displayName = decodeURIComponent(name);
 }
@@ -18,7 +20,7 @@ if (invitation) {
 // A new passkey would be useless without an invitation.
 const isWhole = offer.ceremony === 'get' || invitation !== null;
 button.hidden = !isWhole;
-if (!isWhole) status.textContent = 'Open the whole link of your invitation.';
+if (!isWhole) status.textContent = status.dataset.whole;
 async function answer() {
   button.disabled = true;
   status.textContent = '';
@@ -27,7 +29,7 @@ async function answer() {
     form.submit();
   } catch {
     button.disabled = false;
-    status.textContent = 'No passkey was used. Try again.';
+    status.textContent = status.dataset.failed;
   }
 }
 

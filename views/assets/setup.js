@@ -16,5 +16,7 @@ async function look() {
   if (document.querySelector('.step:not([data-done])')) setTimeout(() => void look(), LOOK_MS);
 }
 
-history.replaceState(null, '', '/setup');
+// A reload asks for the page again, not for the form that led here or the used link.
+const lang = new URLSearchParams(location.search).get('lang');
+history.replaceState(null, '', lang === null ? '/setup' : `/setup?${new URLSearchParams({ lang })}`);
 void look();

@@ -138,7 +138,10 @@ export interface Session {
   readonly token: string;
   readonly principalId: string;
   readonly expiresAt: string;
-  /** The reference that the events `subject.erased` and `subject.linked` carry. */
+  /**
+   * The reference that the events `subject.erased` and `subject.linked` carry. gpd always sends it; the SDK also
+   * reads an answer without it.
+   */
   readonly subject?: string;
 }
 

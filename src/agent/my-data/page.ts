@@ -54,7 +54,7 @@ export function arrange({ host, intro, act, button, consents, result }: Page, is
 /** The links of the switch carry the token, so that the other language shows the same visit. */
 export function keepToken({ isWhole }: Page, token: string | undefined): void {
   if (!isWhole || token === undefined) return;
-  for (const link of document.querySelectorAll<HTMLAnchorElement>('.site-head a[hreflang]'))
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('.languages a[hreflang]'))
     link.hash = `visit=${token}`;
 }
 

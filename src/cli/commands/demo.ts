@@ -1,6 +1,5 @@
 import { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { startApp } from '../../app.ts';
 import { createLogger } from '../../ops/log-service.ts';
 import type { RunningApp } from '../../ops/running.ts';
 import { type CommandContext, checkInteger, command, configFor, example } from '../command-service.ts';
@@ -45,22 +44,23 @@ function readVisits(text: string | undefined): number | null {
   return checkInteger('--visits', text, [1, MAX_VISITS], `a whole number from 1 to ${MAX_VISITS}`);
 }
 
-async function start(options: Options): Promise<RunningApp> {
+async function start(options: Options): Promise<{ app: RunningApp; filled: Promise<void> }> {
   const visits = readVisits(options.visits);
-  const [{ prepareDemo }, { createMailbox }] = await Promise.all([
+  const [{ startApp }, { prepareDemo }, { createMailbox }] = await Promise.all([
+    import('../../app.ts'),
     import('../../demo/demo-service.ts'),
     import('../../demo/mailbox.ts'),
   ]);
   const mailbox = createMailbox();
   const log = createLogger('warn');
-  const appOptions = { log, onFatal: failStop(log), sendMail: mailbox.send };
   const demo = await prepareDemo(configFor({ port: options.port }), {
-    start: (config, clock) => startApp(config, { ...appOptions, clock }),
     mailbox,
     visits,
     verifyLog,
   });
-  const app = await startApp(demo.config, { ...appOptions, routers: demo.routers });
+  const { clock, admit, routers } = demo;
+  const given = { clock, admit, routers, sendMail: mailbox.send };
+  const app = await startApp(demo.config, { log, onFatal: failStop(log), ...given });
   const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
   const { users, directory } = demo;
   print({ urls, users, dataDir: directory }, () => [
@@ -72,15 +72,16 @@ async function start(options: Options): Promise<RunningApp> {
     '',
     'The data directory is deleted when you press Ctrl-C.',
   ]);
-  return app;
+  return { app, filled: demo.fill() };
 }
 
 async function runDemo(_context: CommandContext, options: Options): Promise<void> {
   const signalled = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP']);
   try {
-    const app = await Promise.race([start(options), signalled]);
+    const started = await Promise.race([start(options), signalled]);
+    if (typeof started === 'object') await Promise.race([started.filled, signalled]);
     await signalled;
-    if (typeof app === 'object') await app.stop(1000);
+    if (typeof started === 'object') await started.app.stop(1000);
   } catch (error) {
     endWithError(error);
   }

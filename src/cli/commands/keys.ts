@@ -16,7 +16,6 @@ import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts'
 import { iso, isoTime } from '../../lib/clock.ts';
 import { decodeBase64 } from '../../lib/crypto.ts';
 import { tryOr } from '../../lib/errors.ts';
-import { rewrap } from '../../ops/rewrap-service.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import {
   changeSealKeys,
@@ -266,6 +265,7 @@ async function rewrapAll(
   const dryRun = options.dryRun === true;
   const store = await open();
   await confirm(options, 'Changing the master key: the old one then opens only the backups made before');
+  const { rewrap } = await import('../../ops/rewrap-service.ts');
   const result = await rewrap(store, config, { dryRun, by: await byAll(), newKeyFile: options.newKeyFile });
   if (!result.dryRun && result.masterKey !== masterKeyPath(config))
     say(

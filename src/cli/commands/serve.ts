@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { startApp } from '../../app.ts';
 import { ConfigError, readServiceManager } from '../../config.ts';
 import { createLogger, describeFault } from '../../ops/log-service.ts';
 import type { AppOptions } from '../../ops/running.ts';
@@ -74,6 +73,7 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
   try {
     const { config, ...setupResult } = await prepare(flags, { log, sockets });
     if (config.init_tenant !== null) await (await import('./init.ts')).initialiseOnce(config);
+    const { startApp } = await import('../../app.ts');
     const app = await startApp(config, {
       log,
       sockets,

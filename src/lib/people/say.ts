@@ -5,16 +5,37 @@ import * as es from './es.ts';
 import * as fr from './fr.ts';
 import * as it from './it.ts';
 import * as pl from './pl.ts';
+import staffDe from './staff/de.json' with { type: 'json' };
+import staffEn from './staff/en.json' with { type: 'json' };
+import staffEs from './staff/es.json' with { type: 'json' };
+import staffFr from './staff/fr.json' with { type: 'json' };
+import staffIt from './staff/it.json' with { type: 'json' };
+import staffPl from './staff/pl.json' with { type: 'json' };
 import { fillWords, type PageKey, type PageWords, type Piece, piecesOf, type ScriptWords } from './words.ts';
 
-/** The texts of people's pages in the language of a request. */
+/** The texts of people's pages, and of set-up and sign-in (`staff`), in the language of a request. */
+
+type StaffWords = Readonly<Record<keyof typeof staffEn, string>>;
+export type TextKey = PageKey | keyof StaffWords;
 
 interface Language {
-  readonly PAGE: PageWords;
+  readonly PAGE: PageWords & StaffWords;
   readonly SCRIPT: ScriptWords;
 }
 
-export const PEOPLE_WORDS: Readonly<Record<PeopleLanguage, Language>> = { en, de, fr, es, it, pl };
+const joined = (
+  { PAGE, SCRIPT }: { readonly PAGE: PageWords; readonly SCRIPT: ScriptWords },
+  staff: StaffWords,
+): Language => ({ PAGE: { ...PAGE, ...staff }, SCRIPT });
+
+export const PEOPLE_WORDS: Readonly<Record<PeopleLanguage, Language>> = {
+  en: joined(en, staffEn),
+  de: joined(de, staffDe),
+  fr: joined(fr, staffFr),
+  es: joined(es, staffEs),
+  it: joined(it, staffIt),
+  pl: joined(pl, staffPl),
+};
 
 /** The languages by their own names, for the switch. */
 export const LANGUAGE_NAMES: Readonly<Record<PeopleLanguage, string>> = {
@@ -28,14 +49,14 @@ export const LANGUAGE_NAMES: Readonly<Record<PeopleLanguage, string>> = {
 
 export interface Speaker {
   readonly lang: PeopleLanguage;
-  readonly say: (key: PageKey, values?: Readonly<Record<string, string | number>>) => string;
+  readonly say: (key: TextKey, values?: Readonly<Record<string, string | number>>) => string;
   /** The text in pieces, where a value is an element. */
-  readonly pieces: (key: PageKey) => readonly Piece[];
+  readonly pieces: (key: TextKey) => readonly Piece[];
 }
 
 /** Speaks one language. Templates are not typed, so an unknown key throws. */
 export function speakerOf(lang: PeopleLanguage): Speaker {
-  const read = (key: PageKey): string => {
+  const read = (key: TextKey): string => {
     const text = PEOPLE_WORDS[lang].PAGE[key];
     if (text === undefined) throw new Error(`no text ${key}`);
     return text;

@@ -1,7 +1,8 @@
 import { recordAudit, rightsRef } from '../../audit/audit-store.ts';
 import { joinedRefs } from '../../consent/join-store.ts';
+import { listHistory } from '../../consent/openings-store.ts';
 import { wordsOf } from '../../consent/purpose-words.ts';
-import { listHistory, listState } from '../../consent/terms-store.ts';
+import { listState } from '../../consent/terms-store.ts';
 import type { Reader } from '../../db/engine.ts';
 import { classByRules, explain } from '../../ingest/verdict/classify.ts';
 import { visitorIdOf } from '../../ingest/verdict/identity.ts';
@@ -115,12 +116,12 @@ export function describeDecision(
 
 async function readHistory(
   database: Reader,
-  kid: string,
+  tenant: Tenant,
   principals: readonly string[],
 ): Promise<readonly object[]> {
   const history: object[] = [];
   const readPage = (after: { readonly seq: number } | undefined) =>
-    listHistory(database, kid, principals, { before: after?.seq ?? null, limit: HISTORY_PAGE });
+    listHistory(database, tenant, principals, { before: after?.seq ?? null, limit: HISTORY_PAGE });
   for await (const events of pagesBy(HISTORY_PAGE, readPage))
     for (const { seq, purpose, choice, at, detail } of events)
       history.push({ seq, type: `consent.${choice}`, purpose, time: isoTime(at), ...detail });
@@ -130,7 +131,7 @@ async function readHistory(
 async function readConsent(database: Reader, tenant: Tenant, { kid, principal, principalId }: Reach) {
   if (principal === null || principalId === null) return null;
   const principals = await joinedRefs(database, tenant, principal);
-  const history = await readHistory(database, kid, principals);
+  const history = await readHistory(database, tenant, principals);
   if (history.length === 0) return null;
   const state = (await listState(database, kid, principals)).map(({ purpose, choice, at, ...rest }) => {
     const { policyVersion, expiresAt, seq, hash, given: consentGiven } = rest;

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { type CommitmentRow, opensBody, saysSame } from '../../consent/openings-store.ts';
 import type { Reader } from '../../db/engine.ts';
+import { ConsentStateInvalid } from '../../db/meta-store.ts';
 import { cellOf } from '../../db/sql.ts';
 import { createMasterKey, principalKeyContext } from '../../keys/master-key.ts';
 import { committedFields, type DoubtDetail, type EntryDetail } from '../../ledger/entries.ts';
 import type { Json } from '../../lib/json.ts';
+import { parseStored } from '../../log/fold.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 
 /** Reads what opens the entries of persons, and what is left of one who was erased. */
@@ -30,21 +33,18 @@ export interface OpenedEntry {
   readonly detail: { readonly [name: string]: Json };
 }
 
-interface Row {
-  readonly seq: number;
+interface Row extends Omit<CommitmentRow, 'kid'> {
   readonly hash: string;
-  readonly principal: string;
-  readonly purpose: string;
-  readonly choice: string;
-  readonly at: number;
-  readonly salt: string;
-  readonly detail: string;
+  readonly entry: string;
   readonly wrapped_key: string;
 }
 
 const PAGE = 1000;
 
-/** Openings of the entries `first` to `last` in pages, of these persons alone if `refs` names them. */
+/**
+ * Openings of the entries `first` to `last` in pages, of these persons alone if `refs` names them.
+ * @throws {ConsentStateInvalid} when an entry does not commit to its row: a file of evidence must not tell it
+ */
 export async function* openedEntries(
   { read }: Reader,
   { kid, principalWrap }: Pick<Tenant, 'kid' | 'principalWrap'>,
@@ -74,15 +74,23 @@ export async function* openedEntries(
         'o.salt',
         'o.detail',
         'e.hash',
+        'e.entry',
         'p.wrapped_key',
       )) as readonly Row[];
-    yield rows.map(({ wrapped_key: wrapped, detail, ...row }) => ({
-      ...row,
-      seq: Number(row.seq),
-      at: Number(row.at),
-      key: wrapper.unwrap(wrapped, principalKeyContext(kid, row.principal)),
-      detail: committedFields(JSON.parse(detail) as EntryDetail | DoubtDetail) as OpenedEntry['detail'],
-    }));
+    yield rows.map(({ wrapped_key: wrapped, detail, entry, ...row }) => {
+      const key = wrapper.unwrap(wrapped, principalKeyContext(kid, row.principal));
+      const stored = parseStored(entry);
+      if (!saysSame(stored, row) || !opensBody(key, { ...row, detail }, stored.body))
+        throw new ConsentStateInvalid(kid);
+      const fields = committedFields(JSON.parse(detail) as EntryDetail | DoubtDetail);
+      return {
+        ...row,
+        seq: Number(row.seq),
+        at: Number(row.at),
+        key,
+        detail: fields as OpenedEntry['detail'],
+      };
+    });
     if (refs && rows.length < PAGE) return;
     next = refs ? Number(rows.at(-1)?.seq) + 1 : end + 1;
   }

@@ -70,10 +70,7 @@ export interface TokenBinding {
   readonly origin: string;
 }
 
-/**
- * The request, and the principal if its consent was proven (ADR 0049): a withdrawal counts while the token is
- * valid.
- */
+/** The request, and the principal if its consent was proven: a withdrawal counts while the token is valid. */
 export type TokenSubject = Omit<OpenedToken, 'session'>;
 
 const plaintextSchema = z.tuple([z.string(), z.string(), z.int(), z.string().optional()]);

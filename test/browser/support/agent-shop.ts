@@ -32,9 +32,9 @@ async function copyOfOurs(): Promise<string> {
   return folder;
 }
 
-/** @param folder with its packages installed; without one it is the project's shop */
+/** @param folder with its packages installed; without one, or empty, it is the project's shop */
 export async function startAgentShop(folder: string | undefined): Promise<AgentShop> {
-  const cwd = folder ?? (await copyOfOurs());
+  const cwd = folder === undefined || folder === '' ? await copyOfOurs() : folder;
   const dataDir = join(tempDir('agent-shop'), 'data');
   const port = await freePort();
   const url = `http://localhost:${port}`;

@@ -179,6 +179,7 @@ const ROWS: readonly Row[] = [
   row('append an entry', 'entry-unauthenticated', (dataDir) => appendForged(dataDir, retention())),
   row('change the head', 'entry-changed', by("UPDATE ledger_heads SET frontier = 'AAAA'")),
   row('turn a withdrawal into a grant', 'consent.state', by("UPDATE consent_state SET choice = 'granted'")),
+  row('change what a person chose', 'opening-changed', by("UPDATE consent_openings SET choice = 'denied'")),
   row('put back an older row of a person', 'state-changed', (dataDir) =>
     execute(
       dataDir,

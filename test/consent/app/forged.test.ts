@@ -51,3 +51,30 @@ it('a purpose whose policy was changed by hand denies, and still takes a withdra
   await setGpc('opt-out');
   await expect.poll(async () => (await check()).status, { interval: 50, timeout: 20_000 }).toBe(200);
 });
+
+it('an opening whose entry does not commit to it is 503 wherever it would be shown or signed, and told', async () => {
+  await api.write('grant', { principalId: 'dora' });
+  const { seq } = await api.write('deny', { principalId: 'dora' });
+  const shown = () => [
+    api.get(`/v1/consent/receipts/${seq}`),
+    api.post('/v1/consent/receipts', { principalId: 'dora' }),
+    api.post('/v1/consent/history', { principalId: 'dora' }),
+  ];
+  const statuses = async () => (await Promise.all(shown())).map(({ status }) => status);
+  expect(await statuses()).toEqual([200, 200, 200]);
+  const forge = (assignment: string) =>
+    execute(api.gpd.dataDir, `UPDATE consent_openings SET ${assignment} WHERE seq = ${seq}`);
+  for (const [forged, genuine] of [
+    ["choice = 'granted'", "choice = 'denied'"],
+    [
+      'detail = replace(detail, \'"gpc":false\', \'"gpc":true\')',
+      'detail = replace(detail, \'"gpc":true\', \'"gpc":false\')',
+    ],
+    ['at = at - 5000', 'at = at + 5000'],
+  ] as const) {
+    await forge(forged);
+    expect(await statuses(), forged).toEqual([503, 503, 503]);
+    await forge(genuine);
+    expect(await statuses(), forged).toEqual([200, 200, 200]);
+  }
+});

@@ -178,7 +178,7 @@ describe('a purpose', () => {
   });
 });
 
-/** ADR 0030: one person whatever keyboard their name was typed on. */
+/** ADR 0094: one person whatever keyboard their name was typed on. */
 describe('a principalId is compared in NFC', () => {
   const NFC = 'Zo\u00eb \u1e69';
   const NFD = NFC.normalize('NFD');

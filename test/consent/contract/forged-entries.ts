@@ -16,47 +16,38 @@ import type { LogNode, Logs } from './log-node.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
-/** Rows of an anchored hour, and forged entries that would explain why they are gone. */
-export function forgedEntries({ db, other, isAsked, createLog, write, definePurpose }: Logs): void {
-  /** Verdicts and audit rows of two hours, with one between that had none. */
-  async function createSealed(kid: string): Promise<LogNode> {
+/** Makes logs that hold verdicts and audit rows of two hours, with one between that had none. */
+const sealedOn =
+  ({ db, createLog }: Logs) =>
+  async (kid: string): Promise<LogNode> => {
     const node = await createLog(kid);
     const actor = { role: 'dpo', ref: 'dora' } as const;
-    for (const at of [BEGIN, BEGIN + 2 * HOUR]) {
-      for (const n of [1, 2])
-        await createRecorder(db.database).record(
-          createEntry({ kid, id: `${kid}-${n}-${at}`, decidedAt: at }),
-        );
+    const recorder = createRecorder(db.database);
+    const entries = [BEGIN, BEGIN + 2 * HOUR].flatMap((at) =>
+      [1, 2].map((n) => createEntry({ kid, id: `${kid}-${n}-${at}`, decidedAt: at })),
+    );
+    await Promise.all(entries.map((entry) => recorder.record(entry)));
+    for (const at of [BEGIN, BEGIN + 2 * HOUR])
       await recordAudit(db.database, { kid, at, actor, action: 'dsar.exported', object: null, detail: {} });
-    }
     for (const seal of [anchorVerdicts, anchorAudit])
       await seal(db.database, kid, BEGIN + 4 * HOUR, macOf(kid));
     expect(await node.codes()).toEqual([]);
     return node;
-  }
-  const tables = [
-    ['decisions', 'verdict_seals', 'decided_at'],
-    ['audit_log', 'audit_seals', 'at'],
-  ] as const;
-  const hourOf = (tx: Knex, kid: string, [table, , at]: readonly [string, string, string]) =>
-    tx(table)
-      .where({ kid })
-      .where(at, '>=', BEGIN + 2 * HOUR)
-      .where(at, '<', BEGIN + 3 * HOUR);
+  };
 
-  it.each(tables)('shows an hour of %s that is gone, with its seal or without', async (...table) => {
-    const kid = `hour-${table[0]}`;
-    const node = await createSealed(kid);
-    await write((tx) => hourOf(tx, kid, table).delete());
-    expect(await node.codes()).toEqual(['rows-missing']);
-    await write((tx) => tx(table[1]).where({ kid }).delete());
-    expect(await node.codes()).toEqual(['rows-missing', 'seal-missing']);
-  });
+const TABLES = [
+  ['decisions', 'verdict_seals', 'decided_at'],
+  ['audit_log', 'audit_seals', 'at'],
+] as const;
 
-  it.each(tables)(
+/** Rows of an anchored hour that were changed. */
+export function forgedRows(logs: Logs): void {
+  const { write } = logs;
+  const createSealed = sealedOn(logs);
+
+  it.each(TABLES)(
     'shows %s that were added to a sealed hour, or to one without any',
     async (table, _seals, at) => {
-      if (!isAsked()) return;
       for (const [hour, name] of [
         [BEGIN, 'sealed'],
         [BEGIN + HOUR, 'empty'],
@@ -73,8 +64,7 @@ export function forgedEntries({ db, other, isAsked, createLog, write, definePurp
     },
   );
 
-  it.each(tables)('shows a seal of %s that is not the one in the log', async (_table, seals) => {
-    if (!isAsked()) return;
+  it.each(TABLES)('shows a seal of %s that is not the one in the log', async (_table, seals) => {
     const kid = `seal-${seals}`;
     const node = await createSealed(kid);
     await write((tx) =>
@@ -83,6 +73,26 @@ export function forgedEntries({ db, other, isAsked, createLog, write, definePurp
         .update({ root: '00'.repeat(32) }),
     );
     expect(await node.codes()).toEqual(['seal-changed']);
+  });
+}
+
+/** Rows of an anchored hour that are gone, and forged entries that would explain why. */
+export function forgedEntries(logs: Logs): void {
+  const { db, other, createLog, write, definePurpose } = logs;
+  const createSealed = sealedOn(logs);
+  const hourOf = (tx: Knex, kid: string, [table, , at]: readonly [string, string, string]) =>
+    tx(table)
+      .where({ kid })
+      .where(at, '>=', BEGIN + 2 * HOUR)
+      .where(at, '<', BEGIN + 3 * HOUR);
+
+  it.each(TABLES)('shows an hour of %s that is gone, with its seal or without', async (...table) => {
+    const kid = `hour-${table[0]}`;
+    const node = await createSealed(kid);
+    await write((tx) => hourOf(tx, kid, table).delete());
+    expect(await node.codes()).toEqual(['rows-missing']);
+    await write((tx) => tx(table[1]).where({ kid }).delete());
+    expect(await node.codes()).toEqual(['rows-missing', 'seal-missing']);
   });
 
   it('distinguishes expired rows from missing rows', async () => {

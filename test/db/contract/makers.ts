@@ -1,10 +1,10 @@
 import { copyFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/db/engine.ts';
-import { migrate } from '../../../src/db/migrate.ts';
 import { runDir } from '../../support/command.ts';
-import type { SharedPostgres } from '../../support/postgres.ts';
+import { migrated, type SharedPostgres } from '../../support/postgres.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 /** Databases for a contract, each its own. A migrated one is a copy: that takes a tenth of what the migrations take. */
@@ -29,18 +29,8 @@ async function nodesOf(
   };
 }
 
-async function migrated(location: string): Promise<string> {
-  const database = await openDatabase({ location, create: true });
-  await migrate(database);
-  await database.close();
-  return location;
-}
-
-/** In memory where it has room: most of the time went into waiting for a disk that no contract looks at. */
-const folderOfAll = process.env['TEST_MEMORY_DIR'] ?? runDir;
-
 export async function onSqlite(): Promise<MakeDatabase> {
-  const directory = (): Promise<string> => mkdtemp(join(folderOfAll, 'sqlite-'));
+  const directory = (): Promise<string> => mkdtemp(join(runDir, 'sqlite-'));
   const template = await migrated(join(await directory(), 'template.db'));
   return async (schema = 'present') => {
     const folder = await directory();
@@ -53,10 +43,18 @@ export async function onSqlite(): Promise<MakeDatabase> {
   };
 }
 
-export async function onPostgres(server: Pick<SharedPostgres, 'freshUrl'>): Promise<MakeDatabase> {
-  const template = await migrated(await server.freshUrl());
+export function onPostgres(server: Pick<SharedPostgres, 'freshUrl'>): MakeDatabase {
   return async (schema = 'present') => {
-    const location = await server.freshUrl(schema === 'present' ? template : undefined);
+    const location = await server.freshUrl(schema);
     return nodesOf(() => openDatabase({ location }));
   };
+}
+
+/** The last test of a suite: two nodes that wait for each other's rows end with an error of one of them. */
+export function withoutDeadlock(server: Pick<SharedPostgres, 'log'>): void {
+  it('did all of that without one deadlock', async () => {
+    const log = await server.log();
+    expect(log).toContain('ready to accept connections');
+    expect(log.match(/.*deadlock detected.*\n(?:.*\n){0,4}/g) ?? []).toEqual([]);
+  });
 }

@@ -3,7 +3,7 @@ import { credentialContract } from '../../attest/contract/credentials.ts';
 import { actContract } from '../../audit/contract/acts.ts';
 import { apiKeyContract } from '../../auth/contract/api-keys.ts';
 import { bannerContract } from '../../consent/contract/banners.ts';
-import { tamperedLogContract } from '../../consent/contract/tampered-log.ts';
+import { tamperedLogContract, tamperedLogRules } from '../../consent/contract/tampered-log.ts';
 import { termsContract } from '../../consent/contract/terms.ts';
 import { verifyBesideContract } from '../../consent/contract/verify-beside.ts';
 import { consoleContract } from '../../console/contract/console.ts';
@@ -21,7 +21,7 @@ import { anchorsContract } from '../../log/contract/anchors.ts';
 import { ledgerContract } from '../../log/contract/ledger.ts';
 import { webhookContract } from '../../notify/contract/webhooks.ts';
 import { daySaltContract } from '../../ops/contract/day-salts.ts';
-import { housekeepingContract } from '../../ops/contract/housekeeping.ts';
+import { housekeepingContract, housekeepingRules } from '../../ops/contract/housekeeping.ts';
 import { rateCounterContract } from '../../ops/contract/rate-counter.ts';
 import { casesContract } from '../../rights/contract/cases.ts';
 import { erasureContract } from '../../rights/contract/erasure.ts';
@@ -35,7 +35,7 @@ import { crossingContract } from '../../tenants/contract/crossing.ts';
 import { snapshotContract } from '../../tenants/contract/snapshot.ts';
 import { tenantGoingContract } from '../../tenants/contract/tenant-going.ts';
 import { tenantContract } from '../../tenants/contract/tenants.ts';
-import { clockContract } from './clock.ts';
+import { clockContract, clockRules } from './clock.ts';
 import type { MakeDatabase } from './database.ts';
 import { migrateContract } from './migrate.ts';
 
@@ -82,6 +82,13 @@ export function storedRightsContract(make: MakeDatabase): void {
   receiptContract(make);
   visitorIdContract(make);
   tenantGoingContract(make);
+}
+
+/** These rules follow from rows and files, whatever the database: they run on one. */
+export function storageRules(make: MakeDatabase): void {
+  housekeepingRules(make);
+  clockRules(make);
+  tamperedLogRules(make);
 }
 
 /** These suites test what the log stores and whether it still verifies. */

@@ -1,8 +1,7 @@
-import { beforeAll, describe } from 'vitest';
+import { describe } from 'vitest';
 import { sizeContract } from '../../log/contract/size.ts';
 import { missingPostgres, sharedPostgres } from '../../support/postgres.ts';
 import { describeWithTool } from '../../support/tools.ts';
-import type { MakeDatabase } from '../contract/database.ts';
 import { onPostgres, onSqlite } from '../contract/makers.ts';
 
 const make = await onSqlite();
@@ -12,10 +11,5 @@ describe('many rows on SQLite', () => {
 });
 
 describeWithTool('many rows on PostgreSQL', await missingPostgres(), () => {
-  let there: MakeDatabase;
-  beforeAll(async () => {
-    there = await onPostgres(sharedPostgres());
-  });
-
-  sizeContract((schema) => there(schema));
+  sizeContract(onPostgres(sharedPostgres()));
 });

@@ -42,6 +42,16 @@ export function daySaltContract(make: MakeDatabase): void {
       expect(again.saltOf(100)).not.toBe(forgotten);
     });
 
+    it('that a process used before the database had one is stored', async () => {
+      const salts = createDaySalts(db.database, () => 300 * DAY, randomBytes);
+      const firstSalt = salts.saltOf(300);
+      await salts.renew();
+      expect(salts.saltOf(300)).toBe(firstSalt);
+      const another = createDaySalts(db.database, () => 300 * DAY, randomBytes);
+      await another.renew();
+      expect(another.saltOf(300)).toBe(firstSalt);
+    });
+
     it('is one of this process alone while the database cannot give one', () => {
       const salts = createDaySalts(db.database, () => 0, randomBytes);
       expect(salts.saltOf(7)).toBe(salts.saltOf(7));

@@ -31,17 +31,27 @@ async function fill(database: Database, kid: string): Promise<void> {
   await addRetiringKey(database, kid);
 }
 
+/** Makes three tenants before each test, of which two are damaged. */
+function damagedTenants(make: MakeDatabase): Pick<TestDatabase, 'database'> {
+  let db: TestDatabase;
+  beforeEach(async () => {
+    db = await make();
+    for (const kid of KIDS) await fill(db.database, kid);
+    // Damage as after a faulty disk or a partial restore.
+    await sql(db.database, "UPDATE ledger_heads SET frontier = 'damaged' WHERE kid = 'aaa'");
+    await sql(db.database, "UPDATE tenants SET settings = '{\"retention.days\":' WHERE kid = 'bbb'");
+  });
+  afterEach(() => db.close());
+  return {
+    get database() {
+      return db.database;
+    },
+  };
+}
+
 export function housekeepingContract(make: MakeDatabase): void {
   describe('housekeeping', () => {
-    let db: TestDatabase;
-    beforeEach(async () => {
-      db = await make();
-      for (const kid of KIDS) await fill(db.database, kid);
-      // Damage as after a faulty disk or a partial restore.
-      await sql(db.database, "UPDATE ledger_heads SET frontier = 'damaged' WHERE kid = 'aaa'");
-      await sql(db.database, "UPDATE tenants SET settings = '{\"retention.days\":' WHERE kid = 'bbb'");
-    });
-    afterEach(() => db.close());
+    const db = damagedTenants(make);
 
     it('a fault of one tenant stops that tenant’s job alone, and is complained of once', async () => {
       let endedJobs: string[] = [];
@@ -79,6 +89,65 @@ export function housekeepingContract(make: MakeDatabase): void {
       await house.stop();
     });
 
+    it('gpd retention run goes on past a tenant that fails, and is written down', async () => {
+      await sql(db.database, "UPDATE tenants SET settings = '[]' WHERE kid = 'bbb'");
+      await addDecision(db.database, 'ccc', 'again', NOW - 100 * DAY);
+      const at = NOW + 9 * HOUR;
+      const planned = await runRetention(db.database, at, true);
+      expect(planned.failures.map(({ kid }) => kid)).toEqual(['bbb']);
+      expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('retention');
+      const steps: number[] = [];
+      const { results, failures } = await runRetention(db.database, at, false, undefined, (deleted) =>
+        steps.push(deleted),
+      );
+      expect(results.map(({ kid, decisions }) => `${kid} ${decisions}`)).toEqual(['aaa 1', 'ccc 2']);
+      // Each step reports its rows once: two decisions of one tenant, one of the other.
+      expect(steps.reduce((sum, deleted) => sum + deleted, 0)).toBe(3);
+      expect(failures.map(({ kid }) => kid)).toEqual(['bbb']);
+      const failure = { job: 'retention', kid: 'bbb', reason: 'ZodError', since: at };
+      expect(await readJobFailures(db.database)).toContainEqual(failure);
+      await sql(db.database, "UPDATE tenants SET settings = '{}' WHERE kid = 'bbb'");
+      expect((await runRetention(db.database, at + HOUR)).failures).toEqual([]);
+      expect(await readMeta(db.database, LAST_RETENTION)).toBe(String(at + HOUR));
+    });
+
+    it('retention stops between two steps, and the next continues', async () => {
+      const old = { kid: 'ccc', decided_at: NOW - 100 * DAY, class: 'human' };
+      const row = { ...old, verdict: '{}', salt: 's', commitment: '00'.repeat(32) };
+      const rows = Array.from({ length: 600 }, (_, n) => ({ ...row, request_id: `req_many-${n}` }));
+      await db.database.transaction((tx) => insertBatches(tx, 'decisions', rows));
+      const looks = [true, true, false];
+      const shouldContinue = (): boolean => looks.shift() ?? false;
+      const first = await retainTenant(db.database, 'ccc', NOW, { shouldContinue });
+      const step = first?.decisions ?? 0;
+      expect([50, 250]).toContain(step);
+      expect(await retainTenant(db.database, 'ccc', NOW)).toMatchObject({ decisions: 601 - step });
+    });
+
+    it('keeps the moment since which a job fails, and forgets jobs that ran, nothing else', async () => {
+      const round = { failures: [], complete: false, isRetentionDone: false };
+      const coded = (code: string): Error => Object.assign(new Error(), { code });
+      const failure = { job: 'a', kid: 'ccc', error: coded('X') };
+      await recordRound(db.database, { ...round, at: 1, ran: ['a', 'b'], failures: [failure] });
+      const later = [
+        { ...failure, error: coded('Y') },
+        { job: 'b', kid: null, error: Object.assign(new Error(), { name: 'Z' }) },
+      ];
+      await recordRound(db.database, { ...round, at: 2, ran: ['a', 'b'], failures: later });
+      await recordRound(db.database, { ...round, at: 3, ran: ['b'] });
+      const failures = (await readJobFailures(db.database)).filter(({ job }) => ['a', 'b'].includes(job));
+      expect(failures).toEqual([{ job: 'a', kid: 'ccc', reason: 'Error Y', since: 1 }]);
+      await removeTenant(db.database, 'ccc');
+      expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('a');
+    });
+  });
+}
+
+/** These follow from what jobs answer, whatever the database. */
+export function housekeepingRules(make: MakeDatabase): void {
+  describe('rounds of housekeeping', () => {
+    const db = damagedTenants(make);
+
     it('another cause, and the same after it recovered, are complained of again', async () => {
       // This round destroys a key, which is in the audit log of an hour that is over by the next one.
       const earlier = createHouse(db.database);
@@ -107,28 +176,6 @@ export function housekeepingContract(make: MakeDatabase): void {
       expect(await house.round()).toEqual(['seal-verdicts aaa']);
       await sql(db.database, head, [frontier]);
       await house.stop();
-    });
-
-    it('gpd retention run goes on past a tenant that fails, and is written down', async () => {
-      await sql(db.database, "UPDATE tenants SET settings = '[]' WHERE kid = 'bbb'");
-      await addDecision(db.database, 'ccc', 'again', NOW - 100 * DAY);
-      const at = NOW + 9 * HOUR;
-      const planned = await runRetention(db.database, at, true);
-      expect(planned.failures.map(({ kid }) => kid)).toEqual(['bbb']);
-      expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('retention');
-      const steps: number[] = [];
-      const { results, failures } = await runRetention(db.database, at, false, undefined, (deleted) =>
-        steps.push(deleted),
-      );
-      expect(results.map(({ kid, decisions }) => `${kid} ${decisions}`)).toEqual(['aaa 1', 'ccc 2']);
-      // Each step reports its rows once: two decisions of one tenant, one of the other.
-      expect(steps.reduce((sum, deleted) => sum + deleted, 0)).toBe(3);
-      expect(failures.map(({ kid }) => kid)).toEqual(['bbb']);
-      const failure = { job: 'retention', kid: 'bbb', reason: 'ZodError', since: at };
-      expect(await readJobFailures(db.database)).toContainEqual(failure);
-      await sql(db.database, "UPDATE tenants SET settings = '{}' WHERE kid = 'bbb'");
-      expect((await runRetention(db.database, at + HOUR)).failures).toEqual([]);
-      expect(await readMeta(db.database, LAST_RETENTION)).toBe(String(at + HOUR));
     });
 
     it('a job that hangs for one tenant stops nothing else, is counted, and does not begin twice', async () => {
@@ -215,36 +262,6 @@ export function housekeepingContract(make: MakeDatabase): void {
         expect(runs).toHaveLength(expected);
       }
       await house.stop();
-    });
-
-    it('retention stops between two steps, and the next continues', async () => {
-      const old = { kid: 'ccc', decided_at: NOW - 100 * DAY, class: 'human' };
-      const row = { ...old, verdict: '{}', salt: 's', commitment: '00'.repeat(32) };
-      const rows = Array.from({ length: 600 }, (_, n) => ({ ...row, request_id: `req_many-${n}` }));
-      await db.database.transaction((tx) => insertBatches(tx, 'decisions', rows));
-      const looks = [true, true, false];
-      const shouldContinue = (): boolean => looks.shift() ?? false;
-      const first = await retainTenant(db.database, 'ccc', NOW, { shouldContinue });
-      const step = first?.decisions ?? 0;
-      expect([50, 250]).toContain(step);
-      expect(await retainTenant(db.database, 'ccc', NOW)).toMatchObject({ decisions: 601 - step });
-    });
-
-    it('keeps the moment since which a job fails, and forgets jobs that ran, nothing else', async () => {
-      const round = { failures: [], complete: false, isRetentionDone: false };
-      const coded = (code: string): Error => Object.assign(new Error(), { code });
-      const failure = { job: 'a', kid: 'ccc', error: coded('X') };
-      await recordRound(db.database, { ...round, at: 1, ran: ['a', 'b'], failures: [failure] });
-      const later = [
-        { ...failure, error: coded('Y') },
-        { job: 'b', kid: null, error: Object.assign(new Error(), { name: 'Z' }) },
-      ];
-      await recordRound(db.database, { ...round, at: 2, ran: ['a', 'b'], failures: later });
-      await recordRound(db.database, { ...round, at: 3, ran: ['b'] });
-      const failures = (await readJobFailures(db.database)).filter(({ job }) => ['a', 'b'].includes(job));
-      expect(failures).toEqual([{ job: 'a', kid: 'ccc', reason: 'Error Y', since: 1 }]);
-      await removeTenant(db.database, 'ccc');
-      expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('a');
     });
   });
 

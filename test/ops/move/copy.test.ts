@@ -44,7 +44,8 @@ async function fillAll(database: Database): Promise<void> {
 }
 
 describeWithTool('a copy', await missingPostgres(), () => {
-  it.each<[string, () => Promise<MakeDatabase>, () => Promise<MakeDatabase>]>([
+  type Maker = () => MakeDatabase | Promise<MakeDatabase>;
+  it.each<[string, Maker, Maker]>([
     ['SQLite to PostgreSQL', onSqlite, () => onPostgres(sharedPostgres())],
     ['PostgreSQL to SQLite', () => onPostgres(sharedPostgres()), onSqlite],
   ])('%s has every row of every table, and is compared', async (_name, createFrom, createTo) => {

@@ -67,9 +67,13 @@ export function erasureContract(make: MakeDatabase): void {
     /** Two devices with three visits each, of which one is contested and one linked; an override, consent, and somebody else. */
     async function fill(kid: string): Promise<void> {
       const summary = { signals: [], joint: 'j', expiresAt: NOW + DAY };
-      for (const durable of ['one', 'two', 'else'])
-        for (const visit of ['a', 'b', 'c'])
-          await record(kid, `${durable}-${visit}`, { durable: deviceOf(kid)(durable), summary });
+      const recorder = createRecorder(db.database);
+      const entries = ['one', 'two', 'else'].flatMap((device) =>
+        ['a', 'b', 'c'].map((visit) =>
+          createEntry({ kid, id: `${device}-${visit}`, durable: deviceOf(kid)(device), summary }),
+        ),
+      );
+      await Promise.all(entries.map((entry) => recorder.record(entry)));
       for (const durable of ['one', 'else'])
         await within(async (tx) => {
           const contested = { kid, requestId: `req_${durable}-a`, durable: deviceOf(kid)(durable) };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listHistory } from '../../../../src/consent/terms-store.ts';
+import { listHistory } from '../../../../src/consent/openings-store.ts';
 import {
   addLog,
   allEntries,
@@ -12,6 +12,7 @@ import {
   opens,
   principalKey,
   stateOf,
+  wrapper,
 } from './fixture.ts';
 
 export function appenderContract(at: Nodes): void {
@@ -26,7 +27,7 @@ export function appenderContract(at: Nodes): void {
         }),
       );
       const page = { before: null, limit: 100 };
-      const history = await listHistory(at.other, kid, ['ref-anna'], page);
+      const history = await listHistory(at.other, { kid, wrapper }, ['ref-anna'], page);
       expect(history.map(({ seq }) => seq)).toEqual(numbers(60).map((i) => 61 - i));
       expect((await stateOf(at.other, kid)).event).toMatchObject({ seq: 61, choice: history[0]?.choice });
       const opened = await Promise.all(history.map(({ seq }) => opens(at.other, kid, seq)));
@@ -38,7 +39,10 @@ export function appenderContract(at: Nodes): void {
       const appender = createAppender(at.db);
       const choices = ['granted', 'withdrawn', 'granted', 'denied'] as const;
       await Promise.all(choices.map((choice) => append(appender, createAppend(kid, { choice }))));
-      const history = await listHistory(at.other, kid, ['ref-anna'], { before: null, limit: 10 });
+      const history = await listHistory(at.other, { kid, wrapper }, ['ref-anna'], {
+        before: null,
+        limit: 10,
+      });
       expect(history.map(({ choice }) => choice)).toEqual([...choices].reverse());
       expect((await stateOf(at.other, kid)).event?.choice).toBe('denied');
     });

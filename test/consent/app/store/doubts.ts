@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { countDoubts, createMarker, listDoubts, type Mark } from '../../../../src/consent/doubts-store.ts';
+import { listHistory } from '../../../../src/consent/openings-store.ts';
 import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
-import { listHistory } from '../../../../src/consent/terms-store.ts';
 import { createMasterKey } from '../../../../src/keys/master-key.ts';
 import { NOW } from '../../../support/make.ts';
 import {
@@ -16,6 +16,7 @@ import {
   PURPOSE,
   stateOf,
   WRAP_KEY,
+  wrapper,
 } from './fixture.ts';
 
 /** A verdict that carried a grant says who gave it (contract-2 section 18). */
@@ -44,7 +45,7 @@ export function doubtsContract(at: Nodes): void {
     };
     const givenOf = async (kid: string) => (await stateOf(at.other, kid)).event;
     const typesOf = async (kid: string) =>
-      (await listHistory(at.other, kid, ['ref-anna'], { before: null, limit: 9 })).map(
+      (await listHistory(at.other, { kid, wrapper }, ['ref-anna'], { before: null, limit: 9 })).map(
         ({ choice }) => choice,
       );
 

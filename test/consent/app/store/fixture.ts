@@ -3,9 +3,10 @@ import { expect } from 'vitest';
 import type { Config } from '../../../../src/config.ts';
 import { type ConsentAppender, createConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
+import { findOpening } from '../../../../src/consent/openings-store.ts';
 import type { Appended, AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { createConsentStateReader } from '../../../../src/consent/state-store.ts';
-import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
+import { macTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
 import { createMasterKey, principalKeyContext } from '../../../../src/keys/master-key.ts';
 import { readEntries, readHead, type StoredEntry } from '../../../../src/log/entries-store.ts';
@@ -31,7 +32,7 @@ export const PURPOSE = 'device-identification';
 export const WRAP_KEY = Buffer.alloc(32, 9);
 const STATE_KEY = Buffer.alloc(32, 8);
 export const macOf = (kid: string): StateMac => createStateMac(kid, STATE_KEY);
-const wrapper = createMasterKey(WRAP_KEY, randomBytes);
+export const wrapper = createMasterKey(WRAP_KEY, randomBytes);
 const store = {
   masterKey: createMasterKey(Buffer.alloc(32, 5), randomBytes),
   serverSecret: Buffer.alloc(32),
@@ -142,7 +143,7 @@ export async function principalKey(database: Database, kid: string, principalId 
 /** Does the principal's key, as it is now, open this entry of its log? */
 export async function opens(database: Database, kid: string, seq: number, principalId = 'anna') {
   const key = await principalKey(database, kid, principalId);
-  const opening = await findOpening(database, kid, seq);
+  const opening = await findOpening(database, { kid, wrapper }, seq);
   const entry = (await allEntries(database, kid))[seq];
   if (!key || !opening || !entry) return false;
   const salt = Buffer.from(opening.salt, 'base64url');
