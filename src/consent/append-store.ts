@@ -123,14 +123,7 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
     newEntries.map((entry) => entry.bytes),
   );
   const placed = newEntries.map((entry, i): Placed => Object.assign(entry, log.appended[i] as AppendedEntry));
-  let start = 0;
-  for (const request of newRequests) {
-    const end = start + request.entries.length;
-    const requestEntries = placed.slice(start, end);
-    const entries = requestEntries.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
-    outcomes.set(request, { entries });
-    start = end;
-  }
+  answerNew(newRequests, placed, outcomes);
   await sendTogether(
     () => writePlaced(tx, kid, log),
     () => saveOpenings(tx, kid, placed),
@@ -142,6 +135,18 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
   for (const [request, original] of repeated) {
     const isSame = original.idempotency?.bodyHash === request.idempotency?.bodyHash;
     outcomes.set(request, isSame ? (outcomes.get(original) as Answer | ItemFault) : 'conflict');
+  }
+}
+
+/** @param placed the entries of the requests, in their order */
+function answerNew(requests: Batch, placed: readonly Placed[], outcomes: Outcomes): void {
+  let start = 0;
+  for (const request of requests) {
+    const end = start + request.entries.length;
+    const requestEntries = placed.slice(start, end);
+    const entries = requestEntries.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
+    outcomes.set(request, { entries });
+    start = end;
   }
 }
 

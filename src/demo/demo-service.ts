@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '../auth/credentials.ts';
 import { baseUrl, type Config, ConfigError } from '../config.ts';
+import type { HttpRequest } from '../http/request.ts';
 import { addTenant } from '../ops/new-tenant-service.ts';
 import { tally } from '../rights/tally-store.ts';
 import { createApiKeyStore } from '../tenants/api-key-store.ts';
@@ -90,7 +91,7 @@ export interface DemoNeeds {
 }
 
 /** @param base settings of the environment; the data directory and the database are always temporary */
-export async function prepareDemo(base: Config, { mailbox, visits, verifyLog }: DemoNeeds) {
+async function configureDemo(base: Config) {
   const directory = createTemporaryDirectory();
   const port = base.port === 0 ? await findFreePort(base.host) : base.port;
   const origin = base.base_url ?? `http://localhost:${port}`;
@@ -115,6 +116,12 @@ export async function prepareDemo(base: Config, { mailbox, visits, verifyLog }: 
     port,
     base_url: origin,
   };
+  return { config, configFile, origin, idp };
+}
+
+export async function prepareDemo(base: Config, { mailbox, visits, verifyLog }: DemoNeeds) {
+  const { config, configFile, origin, idp } = await configureDemo(base);
+  const { data_dir: directory, port } = config;
   const origins = [`http://localhost:${port}`, `http://127.0.0.1:${port}`];
   const now = Date.now();
   const keys = await createShop(config, origins, openedAt(now));
@@ -124,17 +131,20 @@ export async function prepareDemo(base: Config, { mailbox, visits, verifyLog }: 
     config,
     directory,
     users: DEMO_USERS,
-    clock: filling.clock,
-    admit: filling.admit,
+    clock: () => filling.clock(),
+    admit: (request: HttpRequest) => filling.admit(request),
     /** Writes the past, through the running server where it can, and then sets the server's clock right. */
     async fill(): Promise<void> {
       const { database } = await openStore(config);
       try {
-        // Before the server's clock reaches these hours, because it anchors them in the log once they are over.
+        // Before the server's clock reaches these hours, because it anchors them once they are over.
         await writePast(database, DEMO_KID, now, visits);
         const url = baseUrl({ ...config, base_url: null });
-        const past = { ...shop, origin: `http://localhost:${port}` };
-        await seedPast(past, (account, at) => idp.token(account, at), { filling, url, now });
+        await seedPast(
+          { ...shop, origin: `http://localhost:${port}` },
+          (account, at) => idp.token(account, at),
+          { filling, url, now },
+        );
         // The server counts once a minute, and the overview needs the counts now.
         await tally(database, DEMO_KID, now);
       } finally {

@@ -16,24 +16,24 @@ export type Filling = ReturnType<typeof createFilling>;
 
 /** @param first the time before all visits */
 export function createFilling(first: number, secret: string, present: Clock) {
-  let past: number | null = first;
+  let visitTime: number | null = first;
   let finish = (): void => {};
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
   return {
     headers: { [HEADER]: secret },
-    clock: () => past ?? present(),
+    clock: () => visitTime ?? present(),
     /** Resolves when the server may answer this request. */
     async admit({ method, target, headers }: HttpRequest): Promise<void> {
       const isTimeless = (method === 'GET' || method === 'HEAD') && TIMELESS.test(pathOf(target));
-      if (past !== null && !isTimeless && headerText(headers, HEADER) !== secret) await finished;
+      if (visitTime !== null && !isTimeless && headerText(headers, HEADER) !== secret) await finished;
     },
     goTo(at: number) {
-      past = at;
+      visitTime = at;
     },
     finish() {
-      past = null;
+      visitTime = null;
       finish();
     },
   };

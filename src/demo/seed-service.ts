@@ -5,7 +5,7 @@ import type { Filling } from './filling.ts';
 import { PAST_CASES, type PastCase, type PastRuling } from './past-cases.ts';
 import { type DemoVisit, drivenBrowser, pastVisits, sealVisit } from './visits.ts';
 
-/** Sends visits to the demo's server over HTTP: one at a time for the tour, and those of the past two weeks. */
+/** Sends visits to the demo's server over HTTP: one for the tour, and those of the past two weeks. */
 
 export interface Shop {
   readonly kid: string;

@@ -44,12 +44,12 @@ export function daySaltContract(make: MakeDatabase): void {
 
     it('that a process used before the database had one is stored', async () => {
       const salts = createDaySalts(db.database, () => 300 * DAY, randomBytes);
-      const used = salts.saltOf(300);
+      const firstSalt = salts.saltOf(300);
       await salts.renew();
-      expect(salts.saltOf(300)).toBe(used);
+      expect(salts.saltOf(300)).toBe(firstSalt);
       const another = createDaySalts(db.database, () => 300 * DAY, randomBytes);
       await another.renew();
-      expect(another.saltOf(300)).toBe(used);
+      expect(another.saltOf(300)).toBe(firstSalt);
     });
 
     it('is one of this process alone while the database cannot give one', () => {
