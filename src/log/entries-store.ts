@@ -156,7 +156,7 @@ export interface LogHead {
   readonly size: number;
   readonly root: Buffer;
   readonly frontier: Frontier;
-  /** How far each table was anchored when the log had this size. */
+  /** The end of the last anchored hour of each table when the log had this size. */
   readonly anchoredTo: Readonly<Record<AnchoredTo, number>>;
 }
 
