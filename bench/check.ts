@@ -10,7 +10,7 @@ import {
   measureServer,
   runRounds,
   type Subject,
-  tailRow,
+  tailOverFloorRow,
 } from './lib/subjects.ts';
 
 /** Measures the cost of a consent check next to its floor, and how flat it stays when many people have a grant. */
@@ -105,5 +105,6 @@ export async function benchCheck(rig: Rig, plan: CheckPlan): Promise<Row[]> {
   const results = await runRounds('check', subjects, plan.rounds);
   for (const { data } of populations) rmSync(data, { recursive: true });
   const rows = comparisons(plan.populations).map((comparison) => compare(comparison, results));
-  return [...rows, tailRow('check', results.get(`gpd ${first.people}`) ?? [])];
+  const [ours = [], floor = []] = [`gpd ${first.people}`, 'floor'].map((name) => results.get(name));
+  return [...rows, tailOverFloorRow('check', ours, floor)];
 }

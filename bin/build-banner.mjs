@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Builds the consent banner: one script that contains English, the same first layer as markup for the server, the words of each
-// language for the server's answers, the types, and a manifest.
+// Builds the consent banner: the script that contains English, the extras that it fetches when it needs them, both as one script for
+// pages that pin its bytes, the same first layer as markup for the server, the words of each language, the types, and a manifest.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -89,28 +89,34 @@ const languagesOf = (files) => files.map((name) => name.replace(/\.(?:json|ts)$/
 export const bannerLanguages = async () => languagesOf(await wordFiles());
 
 /**
- * @param {{ outDir: string }} options where embed.js, markup.js, embed.d.ts, manifest.json and the languages are written
+ * @param {{ outDir: string }} options where the scripts, markup.js, embed.d.ts, manifest.json and the languages are written
  */
 export async function buildBanner({ outDir }) {
   await mkdir(outDir, { recursive: true });
   const files = await wordFiles();
   const languages = languagesOf(files);
   const words = await Promise.all(files.map(wordsIn));
-  // The log has the hash of the script, and by its version also that of every language.
-  const script = `/* gpd ${PLACEHOLDER} */${await bundle(join(source, 'embed.ts'), { LANGUAGES: JSON.stringify(languages.join(' ')) })}`;
+  const define = { LANGUAGES: JSON.stringify(languages.join(' ')), VERSION: JSON.stringify(PLACEHOLDER) };
+  const script = await bundle(join(source, 'embed.ts'), define);
+  const extras = await bundle(join(source, 'extras.ts'), {}, 'esm');
+  const whole = `/* gpd ${PLACEHOLDER} */${await bundle(join(source, 'pinned.ts'), define)}`;
   const markup = await bundle(join(source, 'view', 'markup.ts'), {}, 'esm');
   const version = createHash('sha256')
-    .update(JSON.stringify([script, words]))
+    // The log has the hash of the script, and by its version also that of the other files and of every language.
+    .update(JSON.stringify([script, extras, whole, words]))
     .digest('hex')
     .slice(0, PLACEHOLDER.length);
   const embed = script.replace(PLACEHOLDER, version);
+  const pinned = whole.replace(PLACEHOLDER, version);
   const manifest = {
     version,
     src: `/v1/embed/${version}/embed.js`,
-    integrity: `sha384-${createHash('sha384').update(embed).digest('base64')}`,
+    integrity: `sha384-${createHash('sha384').update(pinned).digest('base64')}`,
     languages,
   };
   await writeFile(join(outDir, 'embed.js'), embed);
+  await writeFile(join(outDir, 'extras.js'), extras);
+  await writeFile(join(outDir, 'pinned.js'), pinned);
   await writeFile(join(outDir, 'markup.js'), markup);
   await writeFile(join(outDir, 'embed.d.ts'), await bannerTypes());
   await writeFile(join(outDir, 'manifest.json'), JSON.stringify(manifest));

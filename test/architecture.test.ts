@@ -129,6 +129,7 @@ const COMPUTES_IMPORTS = new Set([
   'src/db/migrate.ts',
   'src/agent/identify.ts',
   'src/consent/markup-files.ts',
+  'src/banner/embed.ts',
 ]);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;
 const IMPURE_CALLS = /^(?:fetch|setTimeout|setInterval|setImmediate|Date)$/;

@@ -129,14 +129,37 @@ export function compare({ name, pair, unit, goal }: Comparison, results: Results
 
 /** Measures slow requests next to ordinary ones, both in one run below its capacity. */
 export function tailRow(name: string, runs: readonly Measured[]): Row {
-  return {
-    name: `${name} p99 at ${LOADED * 100} % load`,
-    value: pairedRatio(
-      runs.map((run) => run.p99),
-      runs.map((run) => run.p50),
-    ),
+  return rowOfTail(name, runs, {
     unit: 'x p50',
     goal: { atMost: 5 },
-    details: { p50: median(runs.map((run) => run.p50)), p99: median(runs.map((run) => run.p99)) },
+    others: runs.map((run) => run.p50),
+  });
+}
+
+/** Measures slow requests next to those of a floor, each at {@link LOADED} of what it can do. */
+export function tailOverFloorRow(
+  name: string,
+  runs: readonly Measured[],
+  floorRuns: readonly Measured[],
+): Row {
+  return rowOfTail(name, runs, {
+    unit: "x floor's p99",
+    goal: { atMost: 1.2 },
+    others: floorRuns.map((run) => run.p99),
+  });
+}
+
+function rowOfTail(
+  name: string,
+  runs: readonly Measured[],
+  { unit, goal, others }: { readonly unit: string; readonly goal: Goal; readonly others: readonly number[] },
+): Row {
+  const p99 = runs.map((run) => run.p99);
+  return {
+    name: `${name} p99 at ${LOADED * 100} % load`,
+    value: pairedRatio(p99, others),
+    unit,
+    goal,
+    details: { p50: median(runs.map((run) => run.p50)), p99: median(p99), other: median(others) },
   };
 }

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { DELETES } from '../../src/rights/erase/rows-store.ts';
@@ -116,13 +117,13 @@ function scalePage(page: string): string {
 const DECISIONS = 'docs/adr/README.md';
 
 /** Lists the decisions by the first heading of each file, after the page's introduction. */
-function decisionsPage(page: string): string {
+function decisionsPage(page: string, root: string): string {
   const [intro = ''] = page.split('\n- [');
-  const rows = readdirSync(pathOf('docs/adr'))
+  const rows = readdirSync(join(root, 'docs/adr'))
     .filter((name) => /^\d/.test(name))
     .sort()
     .map((name) => {
-      const title = readIfPresent(pathOf(`docs/adr/${name}`))
+      const title = readIfPresent(join(root, `docs/adr/${name}`))
         ?.split('\n')[0]
         ?.replace(/^# /, '');
       return `- [${title}](${name})`;
@@ -133,36 +134,33 @@ function decisionsPage(page: string): string {
 const LLMS = 'docs/llms.txt';
 
 /** The pages under "Integrate" of the index for language models, in its order, as one text. */
-function llmsFullPage(generated: Readonly<Record<string, string>>): string {
-  const index = readIfPresent(pathOf(LLMS)) ?? '';
+function llmsFullPage(generated: Readonly<Record<string, string>>, root: string): string {
+  const index = readIfPresent(join(root, LLMS)) ?? '';
   const [, list = ''] = /^## Integrate\n([^#]*)/m.exec(index) ?? [];
   const names = [...list.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, name = '']) => name);
   const pages = names.map((name) => {
     const path = `docs/${name}`;
-    return `<!-- ${path} -->\n\n${(generated[path] ?? readIfPresent(pathOf(path)))?.trim()}\n`;
+    return `<!-- ${path} -->\n\n${(generated[path] ?? readIfPresent(join(root, path)))?.trim()}\n`;
   });
   return [index.split('\n## ')[0]?.trim(), '', ...pages].join('\n');
 }
 
 const API_KEYS = 'docs/api-keys.md';
-function generatePages(): Readonly<Record<string, string>> {
+function generatePages(root: string): Readonly<Record<string, string>> {
+  const page = (name: string): string => readIfPresent(join(root, name)) ?? '';
   const openApi = openApiDocument(VERSION);
   const pages: Readonly<Record<string, string>> = {
     'docs/errors.md': errorsPage(NOTE),
-    [API_KEYS]: apiKeysPage(readIfPresent(pathOf(API_KEYS)) ?? ''),
+    [API_KEYS]: apiKeysPage(page(API_KEYS)),
     'docs/limits.md': limitsPage(NOTE),
     'docs/settings.md': settingsPage(),
-    [INVENTORY]: rightsPage(readIfPresent(pathOf(INVENTORY)) ?? ''),
-    [DECISIONS]: decisionsPage(readIfPresent(pathOf(DECISIONS)) ?? ''),
-    [SCALE]: scalePage(readIfPresent(pathOf(SCALE)) ?? ''),
+    [INVENTORY]: rightsPage(page(INVENTORY)),
+    [DECISIONS]: decisionsPage(page(DECISIONS), root),
+    [SCALE]: scalePage(page(SCALE)),
     'docs/openapi.json': `${JSON.stringify(openApi, null, 2)}\n`,
     ...sdkFiles(JSON.parse(JSON.stringify(openApi))),
   };
-  return { ...pages, 'docs/llms-full.txt': llmsFullPage(pages) };
-}
-
-function pathOf(name: string): string {
-  return fileURLToPath(new URL(`../../${name}`, import.meta.url));
+  return { ...pages, 'docs/llms-full.txt': llmsFullPage(pages, root) };
 }
 
 function readIfPresent(path: string): string | null {
@@ -173,17 +171,21 @@ function readIfPresent(path: string): string | null {
   }
 }
 
-function writePage(name: string, text: string): void {
-  writeFileSync(pathOf(name), text);
-  process.stderr.write(`wrote ${name}\n`);
+/** @param root the folder of docs/ and sdk/ @returns the exit code, and what to print */
+export function generate(root: string, isCheck: boolean): { readonly code: number; readonly text: string } {
+  const changed = Object.entries(generatePages(root)).filter(
+    ([name, text]) => readIfPresent(join(root, name)) !== text,
+  );
+  if (!isCheck) for (const [name, text] of changed) writeFileSync(join(root, name), text);
+  const lines = changed.map(([name]) =>
+    isCheck ? `${name} is out of date: run \`npm run gen\`\n` : `wrote ${name}\n`,
+  );
+  return { code: isCheck && changed.length > 0 ? 1 : 0, text: lines.join('') };
 }
 
-const check = parseArgs({ options: { check: { type: 'boolean', default: false } } }).values.check;
-const expectedPages = generatePages();
-const changed = Object.entries(expectedPages).filter(([name, text]) => readIfPresent(pathOf(name)) !== text);
-if (check) {
-  for (const [name] of changed) process.stderr.write(`${name} is out of date: run \`npm run gen\`\n`);
-  process.exitCode = changed.length > 0 ? 1 : 0;
-} else {
-  for (const [name, text] of changed) writePage(name, text);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { check } = parseArgs({ options: { check: { type: 'boolean', default: false } } }).values;
+  const { code, text } = generate(fileURLToPath(new URL('../..', import.meta.url)), check);
+  process.stderr.write(text);
+  process.exitCode = code;
 }

@@ -1,21 +1,9 @@
-import { attempt, doc } from '../browser/page.ts';
-import { logProblem } from './html-tag.ts';
-import { start } from './start.ts';
-import type { GpdConsent } from './types.ts';
+import { startSnippet } from './snippet.ts';
 
-/** The snippet: reads the attributes of its tag and puts `window.gpd.consent` in place. */
+/** The snippet `/v1/embed.js`, which fetches its second file from the same server. */
 
-function startFor(script: HTMLScriptElement): GpdConsent {
-  const attribute = (name: string): string | null => script.getAttribute(`data-${name}`);
-  // Tag managers remove every data- attribute.
-  const key = attribute('key') || attempt(() => new URL(script.src).searchParams.get('key')) || '';
-  return start(key, attribute('server') ?? script.src.replace(/\/v1\/embed\b.*$/, ''), attribute);
-}
+/** The build's version, which the address of the second file has. */
+declare const VERSION: string;
 
-const { currentScript } = doc;
-// The agent shares the name `gpd`: each adds itself and keeps the other. A second snippet changes nothing.
-const page = window as { gpd?: { consent?: GpdConsent } };
-// A form with the id `gpd` would appear here as well; only an own property is an API.
-page.gpd = (Object.hasOwn(page, 'gpd') && page.gpd) || {};
-if (currentScript instanceof HTMLScriptElement) page.gpd.consent ??= startFor(currentScript);
-else logProblem('its script was loaded as a module. Leave type="module" out');
+// Absolute, because a script of another origin has no address to resolve against (HTML, 8.1.4.2).
+startSnippet((scriptUrl) => import(new URL(`embed/${VERSION}/extras.js`, scriptUrl).href));

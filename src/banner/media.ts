@@ -1,12 +1,12 @@
 import { attempt, doc, guarded, untilHydrated } from '../browser/page.ts';
-import { purposesOf } from './scripts.ts';
+import { GATED_MEDIA, purposesOf } from './gated.ts';
+import { fillWait, type WaitDeps } from './view/wait.ts';
 
 /**
  * Loads `<iframe data-purpose="…" data-src="…">`, images, videos and sounds while every purpose is granted;
  * else shows a placeholder.
  */
 
-export const GATED_MEDIA = ':is(iframe,img,video,audio)[data-purpose][data-src]';
 type Media = HTMLIFrameElement | HTMLImageElement | HTMLMediaElement;
 
 /** A tracking pixel has no room for a placeholder. */
@@ -16,8 +16,8 @@ export interface MediaDeps {
   /** Empty while the ledger is asked, unlike `granted`: what is loaded stays, and nothing new starts. */
   readonly startable: () => ReadonlySet<string>;
   readonly granted: () => ReadonlySet<string>;
-  /** Fills a placeholder for these purposes. @returns false while their texts are unknown */
-  readonly fill: (placeholder: HTMLElement, purposes: readonly string[]) => boolean;
+  /** The words and acts of a placeholder; null while the terms are unknown. */
+  readonly wait: () => WaitDeps | null;
 }
 
 /** The element gets the page's `display` and its priority back when its placeholder is removed. */
@@ -45,9 +45,15 @@ const hasRoom = (media: Media): boolean =>
   ['width', 'height'].every((name) => Number(media.getAttribute(name) ?? MIN_SIDE_PX) >= MIN_SIDE_PX) &&
   media.getClientRects().length > 0;
 
+/** @returns false while the texts of these purposes are unknown */
+function fill(placeholder: HTMLElement, purposes: readonly string[], { wait }: MediaDeps): boolean {
+  const deps = wait();
+  return deps !== null && fillWait(placeholder, purposes, deps);
+}
+
 function insertPlaceholder(media: Media, purposes: readonly string[], deps: MediaDeps): Covered | null {
   const placeholder = doc.createElement('gpd-consent-wait');
-  if (!hasRoom(media) || !deps.fill(placeholder, purposes)) return null;
+  if (!hasRoom(media) || !fill(placeholder, purposes, deps)) return null;
   const { width, height } = media.getBoundingClientRect();
   placeholder.style.setProperty('--wait-width', `${Math.round(width)}px`);
   placeholder.style.setProperty('--wait-height', `${Math.round(height)}px`);
@@ -81,7 +87,7 @@ export function createMedia(deps: MediaDeps): () => void {
   /** Waits for hydration: a new sibling would make a framework discard the page that its server wrote. */
   function showPlaceholder(media: Media, purposes: readonly string[]): void {
     const shown = waiting.get(media);
-    if (shown) deps.fill(shown.placeholder, purposes);
+    if (shown) fill(shown.placeholder, purposes, deps);
     if (shown || hydrating.has(media)) return;
     hydrating.add(media);
     void untilHydrated(media).then(() => {

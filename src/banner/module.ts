@@ -36,6 +36,11 @@ export function startBanner(options: BannerOptions): GpdConsent {
   page.gpd = (Object.hasOwn(page, 'gpd') && page.gpd) || {};
   const { key, server, language: lang, theme, store, domain, googleConsent } = options;
   const attributes = new Map(Object.entries({ lang, theme, store, domain, 'google-consent': googleConsent }));
-  page.gpd.consent ??= start(key, server, (name) => attributes.get(name) ?? null);
+  page.gpd.consent ??= start(
+    () => import('./extras.ts'),
+    key,
+    server,
+    (name) => attributes.get(name) ?? null,
+  );
   return page.gpd.consent;
 }

@@ -1,9 +1,9 @@
 import { doc, guarded } from '../browser/page.ts';
+import { GATED_SCRIPT, purposesOf } from './gated.ts';
 import { emulatePageLoad } from './late.ts';
 
 /** Runs `<script type="text/plain" data-purpose="…">` once every purpose that it names is granted. */
 
-export const GATED_SCRIPT = 'script[type="text/plain"][data-purpose]';
 const CLASSIC_TYPE = /^(?:(?:text|application)\/(?:x-)?(?:java|ecma)script)?$/i;
 
 const isClassic = ({ dataset }: HTMLScriptElement): boolean => CLASSIC_TYPE.test(dataset['type'] ?? '');
@@ -36,9 +36,6 @@ function runScript(gated: HTMLScriptElement): Promise<void> | null {
   if (isInline(script)) guarded(finish);
   return isAwaited ? loaded : null;
 }
-
-export const purposesOf = ({ dataset }: HTMLElement): readonly string[] =>
-  (dataset['purpose'] ?? '').split(/\s+/).filter(Boolean);
 
 function findNext(granted: ReadonlySet<string>, tried: ReadonlySet<Element>): HTMLScriptElement | undefined {
   return [...doc.querySelectorAll<HTMLScriptElement>(GATED_SCRIPT)].find((gated) => {

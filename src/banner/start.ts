@@ -1,13 +1,13 @@
 import { browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
-import { createCookieStore } from './cookie.ts';
 import { findFragment, isRefusedEarly } from './fragment.ts';
+import { createGates } from './gates.ts';
 import { directionOf, explainProblem, keyProblem, pickLanguage } from './html-tag.ts';
-import { createMedia, GATED_MEDIA, type MediaDeps } from './media.ts';
-import { createStore } from './record.ts';
-import { createScripts, GATED_SCRIPT } from './scripts.ts';
+import { createLoader, type ImportExtras, type LoadExtras } from './load-extras.ts';
+import { createStore, type Store } from './record.ts';
 import { createServerClient } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent, LinkResult } from './types.ts';
+import { css } from './view/banner.css';
 import { CHOICES_LINK, createView, type View } from './view/view.ts';
 import { wordsOf } from './view/words.ts';
 
@@ -63,7 +63,23 @@ function createGoogle(attribute: string | null): ((granted: ReadonlySet<string>)
   return (granted) => pushToDataLayer('consent', 'update', statesOf(granted));
 }
 
-function readOptions(key: string, server: string, attribute: ReadAttribute) {
+/** Choices in a cookie cannot be read, and nothing is granted, before the file that reads it has come. */
+function createStores(isCookie: boolean, domain: string | null, loadExtras: LoadExtras) {
+  const store = createStore();
+  let cookie: Store | null = null;
+  return {
+    store,
+    async openStore(): Promise<Store | null> {
+      if (!isCookie) return store;
+      const extras = await loadExtras();
+      cookie ??= extras?.createCookieStore(store, domain) ?? null;
+      return cookie;
+    },
+  };
+}
+
+function readOptions(importExtras: ImportExtras, key: string, server: string, attribute: ReadAttribute) {
+  const loadExtras = createLoader(importExtras);
   // A principal's id is a hash, and browsers compute hashes in secure contexts only.
   const missing = keyProblem(key) ?? (globalThis.crypto?.subtle ? null : 'insecure-context');
   return {
@@ -72,8 +88,8 @@ function readOptions(key: string, server: string, attribute: ReadAttribute) {
     language: pickLanguage([attribute('lang'), doc.documentElement.lang, ...navigator.languages]),
     google: createGoogle(attribute('google-consent')),
     theme: attribute('theme'),
-    store:
-      attribute('store') === 'cookie' ? createCookieStore(createStore(), attribute('domain')) : createStore(),
+    ...createStores(attribute('store') === 'cookie', attribute('domain'), loadExtras),
+    loadExtras,
   };
 }
 
@@ -127,10 +143,11 @@ function createApi(
 }
 
 /** The controller reaches the browser through these alone, so tests run it without one. */
-const browserDeps = ({ server, missing, language, store }: ReturnType<typeof readOptions>) => ({
+const browserDeps = ({ server, missing, language, store, openStore }: ReturnType<typeof readOptions>) => ({
   server,
   missing,
   store,
+  openStore,
   language: language.code,
   gpc: browserGpc,
   now: Date.now,
@@ -138,36 +155,9 @@ const browserDeps = ({ server, missing, language, store }: ReturnType<typeof rea
   isRefusedEarly,
 });
 
-const GATED = `${GATED_SCRIPT},${GATED_MEDIA},${CHOICES_LINK}`;
-
-const hasGated = (node: Node): boolean =>
-  node instanceof Element && (node.matches(GATED) || node.querySelector(GATED) !== null);
-
-/**
- * Applies the choices to the page, again whenever a framework has added or removed an element that is
- * concerned.
- * @returns a function that starts granted scripts and media, and empties media that are no longer granted
- */
-function createGates(deps: MediaDeps & { readonly onPage: () => void }): () => void {
-  const updateMedia = createMedia(deps);
-  const runScripts = createScripts(deps.startable);
-  const applyChoices = (): void => {
-    deps.onPage();
-    updateMedia();
-    runScripts();
-  };
-  new MutationObserver((records) => {
-    const isConcerned = records.some(({ addedNodes, removedNodes }) =>
-      [...addedNodes, ...removedNodes].some(hasGated),
-    );
-    if (isConcerned) applyChoices();
-  }).observe(document, { childList: true, subtree: true });
-  return applyChoices;
-}
-
 /** @returns null if there is nothing to show */
 function openView(
-  { language, theme }: ReturnType<typeof readOptions>,
+  { language, theme, loadExtras }: ReturnType<typeof readOptions>,
   controller: Controller,
   onToggle: (name: 'open' | 'close') => void,
 ): View | null {
@@ -180,7 +170,8 @@ function openView(
     return null;
   }
   const speech = { words: wordsOf(terms.config), language: language.tag };
-  return createView({ ...controller, speech, direction: directionOf(language.code), theme, onToggle, host });
+  const dress = { speech, direction: directionOf(language.code), theme, css };
+  return createView({ ...controller, ...dress, loadExtras, onToggle, host });
 }
 
 /** A fault of the banner must not break the page: nothing is granted then. */
@@ -223,7 +214,8 @@ export function start(...options: Parameters<typeof readOptions>): GpdConsent {
   });
   const applyChoices = createGates({
     ...controller,
-    fill: (...wait) => view?.fillWait(...wait) ?? false,
+    loadExtras: tag.loadExtras,
+    wait: () => view?.wait ?? null,
     onPage: () => view?.updateReopen(),
   });
 

@@ -60,6 +60,14 @@ const SCRIPT = 'text/javascript';
 export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] {
   const sendFile = (name: string, type: string) => async (_request: Request, response: Response) =>
     sendBuilt(response, await files(name), { type, cache: FIVE_MINUTES });
+  const sendVersion =
+    (name: string) =>
+    async ({ params }: Request, response: Response) => {
+      const { version } = await manifest();
+      // Other bytes would fail the page's integrity check, so the answer is a plain 404.
+      if (params['version'] !== version) throw new Refusal('not-found');
+      sendBuilt(response, await files(name), { type: SCRIPT, cache: FOREVER });
+    };
   return [
     page(ROUTES.getBannerScript, sendFile('embed.js', SCRIPT)),
     page(ROUTES.getBannerTypes, sendFile('embed.d.ts', 'text/plain')),
@@ -67,11 +75,8 @@ export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] 
       head.headers['cache-control'] = 'no-cache';
       return manifest();
     }),
-    page(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
-      const { version } = await manifest();
-      // Other bytes would fail the page's integrity check, so the answer is a plain 404.
-      if (params['version'] !== version) throw new Refusal('not-found');
-      sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
-    }),
+    // A page that pins the bytes gets all of them in one file.
+    page(ROUTES.getPinnedBannerScript, sendVersion('pinned.js')),
+    page(ROUTES.getBannerExtras, sendVersion('extras.js')),
   ];
 }

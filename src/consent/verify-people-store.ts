@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { cellOf, isTrue, pagesOf } from '../db/sql.ts';
-import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
+import { createMasterKey, type MasterKey, principalKeyContext } from '../keys/master-key.ts';
 import type { DoubtDetail, EntryDetail } from '../ledger/entries.ts';
 import { type StoredEntry, textsSince } from '../log/entries-store.ts';
-import type { Fold } from '../log/fold.ts';
-import { parseStored } from '../log/fold.ts';
+import { type Entry, type Fold, parseStored } from '../log/fold.ts';
 import type { Problems } from '../log/problems.ts';
+import type { StateRow } from '../tenants/state-mac.ts';
 import { GIVEN_BY } from './decide.ts';
 import { type CommitmentRow, opensBody, saysSame } from './openings-store.ts';
 import { isOptedOut, type PrincipalColumns, type StateColumns, toStateRow } from './state-store.ts';
@@ -19,7 +19,6 @@ import { isOptedOut, type PrincipalColumns, type StateColumns, toStateRow } from
  */
 
 const PAGE = 1000;
-const ABOUT_PEOPLE = /^consent\./;
 
 export interface PeopleCheck {
   readonly database: Database;
@@ -29,10 +28,23 @@ export interface PeopleCheck {
   readonly problems: Problems;
 }
 
-interface CheckedCommitment extends Omit<CommitmentRow, 'kid'> {
+/** An entry that was hashed again and is the one in the tree. */
+export interface ParsedEntry extends Pick<StoredEntry, 'seq' | 'hash'> {
+  readonly entry: Entry;
+}
+
+/** An opening, with the state of its principal and purpose, and the opening of a doubt about that. */
+interface OpeningRow extends Pick<CommitmentRow, 'principal' | 'purpose' | 'salt' | 'detail'> {
+  readonly opening: number;
+  readonly was: CommitmentRow['choice'];
+  readonly told_at: number;
   readonly wrapped_key: string | null;
-  readonly state_seq: number | null;
+  /** Null: there is no state. */
+  readonly seq: number | null;
   readonly doubt_seq: number | null;
+  readonly doubt: string | null;
+  readonly doubter: string | null;
+  readonly doubted: string | null;
 }
 
 function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.QueryBuilder {
@@ -41,89 +53,81 @@ function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.Qu
     .leftJoin('consent_state as s', (on) =>
       on.on('s.kid', 'o.kid').on('s.principal', 'o.principal').on('s.purpose', 'o.purpose'),
     )
+    .leftJoin('consent_openings as d', (on) =>
+      on.on('d.kid', 's.kid').on('d.seq', 's.doubt_seq').onVal('d.choice', 'doubted'),
+    )
     .where('o.kid', kid)
     .whereBetween('o.seq', [first, last])
-    .select('o.seq', 'o.principal', 'o.purpose', 'o.choice', 'o.at', 'o.salt', 'o.detail', 'p.wrapped_key')
-    .select({ state_seq: 's.seq', doubt_seq: 's.doubt_seq' });
+    .select('o.principal', 'o.purpose', 'o.salt', 'o.detail', 'p.wrapped_key')
+    .select({ opening: 'o.seq', was: 'o.choice', told_at: 'o.at' })
+    .select('s.choice', 's.policy_version', 's.expires_at', 's.at', 's.seq', 's.hash', 's.over_gpc')
+    .select('s.given', 's.doubt_seq', 's.definition')
+    .select({ doubt: 'd.detail', doubter: 'd.principal', doubted: 'd.purpose' });
 }
 
-function opens({ kid, wrapKey }: PeopleCheck, row: CheckedCommitment, body: unknown): boolean {
+/** @param wrapper of the tenant; null to leave commitments unopened */
+function opens(kid: string, wrapper: MasterKey | null, row: OpeningRow, body: unknown) {
   if (row.wrapped_key === null) return false;
-  if (wrapKey === null) return true;
+  if (wrapper === null) return true;
   try {
-    const context = principalKeyContext(kid, row.principal);
-    return opensBody(createMasterKey(wrapKey, randomBytes).unwrap(row.wrapped_key, context), row, body);
+    const key = wrapper.unwrap(row.wrapped_key, principalKeyContext(kid, row.principal));
+    return opensBody(key, row, body);
   } catch {
     return false;
   }
 }
 
 /**
- * Checks one page of entries with their openings.
+ * Checks one page of entries with their openings, and the states that name these openings.
  * @returns the entries about people after the last erasure whose opening is missing
  */
 export async function checkOpenings(
-  check: PeopleCheck,
-  page: readonly StoredEntry[],
+  { database, kid, wrapKey, problems }: PeopleCheck,
+  page: readonly ParsedEntry[],
   unopened: number | null,
   /** The purposes of all definitions until the end of the page. */
   { definitions }: Pick<Fold, 'definitions'>,
 ): Promise<number | null> {
-  const { database, kid, problems } = check;
   const [first, last] = [page[0]?.seq ?? 0, page.at(-1)?.seq ?? 0];
   const rows = await database.snapshot(
-    async (tx) => (await openingsOf(tx, kid, first, last)) as readonly CheckedCommitment[],
+    async (tx) => (await openingsOf(tx, kid, first, last)) as readonly OpeningRow[],
   );
-  const bySeq = new Map(rows.map((row) => [Number(row.seq), row]));
+  const wrapper = wrapKey && createMasterKey(wrapKey, randomBytes);
+  const bySeq = new Map(rows.map((row) => [Number(row.opening), row]));
   let missing = unopened;
-  for (const { seq, entry } of page) {
-    const stored = parseStored(entry);
+  for (const { seq, hash, entry } of page) {
     const row = bySeq.get(seq);
-    if (stored.type === 'subject.erased') missing = null;
-    if (!row && ABOUT_PEOPLE.test(String(stored.type))) missing ??= seq;
+    if (entry.type === 'subject.erased') missing = null;
+    if (!row && String(entry.type).startsWith('consent.')) missing ??= seq;
     if (!row) continue;
-    const { definition } = JSON.parse(row.detail) as Partial<EntryDetail>;
-    const isDefined = definition === undefined || definitions.get(definition) === row.purpose;
-    if (!isDefined || !saysSame(stored, row) || !opens(check, row, stored.body))
+    const { purpose } = row;
+    const detail = JSON.parse(row.detail) as EntryDetail;
+    const isDefined = detail.definition === undefined || definitions.get(detail.definition) === purpose;
+    const isSame = saysSame(entry, { choice: row.was, purpose, at: row.told_at });
+    if (!isDefined || !isSame || !opens(kid, wrapper, row, entry.body))
       problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
-    else if (row.choice === 'linked') continue;
-    else if (row.state_seq === null || Math.max(Number(row.state_seq), Number(row.doubt_seq)) < seq)
+    else if (row.was !== 'linked' && Math.max(Number(row.seq ?? -1), Number(row.doubt_seq)) < seq)
       problems.add('state-changed', `the person’s state does not include entry ${seq}`, seq);
+    if (row.seq !== null && Number(row.seq) === seq && !isSaid(row, hash, detail))
+      problems.add('state-changed', `a state differs from entry ${seq}`, seq);
   }
   return missing;
 }
 
-/** Columns of the opening, of the entry (`leaf`), and of the opening of the doubt. */
-type Joined = 'opening' | 'owner' | 'about' | 'was' | 'leaf' | 'doubt' | 'doubter' | 'doubted';
-
-interface StateRow extends StateColumns, Readonly<Record<Joined, string | null>> {
-  readonly principal: string;
-  readonly purpose: string;
-  readonly told_at: number | null;
-}
-
 /** Checks the giver of a grant against the log, which has an entry for a person only if a review made one. */
-function isGivenAsSaid(row: StateRow, source: string): boolean {
-  const { given, seq, doubtSeq } = toStateRow(row);
+function isGivenAsSaid({ given, seq, doubtSeq }: StateRow, row: OpeningRow, source: string): boolean {
   if (doubtSeq === null) return given === 'agent' ? source.startsWith('agent:') : given !== 'automation';
   const by = row.doubt === null ? null : (JSON.parse(row.doubt) as DoubtDetail).class;
   const isOwnDoubt = row.doubter === row.principal && row.doubted === row.purpose && doubtSeq > seq;
   return isOwnDoubt && by !== null && GIVEN_BY[by] === given;
 }
 
-function isSaid(row: StateRow): boolean {
-  if (row.opening === null || row.leaf !== row.hash) return false;
-  const {
-    policyVersion,
-    expiresAt,
-    source,
-    overGpc = false,
-    definition = null,
-  } = JSON.parse(row.opening) as EntryDetail;
-  const state = toStateRow(row);
+/** Compares a state that answers consent checks with the opening that it names. */
+function isSaid(row: OpeningRow, hash: string, detail: EntryDetail): boolean {
+  const { policyVersion, expiresAt, source, overGpc = false, definition = null } = detail;
+  const state = toStateRow(row as unknown as StateColumns);
   return (
-    row.owner === row.principal &&
-    row.about === row.purpose &&
+    state.hash === hash &&
     row.was === state.choice &&
     Number(row.told_at) === state.at &&
     policyVersion === state.policyVersion &&
@@ -131,35 +135,27 @@ function isSaid(row: StateRow): boolean {
     definition === state.definition &&
     // The row of a writer of the database may have a number that is no time.
     (expiresAt && Date.parse(expiresAt)) === state.expiresAt &&
-    isGivenAsSaid(row, source)
+    isGivenAsSaid(state, row, source)
   );
 }
 
-/**
- * Checks the state that answers consent checks against the opening it names; the openings show whether that
- * one is the last.
- */
-export async function checkState({ database, kid, problems }: PeopleCheck): Promise<void> {
+/** Finds states that name no opening of their principal and purpose; `checkOpenings` compares the others. */
+export async function checkStrayStates({ database, kid, problems }: PeopleCheck): Promise<void> {
   const query = database
     .read('consent_state as s')
-    .leftJoin('consent_openings as o', (on) => on.on('o.kid', 's.kid').on('o.seq', 's.seq'))
-    .leftJoin('consent_openings as d', (on) =>
-      on.on('d.kid', 's.kid').on('d.seq', 's.doubt_seq').onVal('d.choice', 'doubted'),
+    .leftJoin('consent_openings as o', (on) =>
+      on
+        .on('o.kid', 's.kid')
+        .on('o.seq', 's.seq')
+        .on('o.principal', 's.principal')
+        .on('o.purpose', 's.purpose'),
     )
-    .leftJoin('ledger_entries as e', (on) => on.on('e.kid', 's.kid').on('e.seq', 's.seq'))
     .where('s.kid', kid)
-    .select('s.*', { opening: 'o.detail', owner: 'o.principal', about: 'o.purpose', was: 'o.choice' })
-    .select({
-      told_at: 'o.at',
-      leaf: 'e.hash',
-      doubt: 'd.detail',
-      doubter: 'd.principal',
-      doubted: 'd.purpose',
-    });
-  for await (const rows of pagesOf<StateRow>(query, ['s.principal', 's.purpose'], PAGE))
-    for (const row of rows)
-      if (!isSaid(row))
-        problems.add('state-changed', `a state differs from entry ${row.seq}`, Number(row.seq));
+    .select('s.principal', 's.purpose', 's.seq', { opening: 'o.seq' });
+  type Row = Readonly<Record<'principal' | 'purpose', string> & { seq: number; opening: number | null }>;
+  for await (const rows of pagesOf<Row>(query, ['s.principal', 's.purpose'], PAGE))
+    for (const { seq, opening } of rows)
+      if (opening === null) problems.add('state-changed', `a state differs from entry ${seq}`, Number(seq));
 }
 
 interface PrincipalRow extends PrincipalColumns {

@@ -13,9 +13,10 @@ import { walkLog } from '../log/walk-service.ts';
 import {
   checkOpenings,
   checkPrincipals,
-  checkState,
   checkStrayOpenings,
+  checkStrayStates,
   erasedSince,
+  type ParsedEntry,
   type PeopleCheck,
 } from './verify-people-store.ts';
 import { checkPolicies, checkPurposes } from './verify-terms-store.ts';
@@ -114,7 +115,7 @@ async function checkPeople(check: PeopleCheck, size: number, unopened: number | 
     check.problems.add('opening-changed', problem, unopened);
   }
   await checkStrayOpenings(check);
-  await checkState(check);
+  await checkStrayStates(check);
   await checkPrincipals(check);
 }
 
@@ -133,11 +134,13 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
   });
   let unopened: number | null = null;
   const onPage = async (page: readonly MacedRow[]): Promise<void> => {
-    for (const row of page) {
-      addEntry(fold, row.seq, parseStored(row.entry));
-      checkEntry(row);
+    const parsed = page.map((row) => ({ seq: row.seq, hash: row.hash, entry: parseStored(row.entry) }));
+    for (const [i, row] of page.entries()) {
+      const { entry } = parsed[i] as ParsedEntry;
+      addEntry(fold, row.seq, entry);
+      checkEntry(row, entry);
     }
-    unopened = await checkOpenings(check, page, unopened, fold);
+    unopened = await checkOpenings(check, parsed, unopened, fold);
     onProgress((page.at(-1)?.seq ?? 0) + 1, head.size);
   };
   const sizes = new Set(claims.map(({ size }) => size));

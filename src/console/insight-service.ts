@@ -92,8 +92,8 @@ export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, r
   const { languages } = await embed.manifest();
   if (!tenant) throw new Refusal('not-found');
   const language = languages.includes(requestedLanguage) ? requestedLanguage : 'en';
-  const bannerWords = await embed.wordsIn(language);
-  return { language, bannerWords, banner: bannerAnswer(tenant, { language, gpc: false }) };
+  const banner = { ...bannerAnswer(tenant, { language, gpc: false }), ...(await embed.wordsFor(language)) };
+  return { language, banner };
 }
 
 /** Audit rows per read of an export. */

@@ -4,7 +4,7 @@ import { type DefinedPurpose, definedBy, type Purpose } from '../tenants/purpose
 
 /** Sums up all entries of a log in order. The result grows with hours and definitions, not with people. */
 
-interface Entry {
+export interface Entry {
   readonly type?: unknown;
   readonly time?: unknown;
   readonly purpose?: unknown;

@@ -85,13 +85,13 @@ interface CheckOptions {
 
 /**
  * Checks entries about the log itself, and those that excuse missing rows: gpd must have written them, and
- * they must make sense. @returns a function to call with each entry of a log, in order
+ * they must make sense. @returns a function to call with each entry of a log, in order;
+ * a caller that has parsed the entry hands it over
  */
 export function createEntryCheck({ macs, now = Number.POSITIVE_INFINITY, add }: CheckOptions) {
   const hours = new Set<string>();
   let newest = Number.NEGATIVE_INFINITY;
-  return ({ seq, entry, mac }: MacedEntry): void => {
-    const { type, time, body } = parseStored(entry);
+  return ({ seq, entry, mac }: MacedEntry, { type, time, body } = parseStored(entry)): void => {
     const at = Date.parse(String(time));
     if (at < newest - TOLERANCE_MS)
       add('time-out-of-order', `the time of entry ${seq} is before that of an earlier entry`, seq);

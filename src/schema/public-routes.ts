@@ -149,6 +149,14 @@ export const PUBLIC_ROUTES = {
     responses: { 200: SCRIPT },
     errors: ['not-found', 'rate-limited'],
   },
+  getBannerExtras: {
+    ...OPEN,
+    path: '/v1/embed/{version}/extras.js',
+    summary: 'The part of the banner that its script fetches when a page needs it, such as the settings.',
+    params: { version: VERSION },
+    responses: { 200: SCRIPT },
+    errors: ['not-found', 'rate-limited'],
+  },
   getBannerManifest: {
     ...OPEN,
     path: '/v1/embed.json',

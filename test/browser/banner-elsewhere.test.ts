@@ -57,6 +57,7 @@ describeBanner('banner and a choice that ended elsewhere', [], (at) => {
     expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [AGENT], principalId });
     expect(await gated()).toBeNull();
     await at.banner.press('reopen');
+    await at.banner.waitFor('save');
     expect(await at.banner.text('.purposes')).toContain('You withdrew your consent');
   });
 

@@ -151,6 +151,29 @@ describeBanner('banner without its server', [], (at) => {
     expect(await at.shop.api.events(id)).toHaveLength(4);
   });
 
+  it('away when the settings are opened: the question comes back, and a no is in force at once', async () => {
+    await open({});
+    await at.banner.answer('accept');
+    expect((await at.banner.state()).granted).toHaveLength(2);
+    await at.shop.stop();
+    await at.banner.press('reopen');
+    await at.banner.answer('reject');
+    expect((await at.banner.state()).granted).toEqual([]);
+    expect(await at.banner.settingsOpen()).toBe(false);
+    expect(await at.page.evaluate('faults')).toEqual([]);
+    await at.shop.restart();
+    await at.page.reload();
+    await at.banner.press('reopen');
+    await at.banner.waitFor('save');
+  });
+
+  it('a cookie that needs a file which does not come: nothing is granted', async () => {
+    const src = `${at.shop.origin}/alone/v1/embed.js`;
+    await open({ snippet: { src, 'data-server': gpdUrl(), 'data-store': 'cookie' } });
+    expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', problem: 'unreachable' });
+    await expectUnharmed();
+  });
+
   it('a refusal that the server was never told of stands before a later grant', async () => {
     await open({ own: true, snippet: { 'data-server': gpdUrl() } });
     await at.banner.waitFor('banner');

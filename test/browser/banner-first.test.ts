@@ -146,6 +146,7 @@ describeBanner('banner before its script', [], (at, name) => {
     expect(await at.banner.stored()).toBe(0);
     expect(await at.banner.settingsOpen()).toBe(false);
     await at.banner.press('settings');
+    await at.banner.waitFor('save');
     expect(await at.banner.settingsOpen()).toBe(true);
   });
 

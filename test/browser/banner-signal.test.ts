@@ -46,6 +46,7 @@ describeBanner('banner under Global Privacy Control', [PREFERENCES], (at, name) 
   it('what it opts out of cannot be ticked, and the settings say why', async () => {
     await open(plain.page());
     await at.banner.press('reopen');
+    await at.banner.waitFor('save');
     expect(
       await at.banner.inside("return root.querySelector('input').matches(':disabled:not(:checked)')"),
     ).toBe(true);
@@ -87,6 +88,7 @@ describeBanner('banner under Global Privacy Control', [PREFERENCES], (at, name) 
     // Asked: not again, neither here nor on the next page.
     for (const again of [true, false]) {
       await at.banner.press('reopen');
+      await at.banner.waitFor('save');
       expect(await at.banner.shown('over-gpc')).toBe(false);
       if (again) await at.page.goto(url);
     }
@@ -94,6 +96,7 @@ describeBanner('banner under Global Privacy Control', [PREFERENCES], (at, name) 
     await at.page.evaluate("localStorage.removeItem('gpd-gpc-asked:shop')");
     await at.page.goto(url);
     await at.banner.press('reopen');
+    await at.banner.waitFor('save');
     const named =
       "return root.querySelector('[data-testid=consent-over-gpc]').getAttribute('aria-labelledby')";
     const ids = (await at.banner.inside<string>(named)).split(' ');

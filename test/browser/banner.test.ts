@@ -47,6 +47,7 @@ describeBanner('banner', [], (at, name) => {
     expect(looks).toHaveLength(2);
     expect(new Set(looks).size).toBe(1);
     await at.banner.press('settings');
+    await at.banner.waitFor('save');
     expect(await at.banner.inside("return root.querySelectorAll('input').length")).toBe(2);
     expect(await at.banner.inside("return root.querySelectorAll('input:checked').length")).toBe(0);
   });

@@ -135,13 +135,13 @@ describe.concurrent('gpd consent import', () => {
     expect(await mine.dump()).toEqual(before);
   });
 
-  it('10,000 rows, in the order of the file', async () => {
+  it('more rows than one batch takes, in the order of the file', async () => {
     const mine = await createOwn();
     const pair = (i: number) => [`p${i},${PURPOSE},grant,2024-04-01`, `p${i},${PURPOSE},deny,2024-04-02`];
-    const lines = Array.from({ length: 5000 }, (_, i) => pair(i)).flat();
+    const lines = Array.from({ length: 1250 }, (_, i) => pair(i)).flat();
     const text = ['principalId,purpose,action,recordedAt', ...lines].join('\n');
-    expect(await importText(mine, text)).toMatchObject({ recorded: 10_000, outdated: 0 });
-    expect([await check(mine, 'p0'), await check(mine, 'p4999')]).toEqual(['denied', 'denied']);
+    expect(await importText(mine, text)).toMatchObject({ recorded: 2500, outdated: 0 });
+    expect([await check(mine, 'p0'), await check(mine, 'p1249')]).toEqual(['denied', 'denied']);
   });
 
   it('what an erasure took does not come back, even if the person has agreed to something else since', async () => {

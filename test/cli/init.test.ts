@@ -197,7 +197,7 @@ describe.concurrent('a data directory without a gpd', () => {
     mkdirSync(join(state, 'gpd'));
     await gpdJson(['init', '--tenant', KID], { cwd });
     expect(existsSync(join(cwd, 'gpd-data', 'gpd.db'))).toBe(true);
-    await gpdJson(['init', '--tenant', KID], { cwd, env: { STATE_DIRECTORY: join(state, 'gpd') } });
+    await gpdJson(['init', '--tenant', KID], { env: { STATE_DIRECTORY: join(state, 'gpd') } });
     expect(existsSync(join(state, 'gpd', 'gpd.db'))).toBe(true);
   });
 });

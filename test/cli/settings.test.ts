@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { type Ran, type RunOptions, runGpd, runProgram, tempDir } from '../support/command.ts';
+import { type Ran, runGpd, tempDir } from '../support/command.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/process.ts';
 import { selfSigned } from '../support/self-signed.ts';
@@ -20,8 +20,8 @@ beforeAll(async () => {
 });
 
 const SERVE = ['serve', '--port', '0'];
-const runWith = (settings: object, args: readonly string[] = ['tenants', 'list'], options: RunOptions = {}) =>
-  runGpd(args, { ...options, env: { GPD_DATA_DIR: dataDir, ...settings } });
+const runWith = (settings: object, args: readonly string[] = ['tenants', 'list']) =>
+  runGpd(args, { env: { GPD_DATA_DIR: dataDir, ...settings } });
 
 function fileOf(name: string, text: string): string {
   const file = join(tempDir('settings'), name);
@@ -83,9 +83,9 @@ describe.concurrent('a bad value', () => {
   });
 
   it('a certificate and a key that are none, or not each other’s, are 78', async () => {
-    const [mine = '', other = ''] = [['localhost', '127.0.0.1'], ['localhost']].map((names) => {
+    const [mine = '', other = ''] = (['local', 'named'] as const).map((host) => {
       const out = tempDir('tls');
-      for (const [name, text] of Object.entries(selfSigned(names))) writeFileSync(join(out, name), text);
+      for (const [name, text] of Object.entries(selfSigned(host))) writeFileSync(join(out, name), text);
       return out;
     });
     for (const [cert, key] of [
@@ -108,8 +108,8 @@ describe.concurrent('a bad value', () => {
     ['a wrong type', 'port = "x"', /port/],
     ['a table', '[port]\na = 1', /gpd\.toml|port/],
   ])('in gpd.toml: %s', async (_name, text, message) => {
-    const cwd = join(fileOf('gpd.toml', text), '..');
-    expectBadConfig(await runWith({}, ['tenants', 'list'], { cwd }), message);
+    const config = ['tenants', 'list', '--config', fileOf('gpd.toml', text)];
+    expectBadConfig(await runWith({}, config), message);
   });
 });
 
@@ -145,13 +145,14 @@ describe.concurrent('the port', () => {
       return gpd.port;
     };
     expect(await portOf([], {})).toBe(file);
-    expect(await portOf([], { GPD_PORT: String(environment) })).toBe(environment);
     expect(await portOf(['--port', String(flag)], { GPD_PORT: String(environment) })).toBe(flag);
+    const configFile = join(cwd, 'gpd.toml');
+    expect(loadConfig({ environment: { GPD_PORT: String(environment) }, configFile }).port).toBe(environment);
   });
 
   it('that is taken is said in a sentence that names it and what to do', async () => {
     const gpd = await startGpd();
-    const ran = await runProgram(['serve', '--port', String(gpd.port)], { env: { GPD_DATA_DIR: dataDir } });
+    const ran = await runGpd(['serve', '--port', String(gpd.port)], { env: { GPD_DATA_DIR: dataDir } });
     expectBadConfig(ran, new RegExp(`127\\.0\\.0\\.1:${gpd.port}`), /--port/);
     expect(ran.stderr).not.toMatch(/EADDRINUSE/);
     await gpd.stop();

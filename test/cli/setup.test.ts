@@ -2,7 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
+import { englishWords } from '../support/english.ts';
 import { ask } from '../support/http.ts';
+import { initGpd } from '../support/server.ts';
 import { FORM, postTo, startSetup } from './support/setup.ts';
 
 /** `gpd serve --setup`: when it refuses to start, and what its browser may do; its page is in system/setup.test.ts. */
@@ -44,6 +47,70 @@ it('an address of digits is refused in the form, with the words of the sign-in, 
   expect(await errorAt('contact', ' ')).toBe('Enter a contact.');
   expect(await errorAt('tenant', 'a|b')).toMatch(/^Enter a short name: /);
   expect((await postTo(url, '/setup', { ...FORM, csrf }, { cookie })).status).toBe(200);
+  await stop();
+});
+
+it('in German has no English sentence, from the form to the page Next, and keeps the choice', async () => {
+  const { url, cookie, csrf, stop } = await startSetup(join(tempDir('data'), 'new'));
+  const german = { 'accept-language': 'de-DE, en;q=0.5', accept: 'text/html' };
+  const shown: string[] = [];
+  const expectGerman = ({ text, headers }: Awaited<ReturnType<typeof ask>>) => {
+    expect(headers).toMatchObject({ 'content-language': 'de', vary: expect.stringContaining('Language') });
+    expect(text).toContain('<html lang="de"');
+    expect({ title: /<title>(.*?)</.exec(text)?.[1], english: englishWords(text) }).toMatchObject({
+      english: [],
+    });
+    shown.push(text);
+  };
+  const get = (path: string, headers = {}) => ask(url, path, { headers: { ...german, ...headers } });
+  expectGerman(await get('/'));
+  expectGerman(await get('/', { host: 'gpd.example' }));
+  expectGerman(await get('/setup?token=wrong'));
+  expectGerman(await get('/setup', { host: 'evil.example' }));
+  const form = await ask(url, '/setup?lang=de', { headers: { cookie } });
+  expectGerman(form);
+  expect(form.text).toContain('action="/setup?lang=de"');
+  expect(form.text).toContain('href="?lang=pl"');
+  const post = (path: string, fields: object) => {
+    const values = { ...FORM, baseUrl: url, csrf, ...fields };
+    return postTo(url, `${path}?lang=de`, values, { cookie, accept: 'text/html' });
+  };
+  for (const fields of [
+    { tenant: '', origin: '', baseUrl: '', contact: '' },
+    { origin: 'shop.example', baseUrl: 'https://192.0.2.7', contact: 'x'.repeat(4001) },
+    { origin: 'https://*.shop.example' },
+  ]) {
+    const refused = await post('/setup', fields);
+    expect(refused.status).toBe(422);
+    expectGerman(refused);
+    // A switch would lose what was typed.
+    expect(refused.text).not.toContain('hreflang');
+  }
+  for (const fields of [{ csrf: 'wrong' }, { contact: 'x'.repeat(70_000) }]) {
+    const refused = await post('/setup', fields);
+    expect([401, 413]).toContain(refused.status);
+    expectGerman(refused);
+  }
+  expectGerman(await post('/setup', {}));
+  await vi.waitFor(async () => expect((await ask(url, '/readyz')).status).toBe(200));
+  expectGerman(await post('/setup/invite', { name: 'a@b.example', role: 'owner' }));
+  expectGerman(await post('/setup/invite', { name: 'Rosa', role: 'dpo' }));
+  expectGerman(await post('/setup/key', {}));
+  expectGerman(await get('/setup', { cookie }));
+  expect(shown.join('')).not.toMatch(/\{\w+\}/);
+  await stop();
+});
+
+it('after an interruption names the tenant that was made, in the language of the form', async () => {
+  const { dataDir } = await initGpd();
+  writeFileSync(join(dataDir, 'setup.unfinished'), '');
+  const { url, cookie, csrf, stop } = await startSetup(dataDir);
+  const send = (tenant: string) => postTo(url, '/setup?lang=de', { ...FORM, csrf, tenant }, { cookie });
+  const refused = await send('other');
+  expect(refused.status).toBe(422);
+  expect(refused.text).toContain(`hat den Mandanten ${KID} angelegt: Geben Sie diesen kurzen Namen ein.`);
+  expect(englishWords(refused.text)).toEqual([]);
+  expect((await send(KID)).status).toBe(200);
   await stop();
 });
 

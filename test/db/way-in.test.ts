@@ -7,11 +7,8 @@ import { rowsOf } from '../../src/db/sql.ts';
 import { withClosing } from '../../src/lib/collections.ts';
 import { tempDir } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
-import { selfSigned } from '../support/self-signed.ts';
+import { NOT_LOOPBACK, selfSigned } from '../support/self-signed.ts';
 import { describeWithTool } from '../support/tools.ts';
-
-/** 127.0.0.1 as inet_aton(3) reads it, and to gpd a host like any other. */
-const NOT_LOOPBACK = '0177.0.0.1';
 
 /** A connection needs the server's certificate and a source of its password. */
 
@@ -22,7 +19,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
   beforeAll(async () => {
     postgres = await startPostgres();
     address = new URL(await postgres.freshUrl());
-    for (const [name, text] of Object.entries(selfSigned(['localhost', NOT_LOOPBACK]))) {
+    for (const [name, text] of Object.entries(selfSigned('named'))) {
       writeFileSync(join(files, name), text);
       if (!name.startsWith('server.')) continue;
       const copy = join(postgres.databaseDir, name);
@@ -30,7 +27,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
       const { uid, gid } = statSync(postgres.databaseDir);
       chownSync(copy, uid, gid);
     }
-    writeFileSync(join(files, 'another.crt'), selfSigned(['localhost', '127.0.0.1'])['ca.crt'] ?? '');
+    writeFileSync(join(files, 'another.crt'), selfSigned('local')['ca.crt'] ?? '');
     const admin = new pg.Client({ connectionString: address.href });
     await admin.connect();
     await admin.query("ALTER SYSTEM SET ssl_cert_file = 'server.crt'");

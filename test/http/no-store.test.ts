@@ -12,6 +12,12 @@ const FILES = /^\/v1\/(?:agent(?!s)|embed|my-data\.js|consent\/state-keys$)[\w.-
 const MARKUP = '/v1/consent/banner.html';
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
+/** A method that the path has not is 405 whatever else is sent. */
+function hasMethod(path: string, name: string): boolean {
+  const method = name === 'HEAD' ? 'get' : name.toLowerCase();
+  return method === 'options' || ALL_ROUTES.some((route) => route.path === path && route.method === method);
+}
+
 const paths = [...new Set(ALL_ROUTES.map(({ path }) => path).filter((path) => path.startsWith('/v1/')))];
 const isFile = (path: string): boolean => FILES.test(path);
 
@@ -43,7 +49,7 @@ describe('Cache-Control', () => {
     const url = path.replace('{seq}', '1').replace(/\{\w+\}/g, '0');
     const storable: string[] = [];
     for (const method of METHODS)
-      for (const { headers, body } of calls()) {
+      for (const { headers, body } of calls().slice(0, hasMethod(path, method) ? undefined : 1)) {
         const hasBody = body !== undefined && !['GET', 'HEAD', 'OPTIONS'].includes(method);
         const reply = await ask(api.gpd.url, url, { method, headers, ...(hasBody && { body }) });
         const isMarkup = path === MARKUP && reply.status === 200;
@@ -76,7 +82,7 @@ describe('Cache-Control', () => {
   });
 
   it('of files that are the same for everyone: they may be kept', async () => {
-    expect(paths.filter(isFile)).toHaveLength(11);
+    expect(paths.filter(isFile)).toHaveLength(12);
     const refusal = await ask(api.gpd.url, '/v1/embed/0/embed.js');
     expect([refusal.status, refusal.headers['cache-control']]).toEqual([404, 'no-store']);
   });

@@ -52,7 +52,9 @@ describe('the OpenAPI document', () => {
         .map(({ name }) => `${route} ${name}`),
     );
     // A version is whatever the build made of its files.
-    expect(shapeless).toEqual(['get /v1/embed/{version}/embed.js version']);
+    expect(shapeless).toEqual(
+      ['embed.js', 'extras.js'].map((name) => `get /v1/embed/{version}/${name} version`),
+    );
   });
 
   it.each(['kid', 'principalId'])('says of every %s that is sent what it looks like', (name) => {

@@ -68,16 +68,14 @@ export interface Idp {
   stop(): Promise<void>;
 }
 
-/** One entry per generation. Creating RSA keys is slow, so the next provider of this process uses them again. */
-const createdKeys: Promise<Keys>[] = [];
-function keysOf(generation: number): Promise<Keys> {
-  createdKeys[generation] ??= Promise.all([createKey('ES256'), createKey('RS256')]).then(
-    ([ES256, RS256]) => ({
-      ES256: { ...ES256, kid: `ec-${generation + 1}` },
-      RS256: { ...RS256, kid: `rsa-${generation + 1}` },
-    }),
-  );
-  return createdKeys[generation];
+let rsaKey: Promise<JWK> | undefined;
+/** Creating an RSA key is slow, so each generation of this process has the same one under another name. */
+async function keysOf(generation: number): Promise<Keys> {
+  rsaKey ??= createKey('RS256');
+  return {
+    ES256: { ...(await createKey('ES256')), kid: `ec-${generation + 1}` },
+    RS256: { ...(await rsaKey), kid: `rsa-${generation + 1}` },
+  };
 }
 
 const clientsOf = ({ clients = [] }: IdpOptions): NonNullable<Configuration['clients']> => [

@@ -1,4 +1,4 @@
-import { type Exit, runProgram, type Spawned, spawnGpd, tempDir } from './command.ts';
+import { type Exit, type Spawned, spawnGpd, tempDir } from './command.ts';
 import { type Gpd, type GpdOptions, installationOf } from './server.ts';
 
 /** Starts the built program as a separate process, like a service manager. */
@@ -28,9 +28,9 @@ function listening({ child, output, exited }: Spawned): Promise<{ url: string; p
   });
 }
 
-/** Runs `gpd init`, and then `gpd serve` on a free port. */
+/** Starts `gpd serve` of a new installation on a free port; its commands run in the tests' process. */
 export async function startProcess(options: ProcessOptions = {}): Promise<GpdProcess> {
-  const { dataDir, targets, env, cli, json } = await installationOf(options, runProgram);
+  const { dataDir, targets, env, cli, json } = await installationOf(options);
   const { args = ['--port', '0'], cwd = tempDir('cwd') } = options;
   const program = options.program === undefined ? {} : { program: options.program };
   const spawned = spawnGpd(['serve', '--json', ...args], { env, cwd, ...program });

@@ -111,19 +111,16 @@ export interface Gpd {
   logs(): string;
 }
 
-export async function installationOf(
-  { dataDir, tenants, settings }: GpdOptions,
-  run: typeof runGpd = runGpd,
-) {
+export async function installationOf({ dataDir, tenants, settings }: GpdOptions) {
   const installation = dataDir === undefined ? await initGpd(tenants) : { dataDir, targets: [] };
   const env = { GPD_DATA_DIR: installation.dataDir, GPD_RATE_INGEST: 'off', ...settings };
   return {
     ...installation,
     env,
     cli: (command: readonly string[], options?: RunOptions) =>
-      run(command, { ...options, env: { ...env, ...options?.env } }),
+      runGpd(command, { ...options, env: { ...env, ...options?.env } }),
     json: <T>(command: readonly string[], options?: RunOptions) =>
-      gpdJson<T>(command, { ...options, env: { ...env, ...options?.env } }, run),
+      gpdJson<T>(command, { ...options, env: { ...env, ...options?.env } }),
   };
 }
 

@@ -3,13 +3,12 @@
  * of the page allows no connection, so nothing can be sent even if this stub fails.
  */
 
-const { banner, words } = document.documentElement.dataset;
+const { banner } = document.documentElement.dataset;
 
 const HASH = '0'.repeat(64);
 
 function answerTo(path, body) {
   if (path === '/v1/consent/banner') return [200, JSON.parse(banner)];
-  if (/^\/v1\/embed\/\w+\/\w+\.json$/.test(path)) return [200, JSON.parse(words)];
   if (/^\/v1\/consent\/(?:grant|deny|withdraw)$/.test(path)) {
     const { purposes } = JSON.parse(body);
     return [

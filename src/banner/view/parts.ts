@@ -1,23 +1,9 @@
 import { doc } from '../../browser/page.ts';
-import type { Purpose } from '../config.ts';
-import type { Wants } from '../plan.ts';
-import { choiceOf, endOf, statusOf, type Terms } from '../status.ts';
-import { css } from './banner.css';
-import {
-  type Attributes,
-  button,
-  buttonRow,
-  type Child as ChildOf,
-  chip,
-  foot,
-  isolate,
-  type Make,
-  type Speech,
-} from './layer.ts';
+import { type Attributes, type Child as ChildOf, chip, type Make, type Speech } from './layer.ts';
 
-/** Builds the elements of the first layer and of the settings; texts are inserted as text. */
+/** Makes elements and gives a host its style; texts are inserted as text. */
 
-type Child = ChildOf<Node>;
+export type Child = ChildOf<Node>;
 
 /** The children without those that a condition has left out. */
 export const nodes = (children: readonly Child[]): (Node | string)[] =>
@@ -42,19 +28,16 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Replaces each `{name}` by its value. */
-function fillIn(text: string, values: Readonly<Record<string, string>>): string {
-  return text.replace(/\{(\w+)\}/g, (_whole, name: string) => values[name] ?? '');
-}
-
 export interface Dress {
   readonly speech: Speech;
   readonly direction: 'ltr' | 'rtl';
   readonly theme: string | null;
+  /** The style sheet, as text. */
+  readonly css: string;
 }
 
 /** Gives an element of the banner its language, direction, theme, shadow root and style sheet. */
-export function dressHost(host: HTMLElement, { speech, direction, theme }: Dress): ShadowRoot {
+export function dressHost(host: HTMLElement, { speech, direction, theme, css }: Dress): ShadowRoot {
   host.dataset['nosnippet'] = '';
   host.lang = speech.language;
   host.dir = direction;
@@ -74,97 +57,3 @@ export const reopenParts = (speech: Speech, gpc: boolean): Child[] => [
   speech.words.reopen,
   gpc && chip(make, speech),
 ];
-
-function historyOf({ words, language }: Speech, terms: Terms, purpose: Purpose): string {
-  const choice = choiceOf(terms.record, purpose.id);
-  if (statusOf(terms, purpose) === 'gpc-opt-out') return words.gpcWhy;
-  if (!choice) return '';
-  const until = endOf(terms.config, purpose, choice);
-  const format = new Intl.DateTimeFormat(language, { dateStyle: 'long' });
-  const seq =
-    choice.proof?.hash && new Intl.NumberFormat(language, { useGrouping: false }).format(choice.proof.seq);
-  return [
-    fillIn(words[choice.choice], { date: format.format(choice.at) }),
-    until > terms.now && fillIn(words.until, { date: format.format(until) }),
-    seq && `${fillIn(words.entry, { seq })}.`,
-  ]
-    .filter(Boolean)
-    .join(' ');
-}
-
-/** A separate question, which "accept all" does not answer. */
-function askOverGpc({ words }: Speech, { id }: Purpose, at: number, save: SheetActions['save']): Child[] {
-  const allow = button(make, words.gpcAllow, 'consent-over-gpc', {
-    click: () => save(new Map([[id, 'over-gpc']])),
-  });
-  allow.id = `over-${at}`;
-  allow.setAttribute('aria-labelledby', `over-${at} title-${at}`);
-  return [h('p', { class: 'small' }, words.gpcAsk), buttonRow(make, allow)];
-}
-
-function purposeItem(speech: Speech, terms: Terms, at: number, actions: SheetActions): Child {
-  const purpose = terms.config.purposes[at];
-  if (!purpose) return null;
-  const status = statusOf(terms, purpose);
-  const box = h('input', {
-    type: 'checkbox',
-    name: purpose.id,
-    'aria-describedby': `about-${at} past-${at}`,
-    disabled: status === 'gpc-opt-out',
-  });
-  // A box is ticked only for a purpose that was granted, never in advance.
-  box.checked = status === 'granted';
-  return h(
-    'li',
-    {},
-    h('label', {}, box, h('span', { id: `title-${at}` }, isolate(make, purpose.title))),
-    h('p', { id: `about-${at}` }, isolate(make, purpose.description)),
-    h('p', { id: `past-${at}`, class: 'quiet small' }, historyOf(speech, terms, purpose)),
-    ...(actions.askedOverGpc.includes(purpose.id) ? askOverGpc(speech, purpose, at, actions.save) : []),
-  );
-}
-
-export interface SheetActions {
-  /** Ids of purposes for which a yes over GPC is asked now, and then not again for a year. */
-  readonly askedOverGpc: readonly string[];
-  readonly save: (wants: Wants) => void;
-  readonly close: () => void;
-  readonly saveReceipt: () => void;
-}
-
-/** The settings show each purpose with its box, and when the person chose. */
-export function sheetParts(speech: Speech, terms: Terms, actions: SheetActions, error: HTMLElement): Child[] {
-  const { words } = speech;
-  const { purposes } = terms.config;
-  const list = h(
-    'ul',
-    { class: 'purposes' },
-    ...purposes.map((_one, at) => purposeItem(speech, terms, at, actions)),
-  );
-  const saveAll = (isGranted: boolean) => () =>
-    actions.save(new Map(purposes.map(({ id }) => [id, isGranted])));
-  const saveTicked = (): void => {
-    const boxes = [...list.querySelectorAll('input')];
-    actions.save(new Map(boxes.map(({ name, checked }) => [name, checked])));
-  };
-  return [
-    h(
-      'div',
-      { class: 'head' },
-      h('h2', { id: 'settings-title', tabindex: '-1', autofocus: true }, words.reopen),
-      button(make, words.close, 'consent-close', { click: actions.close }),
-    ),
-    terms.gpc && chip(make, speech),
-    list,
-    error,
-    buttonRow(
-      make,
-      button(make, words.save, 'consent-save', { click: saveTicked }),
-      button(make, words.acceptAll, 'consent-accept-all', { click: saveAll(true) }),
-      button(make, words.rejectAll, 'consent-reject-all', { click: saveAll(false) }),
-    ),
-    foot(make, speech, terms),
-    // The ledger has nothing to confirm for a browser that never chose.
-    terms.record && button(make, words.receipt, 'consent-receipt', { click: actions.saveReceipt }),
-  ];
-}

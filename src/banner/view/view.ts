@@ -1,19 +1,21 @@
 import { doc } from '../../browser/page.ts';
 import type { Controller } from '../controller.ts';
 import { isRefusedEarly } from '../fragment.ts';
+import type { LoadExtras } from '../load-extras.ts';
 import type { Wants } from '../plan.ts';
-import { askedPurposes, type Terms } from '../status.ts';
+import { askedPurposes, grantedPurposes, type Terms } from '../status.ts';
 import { createLayer, layerParts, REFUSED } from './layer.ts';
-import { type Dress, dressHost, h, listen, make, nodes, reopenParts, sheetParts } from './parts.ts';
+import { type Dress, dressHost, h, listen, make, nodes, reopenParts } from './parts.ts';
 import { createPlace } from './place.ts';
 import { createRoom } from './room.ts';
-import { fillWait } from './wait.ts';
+import type { WaitDeps } from './wait.ts';
 
 /** Shows the first layer, the settings and the button that reopens them, in one shadow root. */
 
 export interface ViewDeps
   extends Dress,
     Pick<Controller, 'choose' | 'receiptPage' | 'startAsking' | 'terms'> {
+  readonly loadExtras: LoadExtras;
   readonly onToggle: (name: 'open' | 'close') => void;
   /** The element that the page's server wrote into the page; the view takes over what is in it. */
   readonly host: HTMLElement | null;
@@ -45,6 +47,8 @@ interface ViewState
     ReturnType<typeof createElements> {
   /** Ids of the purposes that the first layer asks about. */
   askedIds: readonly string[];
+  /** True if the settings did not come: the first layer asks about each purpose. */
+  isAskingAll: boolean;
   opener: HTMLElement | null;
   /** Error lines of the parts whose answer is being saved: a second press there is ignored. */
   readonly busy: Set<HTMLElement>;
@@ -83,9 +87,17 @@ function updateReopen({ reopen, layer }: ViewState): void {
   reopen.hidden = !layer.hidden || [...links].some(isShown);
 }
 
+function shownTerms({ terms, isAskingAll }: ViewState): Terms | null {
+  const present = terms();
+  if (!present || !isAskingAll) return present;
+  // Under GPC an answer changes only what was agreed to over it.
+  const purposes = present.gpc ? grantedPurposes(present) : present.config.purposes;
+  return { ...present, record: null, gpc: false, config: { ...present.config, purposes } };
+}
+
 function render(view: ViewState): void {
   const { speech, layer, reopen } = view;
-  const terms = view.terms();
+  const terms = shownTerms(view);
   if (!terms) return;
   view.askedIds = askedPurposes(terms).map(({ id }) => id);
   const hadFocus = layer.contains(view.root.activeElement);
@@ -100,7 +112,7 @@ function render(view: ViewState): void {
 /** The layer hears its buttons, so that those of the page's server work as well. */
 function onLayerPressed(view: ViewState, { target }: Event): void {
   const hook = (target as Element).closest('button')?.dataset['testid'];
-  if (hook === 'consent-settings') openSettings(view);
+  if (hook === 'consent-settings') void openSettings(view);
   else if (hook !== undefined) void answerAll(view, view.askedIds, hook === 'consent-accept');
 }
 
@@ -134,6 +146,10 @@ async function saveAnswer(view: ViewState, wants: Wants, errorLine: HTMLElement)
     return;
   }
   statusLine.textContent = outcome === 'recorded' ? words.saved : words.later;
+  if (view.isAskingAll) {
+    view.isAskingAll = false;
+    render(view);
+  }
   // The settings may have been opened while the answer of the first layer was being saved.
   if (errorLine === view.errors.sheet) view.dialog.close();
 }
@@ -149,13 +165,26 @@ async function saveReceipt(view: ViewState): Promise<void> {
   if (errorLine.textContent !== words.failed) errorLine.hidden = !!page;
 }
 
-function openSettings(view: ViewState): void {
+/** Without the settings the first layer asks about everything, so that a withdrawal needs no second file. */
+function askAll(view: ViewState): void {
+  view.isAskingAll = true;
+  render(view);
+}
+
+async function openSettings(view: ViewState): Promise<void> {
   const { dialog, errors } = view;
+  const opener = findFocused();
+  const extras = await view.loadExtras();
   const terms = view.terms();
   if (!terms) return;
+  if (!extras) {
+    askAll(view);
+    return;
+  }
   view.attachHost();
   if (dialog.open) return;
-  view.opener = findFocused();
+  dressHost(view.host, { ...view, css: view.css + extras.css });
+  view.opener = opener;
   view.statusLine.textContent = '';
   errors.sheet.hidden = true;
   const actions = {
@@ -164,7 +193,7 @@ function openSettings(view: ViewState): void {
     close: () => dialog.close(),
     saveReceipt: () => void saveReceipt(view),
   };
-  view.sheet.replaceChildren(...nodes(sheetParts(view.speech, terms, actions, errors.sheet)));
+  view.sheet.replaceChildren(...nodes(extras.sheetParts(view.speech, terms, actions, errors.sheet)));
   dialog.showModal();
   // The covered layer keeps its size, so the page does not jump.
   view.layer.classList.add('covered');
@@ -186,7 +215,7 @@ export function createView(deps: ViewDeps) {
   const shadowHost = createHost(deps);
   const elements = createElements(
     shadowHost.root,
-    () => openSettings(view),
+    () => void openSettings(view),
     () => onSettingsClosed(view),
   );
   const attachHost = createPlace(shadowHost.host, elements);
@@ -195,6 +224,7 @@ export function createView(deps: ViewDeps) {
     ...shadowHost,
     ...elements,
     askedIds: [],
+    isAskingAll: false,
     opener: null,
     busy: new Set(),
     attachHost,
@@ -208,9 +238,8 @@ export function createView(deps: ViewDeps) {
       render(view);
       void takeEarlyRefusal(view);
     },
-    open: () => openSettings(view),
-    /** Fills the placeholder of an element that waits for these purposes. */
-    fillWait: (host: HTMLElement, ids: readonly string[]) =>
-      fillWait(host, ids, { ...deps, open: () => openSettings(view) }),
+    open: () => void openSettings(view),
+    /** The words and acts of the placeholders. */
+    wait: { ...deps, open: () => void openSettings(view) } satisfies WaitDeps,
   };
 }

@@ -2,10 +2,11 @@ import type { Controller } from '../controller.ts';
 import { statusOf } from '../status.ts';
 import { button, buttonRow, chip, purposeText } from './layer.ts';
 import { type Dress, dressHost, h, make, nodes } from './parts.ts';
+import { css } from './sheet.css';
 
 /** The placeholder of a gated frame, image or video names the purposes of the element and asks for them. */
 
-interface WaitDeps extends Dress, Pick<Controller, 'choose' | 'terms'> {
+export interface WaitDeps extends Dress, Pick<Controller, 'choose' | 'terms'> {
   /** Opens the settings. */
   readonly open: () => void;
 }
@@ -23,7 +24,7 @@ export function fillWait(host: HTMLElement, ids: readonly string[], view: WaitDe
   const key = [...ids, ...statuses].join(' ');
   if (shownKeys.get(host) === key) return true;
   shownKeys.set(host, key);
-  const root = host.shadowRoot ?? dressHost(host, view);
+  const root = host.shadowRoot ?? dressHost(host, { ...view, css: view.css + css });
   const error = h('p', { class: 'error', role: 'alert', hidden: true }, speech.words.failed);
   const grant = (): void => {
     error.hidden = true;

@@ -38,7 +38,7 @@ const PAGE_SCRIPT = `
 export interface ShopPage {
   /** Attributes of the snippet beside src, data-key and defer. */
   readonly snippet?: Readonly<Record<string, string>>;
-  /** The shop serves the script itself. */
+  /** The shop serves the pinned script itself. */
   readonly own?: boolean;
   readonly language?: string;
   readonly body?: string;
@@ -178,8 +178,11 @@ export async function startShop({
     const { pathname } = new URL(request.url ?? '/', 'http://shop');
     requestedPaths.push(pathname);
     if (pathname.startsWith('/held/')) await new Promise<void>((resolve) => void releaseHeld.push(resolve));
-    if (pathname.endsWith('/v1/embed.js'))
+    // A copy of the script without its second file.
+    if (pathname === '/alone/v1/embed.js')
       return ['text/javascript', readFileSync(new URL('embed.js', BUILT), 'utf8')];
+    if (pathname.endsWith('/v1/embed.js'))
+      return ['text/javascript', readFileSync(new URL('pinned.js', BUILT), 'utf8')];
     const page = pages.get(pathname);
     return page ? ['text/html', html(gpdUrl, key, page, await markupOf(page))] : (FILES[pathname] ?? null);
   };

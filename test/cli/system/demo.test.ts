@@ -22,6 +22,17 @@ describe.concurrent('gpd demo', () => {
       expect(existsSync(directory) && readdirSync(directory)).toEqual([]);
     },
   );
+
+  it('that is ended while it writes its past', async () => {
+    const directory = tempDir('demo');
+    const args = ['demo', '--port', '0', '--visits', '100000'];
+    const { child, exited, output } = spawnGpd(args, { env: { TMPDIR: directory } });
+    await vi.waitFor(() => expect(output.stdout).toContain('/demo'), { timeout: 60_000, interval: 5 });
+    child.kill('SIGINT');
+    expect(await exited).toEqual({ code: 0, signal: null });
+    expect(output.stderr).toBe('');
+    expect(readdirSync(directory)).toEqual([]);
+  });
 });
 
 it('gpd demo that cannot start, for its port or its directory, says so in a line and leaves nothing', async () => {

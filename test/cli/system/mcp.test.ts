@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { REASONS } from '../../../src/schema/consent.ts';
-import { startRightsProcess } from '../../rights/support/rights.ts';
+import { startRights } from '../../rights/support/rights.ts';
 import { cleanEnvironment, PROGRAM } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 
@@ -13,11 +13,11 @@ interface Answered {
   readonly content: readonly { readonly text: string }[];
 }
 
-let rights: Awaited<ReturnType<typeof startRightsProcess>>;
+let rights: Awaited<ReturnType<typeof startRights>>;
 let client: Client;
 
 beforeAll(async () => {
-  rights = await startRightsProcess();
+  rights = await startRights();
   client = new Client({ name: 'test', version: '1' });
   const env = cleanEnvironment({ GPD_DATA_DIR: rights.gpd.dataDir }) as Record<string, string>;
   await client.connect(

@@ -68,10 +68,11 @@ describe.concurrent('stdout is data, stderr is messages', () => {
   it('a PostgreSQL that refuses is named with its cause, in one line without the password or a warning', async () => {
     const url = 'postgres://gpd:s3cret@127.0.0.1:1/gpd?sslmode=require';
     const settings = { GPD_DATABASE_URL: url };
+    const env = { ...mine.env, ...settings };
     for (const ran of [
       await shell('GPD serve --port 0', settings),
-      await shell('GPD status', settings),
-      await shell(`GPD move --to '${url}'`),
+      await runGpd(['status'], { env }),
+      await mine.gpd(`move --to '${url}'`),
     ]) {
       expect(ran.code).toBe(75);
       expect(ran.stderr).toMatch(
@@ -91,9 +92,9 @@ describe.concurrent('in a pipe', () => {
   });
 
   it('nothing prompts without a terminal, even when input stays open', async () => {
-    const options = { env: (await createOwn()).env, input: null };
-    await gpdJson(['keys', 'rotate', KID], options);
-    const ran = await runGpd(['keys', 'destroy', KID, '1'], options);
+    const { env } = await createOwn();
+    await gpdJson(['keys', 'rotate', KID], { env });
+    const ran = await runGpd(['keys', 'destroy', KID, '1'], { env, input: null });
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toMatch(/--yes/);
   });

@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSelfSigned } from '../../../src/ops/tls-service.ts';
 import { type Environment, runGpd, runProgram, tempDir } from '../../support/command.ts';
 import { selfSigned } from '../../support/self-signed.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
@@ -18,7 +17,7 @@ function write(files: Readonly<Record<string, string>>) {
 }
 
 let gpd: Gpd;
-const here = { GPD_BASE_URL: 'https://id.shop.example', ...write(selfSigned(['id.shop.example'])) };
+const here = { GPD_BASE_URL: 'https://id.shop.example', ...write(selfSigned('named')) };
 beforeAll(async () => {
   gpd = await startGpd({ settings: here });
 });
@@ -50,7 +49,7 @@ describe('the server on this machine, with GPD_TLS_CERT', () => {
   });
 
   it('is not believed with another certificate, though it is for the same name', async () => {
-    const { server, check, health } = await askAll(write(createSelfSigned(['id.shop.example'], Date.now())));
+    const { server, check, health } = await askAll(write(selfSigned('local')));
     const problem = expect.stringContaining('another certificate than GPD_TLS_CERT') as string;
     expect(server).toMatchObject({ running: false, ready: false, problem });
     expect(check).toMatchObject({ status: 'fail', detail: problem });

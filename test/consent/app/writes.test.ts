@@ -107,7 +107,7 @@ describe('grant, deny, withdraw', () => {
       }),
     );
     const outcomes: string[] = [];
-    for (let n = 0; n < 25; n += 1) {
+    for (let n = 0; n < 10; n += 1) {
       for (const action of ['grant', 'withdraw'] as const) {
         const { seq } = await api.write(action, { principalId: 'fritz' });
         const { reason, proof } = await api.check('fritz');

@@ -139,9 +139,12 @@ for (const name of ['chromium', 'firefox'] as const satisfies readonly BrowserNa
       await page.$eval('.preview-frame', (frame) => frame.scrollIntoView());
       const frame = page.frames()[1]!;
       await frame.waitForSelector('gpd-consent >>> [data-testid="consent-accept"]', { visible: true });
-      const text = await bannerOf(frame as unknown as Page).inside<string>('return root.textContent;');
+      const preview = bannerOf(frame as unknown as Page);
+      const text = await preview.inside<string>('return root.textContent;');
       expect(text).toContain('Dürfen wir?');
       expect(text).toContain('Ablehnen');
+      await preview.press('settings');
+      await preview.waitFor('save');
       await page.browserContext().close();
     });
 

@@ -32,7 +32,7 @@ export function jwks(keys: readonly unknown[], mediaType = MEDIA_TYPE): Answer {
 }
 
 export async function startDirectory(timeoutMs = 500): Promise<DirectoryServer> {
-  const files = selfSigned(['localhost', '127.0.0.1']);
+  const files = selfSigned('local');
   const sockets = new Set<Socket>();
   const requestedPaths: string[] = [];
   const tls = { cert: files['server.crt'], key: files['server.key'] };

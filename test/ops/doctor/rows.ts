@@ -111,8 +111,7 @@ function tls({ host = 'id.shop.example', keyFile = 'server.key', bits = 0o600, n
   return {
     env: { GPD_BASE_URL: `https://${host}`, GPD_TLS_CERT: path('server.crt'), GPD_TLS_KEY: path(keyFile) },
     files() {
-      for (const [name, text] of Object.entries(selfSigned(['id.shop.example'])))
-        writeFileSync(path(name), text);
+      for (const [name, text] of Object.entries(selfSigned('named'))) writeFileSync(path(name), text);
       chmodSync(path(keyFile), bits);
     },
     ...(now !== NOW && { context: () => ({ now }) }),

@@ -76,3 +76,34 @@ export function verifyFolder(directory: string, ...args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync('python3', [script, ...args], { env, encoding: 'utf8' });
   return { status, stdout, stderr };
 }
+
+/** Runs a program for each of its arguments, in one Python: its start and the package take longer than a verification. */
+const FOR_EACH = `
+import contextlib, io, json, runpy, sys
+script, *folders = sys.argv[1:]
+for folder in folders:
+    sys.argv = [script, folder]
+    text = io.StringIO()
+    status = 0
+    with contextlib.redirect_stdout(text):
+        try:
+            runpy.run_path(script, run_name='__main__')
+        except SystemExit as end:
+            status = end.code or 0
+    print(json.dumps([status, text.getvalue()]))
+`;
+
+/** Verifies each folder with the program of the first argument. @returns status and output of each */
+export function verifyFolders(
+  script: string,
+  folders: readonly string[],
+): [status: number, stdout: string][] {
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', PYTHONIOENCODING: 'utf-8' };
+  const args = ['-c', FOR_EACH, script, ...folders];
+  const { stdout, stderr } = spawnSync('python3', args, { env, encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as [number, string]);
+}

@@ -2,7 +2,6 @@ package dev.gpd.consent;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -11,91 +10,19 @@ import java.util.UUID;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/** Turns method calls into requests, and answers into results. */
-final class Calls {
-  private final Transport transport;
+/** Each method as a call, and the result that its answer has. */
+final class Calls extends Requests {
   private final Settings settings;
 
   Calls(Transport transport) {
-    this.transport = transport;
+    super(transport);
     this.settings = transport.settings;
-  }
-
-  private static <T> T rethrow(ConsentException error) {
-    throw error;
-  }
-
-  private <T> Pending<T> pending(
-      String name,
-      CallOptions options,
-      Supplier<Call> createCall,
-      Function<Answer, T> result,
-      Function<ConsentException, T> otherwise) {
-    return new Pending<>(
-        () -> {
-          Call call = createCall.get();
-          if (options == null) throw ConsentException.hinted(name, ErrorKind.CONFIG, "there are no options");
-          if (options.timeout() != null) ConsentClientBuilder.checkCallTimeout(name, options.timeout());
-          return transport.begin(call, options);
-        },
-        result,
-        error -> otherwise.apply(transport.told(error)));
-  }
-
-  /** Reads an answer of this shape with the reader. */
-  private static <T> T read(
-      String name, String operation, Answer answer, Function<Map<String, Object>, T> reader) {
-    Map<String, Object> body = Json.object(answer.body());
-    Object shape = Wire.OPERATIONS.get(operation).shape();
-    try {
-      if (body != null && (shape == null || Shape.matches(body, shape))) return reader.apply(body);
-    } catch (Fields.Malformed malformed) {
-      // As for another shape.
-    }
-    throw ConsentException.malformed(name, answer);
-  }
-
-  private <T> Pending<T> json(
-      String name,
-      String operation,
-      CallOptions options,
-      Supplier<Call> createCall,
-      Function<Map<String, Object>, T> reader) {
-    return pending(
-        name, options, createCall, answer -> read(name, operation, answer, reader), Calls::rethrow);
-  }
-
-  private <T> Pending<T> json(String name, CallOptions options, Supplier<Call> createCall, Class<T> type) {
-    return json(name, name, options, createCall, body -> Records.build(type, body));
-  }
-
-  private Pending<String> text(String name, CallOptions options, Supplier<Call> createCall) {
-    return pending(
-        name,
-        options,
-        createCall,
-        answer -> {
-          if (answer.body() == null) throw ConsentException.malformed(name, answer);
-          return new String(answer.body(), StandardCharsets.UTF_8);
-        },
-        Calls::rethrow);
   }
 
   /** The only place where an error becomes a denial. */
   private Decision undecided(ConsentException error) {
     if (error.isUndecided() && settings.onUnavailable == OnUnavailable.DENY) return Decision.unavailable(error);
     throw error;
-  }
-
-  private static JsonObject object(Object... pairs) {
-    JsonObject body = new JsonObject();
-    for (int i = 0; i < pairs.length; i += 2) {
-      String name = (String) pairs[i];
-      if (pairs[i + 1] instanceof String text) body.addProperty(name, text);
-      else if (pairs[i + 1] instanceof Number number) body.addProperty(name, number);
-      else if (pairs[i + 1] instanceof Boolean truth) body.addProperty(name, truth);
-    }
-    return body;
   }
 
   private static Decision decision(Map<String, Object> body) {
@@ -139,7 +66,7 @@ final class Calls {
           }
           throw ConsentException.malformed(name, answer);
         },
-        Calls::rethrow);
+        Requests::rethrow);
   }
 
   Pending<Visitors.Refreshed> refresh(String name, SignedState state, boolean gpc, CallOptions options) {

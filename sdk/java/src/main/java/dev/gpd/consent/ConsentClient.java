@@ -1,12 +1,10 @@
 package dev.gpd.consent;
 
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
-import java.util.function.Supplier;
 
 /** A client of gpd's consent API. Create one per process and share it between threads. */
 public class ConsentClient implements Consent {
@@ -15,6 +13,7 @@ public class ConsentClient implements Consent {
 
   private final Calls calls;
   private final Transport transport;
+  private final Questions questions;
   private final Visitors visitors;
   private final Sessions sessions =
       new Sessions() {
@@ -32,55 +31,10 @@ public class ConsentClient implements Consent {
   ConsentClient(Transport transport) {
     this.transport = transport;
     this.calls = new Calls(transport);
+    this.questions = new Questions(transport);
     Settings settings = transport.settings;
     this.visitors =
-        new Visitors(remotes(calls), settings.onUnavailable, () -> settings.cookieDomain, settings.clock::instant);
-  }
-
-  private static Visitors.Remotes remotes(Calls calls) {
-    return new Visitors.Remotes() {
-      @Override
-      public Question.Remote<StateKeys.KeySet> fetchKeys(String method) {
-        return Question.Remote.of(options -> calls.stateKeys(method, options));
-      }
-
-      @Override
-      public Question.Remote<Visitors.Refreshed> refresh(String method, SignedState state, boolean gpc) {
-        return Question.Remote.of(options -> calls.refresh(method, state, gpc, options));
-      }
-
-      @Override
-      public Question.Remote<List<Decision>> check(String method, List<Check> checks) {
-        return Question.Remote.of(options -> calls.checkMany(method, checks, options, false));
-      }
-    };
-  }
-
-  /** All calls of a question share this time. */
-  private Duration timeoutOf(String method, CallOptions options) {
-    if (options == null) throw ConsentException.hinted(method, ErrorKind.CONFIG, "there are no options");
-    if (options.timeout() == null) return transport.settings.timeout;
-    ConsentClientBuilder.checkCallTimeout(method, options.timeout());
-    return options.timeout();
-  }
-
-  private <T> T answer(String method, Supplier<Question<T>> question, CallOptions options, Object... args) {
-    Duration timeout = timeoutOf(method, options);
-    transport.checkOpen(method);
-    transport.note(method, Arrays.asList(args));
-    return Question.await(question, timeout);
-  }
-
-  private <T> CompletableFuture<T> answerAsync(
-      String method, Supplier<Question<T>> question, CallOptions options, Object... args) {
-    try {
-      Duration timeout = timeoutOf(method, options);
-      transport.checkOpen(method);
-      transport.note(method, Arrays.asList(args));
-      return Question.future(question, timeout);
-    } catch (ConsentException refused) {
-      return CompletableFuture.failedFuture(refused);
-    }
+        new Visitors(Questions.remotes(calls), settings.onUnavailable, () -> settings.cookieDomain, settings.clock::instant);
   }
 
   public static ConsentClientBuilder builder() {
@@ -369,22 +323,22 @@ public class ConsentClient implements Consent {
 
   @Override
   public Optional<VisitorState> readState(String cookieHeader, CallOptions options) {
-    return answer("readState", () -> visitors.readState(cookieHeader), options, cookieHeader);
+    return questions.answer("readState", () -> visitors.readState(cookieHeader), options, cookieHeader);
   }
 
   @Override
   public CompletableFuture<Optional<VisitorState>> readStateAsync(String cookieHeader, CallOptions options) {
-    return answerAsync("readState", () -> visitors.readState(cookieHeader), options, cookieHeader);
+    return questions.answerAsync("readState", () -> visitors.readState(cookieHeader), options, cookieHeader);
   }
 
   @Override
   public CurrentState currentState(String cookieHeader, CallOptions options) {
-    return answer("currentState", () -> visitors.currentState(cookieHeader), options, cookieHeader);
+    return questions.answer("currentState", () -> visitors.currentState(cookieHeader), options, cookieHeader);
   }
 
   @Override
   public CompletableFuture<CurrentState> currentStateAsync(String cookieHeader, CallOptions options) {
-    return answerAsync("currentState", () -> visitors.currentState(cookieHeader), options, cookieHeader);
+    return questions.answerAsync("currentState", () -> visitors.currentState(cookieHeader), options, cookieHeader);
   }
 
   private Question<Permissions> page(Function<String, String> header, List<String> purposes, String principalId) {
@@ -395,13 +349,13 @@ public class ConsentClient implements Consent {
   @Override
   public Permissions may(
       Function<String, String> header, List<String> purposes, String principalId, CallOptions options) {
-    return answer("may", () -> page(header, purposes, principalId), options, header, purposes, principalId);
+    return questions.answer("may", () -> page(header, purposes, principalId), options, header, purposes, principalId);
   }
 
   @Override
   public CompletableFuture<Permissions> mayAsync(
       Function<String, String> header, List<String> purposes, String principalId, CallOptions options) {
-    return answerAsync("may", () -> page(header, purposes, principalId), options, header, purposes, principalId);
+    return questions.answerAsync("may", () -> page(header, purposes, principalId), options, header, purposes, principalId);
   }
 
   @Override

@@ -2,26 +2,25 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseExposition, sumByLabel, totalOf } from '../../../../src/cli/top/exposition.ts';
-import { createMeters } from '../../../../src/ops/metrics/meters-service.ts';
-import { parseListen } from '../../../../src/ops/metrics/metrics-service.ts';
-import { INGEST_STATUS } from '../../../../src/schema/responses.ts';
-import { addApiKey } from '../../../support/api-key.ts';
-import { runGpd } from '../../../support/command.ts';
-import { KID } from '../../../support/constants.ts';
-import { expectCore, post } from '../../../support/expect.ts';
-import { openWire } from '../../../support/http.ts';
-import { type GpdProcess, startProcess } from '../../../support/process.ts';
-import { createBundle } from '../../../support/seal.ts';
-import { initGpd } from '../../../support/server.ts';
+import { parseExposition, sumByLabel, totalOf } from '../../../src/cli/top/exposition.ts';
+import { createMeters } from '../../../src/ops/metrics/meters-service.ts';
+import { parseListen } from '../../../src/ops/metrics/metrics-service.ts';
+import { INGEST_STATUS } from '../../../src/schema/responses.ts';
+import { addApiKey } from '../../support/api-key.ts';
+import { runGpd } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
+import { expectCore, post } from '../../support/expect.ts';
+import { openWire } from '../../support/http.ts';
+import { createBundle } from '../../support/seal.ts';
+import { type Gpd, initGpd, startGpd } from '../../support/server.ts';
 
 /** Below the range of ephemeral ports. */
 const PORT = 20_000 + (process.pid % 6000);
 const METRICS = `http://127.0.0.1:${PORT}/metrics`;
 
-let gpd: GpdProcess;
+let gpd: Gpd;
 beforeAll(async () => {
-  gpd = await startProcess({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${PORT}` } });
+  gpd = await startGpd({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${PORT}` } });
 });
 afterAll(() => gpd.stop());
 
@@ -30,7 +29,7 @@ const scrape = async (port = PORT): Promise<string> =>
 
 it('counts bundles, classes, checks, routes and batches', async () => {
   const port = PORT + 6000;
-  const gpd = await startProcess({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${port}` } });
+  const gpd = await startGpd({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${port}` } });
   const key = await addApiKey(gpd);
   // Counters must exist before their first event: a rate over a missing series would not show that event.
   const before = sumByLabel(parseExposition(await scrape(port)), 'gpd_ingest_total', 'reason');
@@ -152,7 +151,7 @@ describe('GET /metrics', () => {
 
 describe('the dashboard', () => {
   it('asks for metrics that there are', async () => {
-    const file = fileURLToPath(new URL('../../../../docs/operate/grafana.json', import.meta.url));
+    const file = fileURLToPath(new URL('../../../docs/operate/grafana.json', import.meta.url));
     const { panels } = JSON.parse(readFileSync(file, 'utf8')) as {
       panels: { title: string; targets?: { expr: string }[] }[];
     };

@@ -1,0 +1,18 @@
+import type { extras } from './extras.ts';
+
+/** Fetches the banner's second file, in the way of the script that the page has. */
+
+export type ImportExtras = () => Promise<{ readonly extras: typeof extras }>;
+export type LoadExtras = () => Promise<typeof extras | null>;
+
+/** A server that takes the connection and never answers must not keep the settings closed. */
+const TIMEOUT_MS = 6000;
+
+/** @returns a function that answers null if the file did not come; a later call may get it */
+export const createLoader =
+  (importExtras: ImportExtras): LoadExtras =>
+  () =>
+    Promise.race([
+      importExtras().then((file) => file.extras),
+      new Promise<null>((resolve) => setTimeout(() => resolve(null), TIMEOUT_MS)),
+    ]).catch(() => null);
