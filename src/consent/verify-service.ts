@@ -151,7 +151,8 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
     await checkPeople(check, frontier.size, unopened);
     await checkPolicies(check, fold);
     await checkPurposes(check, fold);
-    await checkAnchoredHours(database, kid, frontier.size, fold, problems);
+    const walked = { size: frontier.size, anchoredTo: head.anchoredTo };
+    await checkAnchoredHours(database, kid, walked, fold, problems);
   }
   const { found } = problems;
   const root = frontierRoot(frontier).toString('base64');

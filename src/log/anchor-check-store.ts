@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
-import { anchoredTo } from '../audit/audit-store.ts';
+import { anchoredTo as readAnchoredTo } from '../audit/audit-store.ts';
 import type { Database } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 import { HOUR, isoTime } from '../lib/clock.ts';
 import { type AnchoredTable, AUDIT, bodyOf, VERDICTS } from './anchors-store.ts';
-import { textsSince } from './entries-store.ts';
+import { type LogHead, textsSince } from './entries-store.ts';
 import { type AnchoredHour, type Expired, expiredBy, type Fold, floorHour, parseStored } from './fold.ts';
 import type { Problems } from './problems.ts';
 
@@ -27,6 +27,8 @@ interface Checked {
   readonly kid: string;
   /** The number of entries that were walked. */
   readonly size: number;
+  /** With these entries: what is anchored later has its entry behind them. */
+  readonly anchoredTo: LogHead['anchoredTo'];
   readonly expired: Expired;
   readonly problems: Problems;
 }
@@ -66,7 +68,9 @@ async function checkHour(checked: Checked, hour: number, entry: AnchoredHour): P
 /** Finds rows between two anchored hours: there were none when the later hour was anchored. */
 async function checkGaps(checked: Checked, hours: readonly number[]): Promise<void> {
   const { database, table, kid, problems } = checked;
-  const ends = [...hours, await anchoredTo(database.read, table.anchoredTo, kid)];
+  // A log that was removed meanwhile is anchored to 0.
+  const present = await readAnchoredTo(database.read, table.anchoredTo, kid);
+  const ends = [...hours, Math.min(checked.anchoredTo[table.anchoredTo], present)];
   let from = expiryOf(checked);
   for (const to of ends) {
     if (to > from) {
@@ -84,7 +88,7 @@ async function checkGaps(checked: Checked, hours: readonly number[]): Promise<vo
 export async function checkAnchoredHours(
   database: Database,
   kid: string,
-  size: number,
+  { size, anchoredTo }: Pick<LogHead, 'size' | 'anchoredTo'>,
   fold: Fold,
   problems: Problems,
 ): Promise<void> {
@@ -92,7 +96,7 @@ export async function checkAnchoredHours(
     [VERDICTS, fold.verdicts],
     [AUDIT, fold.audit],
   ] as const) {
-    const checked = { database, table, kid, size, expired: fold.expired, problems };
+    const checked = { database, table, kid, size, anchoredTo, expired: fold.expired, problems };
     const hours = [...anchored].filter(([hour]) => hour >= expiryOf(checked)).sort(([a], [b]) => a - b);
     for (const [hour, entry] of hours) await checkHour(checked, hour, entry);
     await checkGaps(

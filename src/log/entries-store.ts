@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { AnchoredTo } from '../audit/audit-store.ts';
 import type { Database, Reader } from '../db/engine.ts';
 import { missingLogError } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
@@ -155,9 +156,11 @@ export interface LogHead {
   readonly size: number;
   readonly root: Buffer;
   readonly frontier: Frontier;
+  /** The end of the last anchored hour of each table when the log had this size. */
+  readonly anchoredTo: Readonly<Record<AnchoredTo, number>>;
 }
 
-interface HeadRow extends Pick<LogHead, 'origin' | 'vkey' | 'size'> {
+interface HeadRow extends Pick<LogHead, 'origin' | 'vkey' | 'size'>, Readonly<Record<AnchoredTo, number>> {
   readonly frontier: string;
 }
 
@@ -166,8 +169,9 @@ export async function readHead(database: Reader, kid: string): Promise<LogHead |
   if (!row) return null;
   const frontier = decodeFrontier(row.frontier);
   if (frontier?.size !== Number(row.size)) throw new LogDamaged('the head of a log was altered');
-  const { origin, vkey } = row;
-  return { origin, vkey, size: frontier.size, root: frontierRoot(frontier), frontier };
+  const { origin, vkey, verdicts_sealed_to, audit_sealed_to } = row;
+  const anchoredTo = { verdicts_sealed_to, audit_sealed_to };
+  return { origin, vkey, size: frontier.size, root: frontierRoot(frontier), frontier, anchoredTo };
 }
 
 /** Reads hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */

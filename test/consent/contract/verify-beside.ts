@@ -117,6 +117,20 @@ export function verifyBesideContract(make: MakeDatabase): void {
       },
     );
 
+    // Guards against: rows of an hour that was anchored after the walk looked as if somebody had added them.
+    it.each(['ledger_entries', 'decisions'])(
+      'an anchoring before the read of %s is no tampering',
+      async (table) => {
+        const kid = await sealedTenant(`anchored-${table}`);
+        const at = BEGIN + HOURS * HOUR;
+        await createRecorder(db.database).record(createEntry({ kid, id: `${kid}-late`, decidedAt: at }));
+        const anchor = () => anchorVerdicts(db.database, kid, at + 2 * HOUR);
+        expect(await sealProblems(beside(other, anchor, table), kid)).toEqual([]);
+        expect(await anchor()).toBe(0);
+        expect(await sealProblems(other, kid)).toEqual([]);
+      },
+    );
+
     it('notices what was tampered with in the same moment', async () => {
       const kid = await sealedTenant('tampered');
       const tamper = () =>

@@ -161,22 +161,22 @@ async function run(at: Nodes, steps: readonly (typeof step extends fc.Arbitrary<
       const seq = answer.entries[0]?.seq ?? -1;
       model.choose(one.person, one.purpose, { granted: one.kind === 'grant', at: now, seq }, gpc);
     }
-    const asked = PEOPLE.flatMap((principal) => PURPOSES.map((purpose) => ({ principal, purpose })));
+    const pairs = PEOPLE.flatMap((principal) => PURPOSES.map((purpose) => ({ principal, purpose })));
     const reader = createConsentStateReader(nodes[1 - one.node] ?? at.db);
     const states = await Promise.all(
-      asked.map(({ principal, purpose }) =>
+      pairs.map(({ principal, purpose }) =>
         reader.read({ kid, principal: `ref-${principal}`, purpose, mac: macOf(kid) }),
       ),
     );
     expect(
       states.map(({ erased, gpc, withheld, event }, i) => ({
-        ...asked[i],
+        ...pairs[i],
         erased,
         gpc,
         withheld,
         seq: event?.seq,
       })),
-    ).toEqual(asked.map((pair) => ({ ...pair, ...model.expected(pair.principal, pair.purpose) })));
+    ).toEqual(pairs.map((pair) => ({ ...pair, ...model.expected(pair.principal, pair.purpose) })));
   }
   await expectWhole(at.db, kid);
 }
