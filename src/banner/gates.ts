@@ -10,7 +10,6 @@ import { CHOICES_LINK } from './view/view.ts';
  */
 
 interface GatesDeps extends MediaDeps {
-  readonly loadExtras: LoadExtras;
   /** Called whenever the page or the choices have changed. */
   readonly onPage: () => void;
 }
@@ -25,11 +24,11 @@ const hasWork = ({ startable }: GatesDeps): boolean =>
   doc.querySelector(startable().size > 0 ? `${GATED_SCRIPT},${GATED_MEDIA}` : GATED_MEDIA) !== null;
 
 /** @returns a function to call after a choice; it also runs when the page adds or removes such an element */
-export function createGates(deps: GatesDeps): () => void {
+export function createGates(loadExtras: LoadExtras, deps: GatesDeps): () => void {
   let run: (() => void) | null = null;
 
   async function startRunning(): Promise<void> {
-    const extras = await deps.loadExtras();
+    const extras = await loadExtras();
     if (!extras) return;
     run ??= extras.createRunner(deps);
     run();

@@ -69,7 +69,7 @@ function createStores(isCookie: boolean, domain: string | null, loadExtras: Load
   let cookie: Store | null = null;
   return {
     store,
-    async openStore(): Promise<Store | null> {
+    openStore: async (): Promise<Store | null> => {
       if (!isCookie) return store;
       const extras = await loadExtras();
       cookie ??= extras?.createCookieStore(store, domain) ?? null;
@@ -212,9 +212,8 @@ export function start(...options: Parameters<typeof readOptions>): GpdConsent {
     onRecorded: (choices) => emit('recorded', choices),
     onChecked: () => applyChoices(),
   });
-  const applyChoices = createGates({
+  const applyChoices = createGates(tag.loadExtras, {
     ...controller,
-    loadExtras: tag.loadExtras,
     wait: () => view?.wait ?? null,
     onPage: () => view?.updateReopen(),
   });
