@@ -132,7 +132,7 @@ export function tailRow(name: string, runs: readonly Measured[]): Row {
   return rowOfTail(name, runs, {
     unit: 'x p50',
     goal: { atMost: 5 },
-    others: runs.map((run) => run.p50),
+    pairedTimes: runs.map((run) => run.p50),
   });
 }
 
@@ -145,21 +145,25 @@ export function tailOverFloorRow(
   return rowOfTail(name, runs, {
     unit: "x floor's p99",
     goal: { atMost: 1.2 },
-    others: floorRuns.map((run) => run.p99),
+    pairedTimes: floorRuns.map((run) => run.p99),
   });
 }
 
 function rowOfTail(
   name: string,
   runs: readonly Measured[],
-  { unit, goal, others }: { readonly unit: string; readonly goal: Goal; readonly others: readonly number[] },
+  {
+    unit,
+    goal,
+    pairedTimes,
+  }: { readonly unit: string; readonly goal: Goal; readonly pairedTimes: readonly number[] },
 ): Row {
   const p99 = runs.map((run) => run.p99);
   return {
     name: `${name} p99 at ${LOADED * 100} % load`,
-    value: pairedRatio(p99, others),
+    value: pairedRatio(p99, pairedTimes),
     unit,
     goal,
-    details: { p50: median(runs.map((run) => run.p50)), p99: median(p99), other: median(others) },
+    details: { p50: median(runs.map((run) => run.p50)), p99: median(p99), other: median(pairedTimes) },
   };
 }

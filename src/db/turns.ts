@@ -1,8 +1,9 @@
 import { subscribe } from 'node:diagnostics_channel';
 
 /**
- * Work on the event loop, cut into its turns while connections arrive. Node accepts one a turn (libuv since 1.45):
- * if turns answered hundreds of clients, a new one would wait for as many turns as connections wait before its own.
+ * Work on the event loop, cut into its turns while connections arrive. Node accepts one a turn (libuv since
+ * 1.45): if turns answered hundreds of clients, a new one would wait for as many turns as connections wait
+ * before its own.
  */
 
 const waiting: (() => void)[] = [];
