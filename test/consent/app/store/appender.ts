@@ -27,15 +27,9 @@ export function appenderContract(at: Nodes): void {
         }),
       );
       const page = { before: null, limit: 100 };
-<<<<<<< HEAD
-      const history = await listHistory(at.other, kid, ['ref-anna'], page);
+      const history = await listHistory(at.other, { kid, wrapper }, ['ref-anna'], page);
       expect(history.map(({ seq }) => seq)).toEqual(numbers(24).map((i) => 25 - i));
       expect((await stateOf(at.other, kid)).event).toMatchObject({ seq: 25, choice: history[0]?.choice });
-=======
-      const history = await listHistory(at.other, { kid, wrapper }, ['ref-anna'], page);
-      expect(history.map(({ seq }) => seq)).toEqual(numbers(60).map((i) => 61 - i));
-      expect((await stateOf(at.other, kid)).event).toMatchObject({ seq: 61, choice: history[0]?.choice });
->>>>>>> main
       const opened = await Promise.all(history.map(({ seq }) => opens(at.other, kid, seq)));
       expect(new Set(opened)).toEqual(new Set([true]));
     });
