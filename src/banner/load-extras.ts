@@ -9,10 +9,11 @@ export type LoadExtras = () => Promise<typeof extras | null>;
 const TIMEOUT_MS = 6000;
 
 /** @returns a function that answers null if the file did not come; a later call may get it */
-export const createLoader =
-  (importExtras: ImportExtras): LoadExtras =>
-  () =>
-    Promise.race([
-      importExtras().then((file) => file.extras),
-      new Promise<null>((resolve) => setTimeout(() => resolve(null), TIMEOUT_MS)),
-    ]).catch(() => null);
+export const createLoader = (importExtras: ImportExtras): LoadExtras => {
+  // A tag without an address throws at once, and that is a file that did not come.
+  const load = async () => (await importExtras()).extras;
+  return () =>
+    Promise.race([load(), new Promise<null>((resolve) => setTimeout(() => resolve(null), TIMEOUT_MS))]).catch(
+      () => null,
+    );
+};
