@@ -1,4 +1,13 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import express from 'express';
 import { describe, expect, it } from 'vitest';
+import type { Context } from '../../src/console/context-service.ts';
+import { createRender } from '../../src/console/render.ts';
+import { createErrorPage } from '../../src/console/session-guard-service.ts';
+import { OutcomeUnknown } from '../../src/lib/errors.ts';
 import { PEOPLE_LANGUAGES } from '../../src/lib/languages.ts';
 import { PEOPLE_WORDS, type TextKey } from '../../src/lib/people/say.ts';
 import { KID } from '../support/constants.ts';
@@ -9,6 +18,7 @@ import { started } from '../support/started.ts';
 
 /** The pages before a session speak the languages of people's pages; the console behind them is English. */
 
+const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 const BASE = 'http://localhost:8080';
 
 /** A console that takes passkeys, because somebody is invited; the public origin is set afterwards. */
@@ -100,4 +110,27 @@ it('the switch keeps the way back, and the forms and links keep the choice', asy
 it('a sign-in at another name of the server goes on in the same language', async () => {
   const { headers } = await ask(here(open), '/console/login?lang=de', { headers: { host: 'other.example' } });
   expect(headers.location).toBe(`${BASE}/console/login?here=1&back=%2Fconsole&lang=de`);
+});
+
+describe('a COMMIT whose outcome nobody knows', () => {
+  const server = started(async () => {
+    const app = express().set('views', VIEWS).set('view engine', 'ejs');
+    app.get('/', () => {
+      throw new OutcomeUnknown(new Error('reset'));
+    });
+    const render = createRender({ random: randomBytes, clock: Date.now });
+    app.use(createErrorPage({ render, onFault: () => {} } as unknown as Context));
+    const listening = app.listen(0, '127.0.0.1');
+    await once(listening, 'listening');
+    return { port: (listening.address() as AddressInfo).port, stop: async () => void listening.close() };
+  });
+
+  it.each(PEOPLE_LANGUAGES)('is not said to have changed nothing, in %s', async (language) => {
+    const { status, text } = await ask(`http://127.0.0.1:${server.port}`, `/?lang=${language}`);
+    const words = PEOPLE_WORDS[language].PAGE;
+    expect(status).toBe(503);
+    expect(text).toContain(words['error.outcome-means']);
+    expect(text).not.toContain(words['error.unavailable-means']);
+    if (language === 'de') expect(englishWords(text)).toEqual([]);
+  });
 });
