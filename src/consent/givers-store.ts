@@ -5,7 +5,7 @@ import type { Given } from '../schema/consent.ts';
 import { isMacValid } from '../tenants/state-mac.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { GIVEN_BY } from './decide.ts';
-import { type CommitmentRow, type OpenedBy, requireOpenings } from './openings-store.ts';
+import { type OpenedBy, type ProvenRow, readOpenings, withProof } from './openings-store.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
 
 /** Reads who gave a grant (contract-2 section 18), for its receipt. */
@@ -22,12 +22,11 @@ interface Grant {
  * @throws {ConsentStateInvalid} for a forged doubt
  */
 export async function readGivers(
-  reader: Reader,
+  { read }: Reader,
   tenant: OpenedBy,
   grants: readonly Grant[],
   size = Number.MAX_SAFE_INTEGER,
 ): Promise<ReadonlyMap<number, Given>> {
-  const { read } = reader;
   const givers = new Map<number, Given>();
   for (const { seq, detail } of grants)
     if (String(detail.source).startsWith('agent:')) givers.set(seq, 'agent');
@@ -35,7 +34,7 @@ export async function readGivers(
     const laterChoice = read('consent_openings as n')
       .whereRaw('n.kid = g.kid AND n.principal = g.principal AND n.purpose = g.purpose')
       .whereRaw("n.seq > g.seq AND n.seq < d.seq AND n.choice <> 'doubted'");
-    const doubts = (await read('consent_openings as g')
+    const doubts = read('consent_openings as g')
       .join('consent_openings as d', (on) =>
         on
           .on('d.kid', 'g.kid')
@@ -51,8 +50,9 @@ export async function readGivers(
       )
       .whereNotExists(laterChoice)
       .orderBy('d.seq')
-      .select('d.*', { grant: 'g.seq' })) as readonly (CommitmentRow & { readonly grant: number })[];
-    for (const { grant, detail } of await requireOpenings(reader, tenant, doubts))
+      .select({ grant: 'g.seq' });
+    type Row = ProvenRow & { readonly grant: number };
+    for (const { grant, detail } of await readOpenings<Row>(withProof(doubts, 'd'), tenant))
       givers.set(Number(grant), GIVEN_BY[(JSON.parse(detail) as DoubtDetail).class]);
   }
   return givers;

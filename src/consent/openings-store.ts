@@ -1,8 +1,9 @@
+import type { Knex } from 'knex';
 import type { Reader } from '../db/engine.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
-import { whereAmong } from '../db/sql.ts';
 import { principalKeyContext } from '../keys/master-key.ts';
 import { commitBody, type DoubtDetail, type EntryDetail, entryTime } from '../ledger/entries.ts';
+import { leafHash } from '../ledger/merkle.ts';
 import { tryOr } from '../lib/errors.ts';
 import { type Entry, parseStored } from '../log/fold.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
@@ -53,43 +54,47 @@ export function openingKey(
   }, null);
 }
 
+/** An entry of the log as it is stored; null where there is none. */
+interface StoredText {
+  readonly entry: string | null;
+  readonly hash: string | null;
+}
+
+export interface ProvenRow extends CommitmentRow, StoredText {
+  readonly wrapped_key: string;
+}
+
+/** Empty unless the text is the one that the log has hashed: a commitment leaves out what an entry says openly. */
+export const parseHashed = ({ entry, hash }: StoredText): Entry =>
+  entry !== null && leafHash(Buffer.from(entry)).toString('hex') === hash ? parseStored(entry) : {};
+
 /**
- * Leaves out the rows of a principal without a key, who was erased meanwhile.
+ * Joins openings with their entries and with the keys of persons who are not erased, in one statement: between
+ * two a person could be erased and come back with another key.
+ * @param openings the name of `consent_openings` in the query
+ */
+export const withProof = (query: Knex.QueryBuilder, openings: string): Knex.QueryBuilder =>
+  query
+    .join('consent_principals as p', (on) =>
+      on.on('p.kid', `${openings}.kid`).on('p.principal', `${openings}.principal`),
+    )
+    .leftJoin('ledger_entries as e', (on) => on.on('e.kid', `${openings}.kid`).on('e.seq', `${openings}.seq`))
+    .whereNotNull('p.wrapped_key')
+    .select(`${openings}.*`, 'e.entry', 'e.hash', 'p.wrapped_key');
+
+/**
+ * Reads a query of `withProof`.
  * @throws {ConsentStateInvalid} when an entry does not commit to its row: somebody wrote it without gpd's key
  */
-export async function requireOpenings<Row extends CommitmentRow>(
-  { read }: Reader,
-  { kid, wrapper }: OpenedBy,
-  rows: readonly Row[],
-): Promise<Row[]> {
-  if (rows.length === 0) return [];
-  const among = (table: string, column: string, keys: readonly (string | number)[]) =>
-    whereAmong(read(table).where({ kid }), read, column, [...new Set(keys)]);
-  const [entries, principals] = await Promise.all([
-    among(
-      'ledger_entries',
-      'seq',
-      rows.map(({ seq }) => Number(seq)),
-    ).select('seq', 'entry') as PromiseLike<readonly { readonly seq: number; readonly entry: string }[]>,
-    among(
-      'consent_principals',
-      'principal',
-      rows.map(({ principal }) => principal),
-    )
-      .whereNotNull('wrapped_key')
-      .select('principal', 'wrapped_key') as PromiseLike<
-      readonly { readonly principal: string; readonly wrapped_key: string }[]
-    >,
-  ]);
-  const stored = new Map(entries.map(({ seq, entry }) => [Number(seq), entry]));
-  const wrappedKeys = new Map(principals.map((one) => [one.principal, one.wrapped_key]));
-  return rows.filter((row) => {
-    const wrapped = wrappedKeys.get(row.principal);
-    if (wrapped === undefined) return false;
-    const entry = parseStored(stored.get(Number(row.seq)) ?? '');
-    if (!openingKey({ kid, wrapper }, row, wrapped, entry)) throw new ConsentStateInvalid(kid);
-    return true;
-  });
+export async function readOpenings<Row extends ProvenRow>(
+  query: Knex.QueryBuilder,
+  tenant: OpenedBy,
+): Promise<readonly Row[]> {
+  const rows = (await query) as readonly Row[];
+  for (const row of rows)
+    if (!openingKey(tenant, row, row.wrapped_key, parseHashed(row)))
+      throw new ConsentStateInvalid(tenant.kid);
+  return rows;
 }
 
 function rowToEvent<Choice>({
@@ -116,17 +121,14 @@ export async function listHistory(
   principals: readonly string[],
   page: { readonly before: number | null; readonly limit: number },
 ) {
-  const query = database
-    .read<CommitmentRow>('consent_openings')
-    .where({ kid: tenant.kid })
-    .whereIn('principal', principals)
-    .whereNot('choice', 'linked');
-  if (page.before !== null) query.where('seq', '<', page.before);
-  const rows = await query.orderBy('seq', 'desc').limit(page.limit);
-  const opened = await requireOpenings(database, tenant, rows as CommitmentRow[]);
-  return (opened as (CommitmentRow & { readonly choice: ConsentChoice | 'doubted' })[]).map((row) =>
-    rowToEvent(row),
-  );
+  const query = withProof(database.read('consent_openings as o'), 'o')
+    .where('o.kid', tenant.kid)
+    .whereIn('o.principal', principals)
+    .whereNot('o.choice', 'linked');
+  if (page.before !== null) query.where('o.seq', '<', page.before);
+  const found = query.orderBy('o.seq', 'desc').limit(page.limit);
+  type Row = ProvenRow & { readonly choice: ConsentChoice | 'doubted' };
+  return (await readOpenings<Row>(found, tenant)).map((row) => rowToEvent(row));
 }
 
 /**
@@ -134,7 +136,10 @@ export async function listHistory(
  * @throws {ConsentStateInvalid} for a forged row
  */
 export async function findOpening(database: Reader, tenant: OpenedBy, seq: number) {
-  const row = await database.read<CommitmentRow>('consent_openings').where({ kid: tenant.kid, seq }).first();
-  const [opened] = await requireOpenings(database, tenant, row ? [row as CommitmentRow] : []);
+  const found = withProof(database.read('consent_openings as o'), 'o').where({
+    'o.kid': tenant.kid,
+    'o.seq': seq,
+  });
+  const [opened] = await readOpenings(found, tenant);
   return opened ? rowToEvent(opened) : null;
 }

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { type CommitmentRow, openingKey } from '../../consent/openings-store.ts';
+import { type CommitmentRow, openingKey, parseHashed } from '../../consent/openings-store.ts';
 import type { Reader } from '../../db/engine.ts';
 import { ConsentStateInvalid } from '../../db/meta-store.ts';
 import { cellOf } from '../../db/sql.ts';
 import { createMasterKey } from '../../keys/master-key.ts';
 import { committedFields, type DoubtDetail, type EntryDetail } from '../../ledger/entries.ts';
 import type { Json } from '../../lib/json.ts';
-import { parseStored } from '../../log/fold.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 
 /** Reads what opens the entries of persons, and what is left of one who was erased. */
@@ -78,7 +77,7 @@ export async function* openedEntries(
         'p.wrapped_key',
       )) as readonly Row[];
     yield rows.map(({ wrapped_key: wrapped, detail, entry, ...row }) => {
-      const key = openingKey({ kid, wrapper }, { ...row, detail }, wrapped, parseStored(entry));
+      const key = openingKey({ kid, wrapper }, { ...row, detail }, wrapped, parseHashed({ ...row, entry }));
       if (!key) throw new ConsentStateInvalid(kid);
       const fields = committedFields(JSON.parse(detail) as EntryDetail | DoubtDetail);
       return {

@@ -77,4 +77,13 @@ it('an opening whose entry does not commit to it is 503 wherever it would be sho
     await forge(genuine);
     expect(await statuses(), forged).toEqual([200, 200, 200]);
   }
+  const entry = `UPDATE ledger_entries SET entry = replace(entry, 'consent.%s"', 'consent.%s"') WHERE seq = ${seq}`;
+  const rewrite = (before: string, after: string) =>
+    execute(api.gpd.dataDir, entry.replace('%s', before).replace('%s', after));
+  await forge("choice = 'granted'");
+  await rewrite('denied', 'granted');
+  expect(await statuses()).toEqual([503, 503, 503]);
+  await forge("choice = 'denied'");
+  await rewrite('granted', 'denied');
+  expect(await statuses()).toEqual([200, 200, 200]);
 });
