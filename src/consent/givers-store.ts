@@ -5,6 +5,7 @@ import type { Given } from '../schema/consent.ts';
 import { isMacValid } from '../tenants/state-mac.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { GIVEN_BY } from './decide.ts';
+import { type CommitmentRow, type OpenedBy, requireOpenings } from './openings-store.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
 
 /** Reads who gave a grant (contract-2 section 18), for its receipt. */
@@ -18,13 +19,15 @@ interface Grant {
  * The givers that the log names: an agent that wrote the grant itself, or the class of the verdict or ruling
  * about it.
  * @param size entries of the log that may be read
+ * @throws {ConsentStateInvalid} for a forged doubt
  */
 export async function readGivers(
-  { read }: Reader,
-  kid: string,
+  reader: Reader,
+  tenant: OpenedBy,
   grants: readonly Grant[],
   size = Number.MAX_SAFE_INTEGER,
 ): Promise<ReadonlyMap<number, Given>> {
+  const { read } = reader;
   const givers = new Map<number, Given>();
   for (const { seq, detail } of grants)
     if (String(detail.source).startsWith('agent:')) givers.set(seq, 'agent');
@@ -40,7 +43,7 @@ export async function readGivers(
           .on('d.purpose', 'g.purpose')
           .on('d.seq', '>', 'g.seq'),
       )
-      .where({ 'g.kid': kid, 'd.choice': 'doubted' })
+      .where({ 'g.kid': tenant.kid, 'd.choice': 'doubted' })
       .where('d.seq', '<', size)
       .whereIn(
         'g.seq',
@@ -48,9 +51,9 @@ export async function readGivers(
       )
       .whereNotExists(laterChoice)
       .orderBy('d.seq')
-      .select('g.seq', 'd.detail')) as readonly { readonly seq: number; readonly detail: string }[];
-    for (const { seq, detail } of doubts)
-      givers.set(Number(seq), GIVEN_BY[(JSON.parse(detail) as DoubtDetail).class]);
+      .select('d.*', { grant: 'g.seq' })) as readonly (CommitmentRow & { readonly grant: number })[];
+    for (const { grant, detail } of await requireOpenings(reader, tenant, doubts))
+      givers.set(Number(grant), GIVEN_BY[(JSON.parse(detail) as DoubtDetail).class]);
   }
   return givers;
 }

@@ -4,7 +4,7 @@ import { whereAmong } from '../db/sql.ts';
 import { principalKeyContext } from '../keys/master-key.ts';
 import { commitBody, type DoubtDetail, type EntryDetail, entryTime } from '../ledger/entries.ts';
 import { tryOr } from '../lib/errors.ts';
-import { parseStored } from '../log/fold.ts';
+import { type Entry, parseStored } from '../log/fold.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 
@@ -24,32 +24,40 @@ export interface CommitmentRow {
   readonly detail: string;
 }
 
-type OpenedBy = Pick<Tenant, 'kid' | 'wrapper'>;
+export type OpenedBy = Pick<Tenant, 'kid' | 'wrapper'>;
 
 /** True if the entry says the same; the commitment is not looked at. */
 export function saysSame(
-  { type, purpose, time }: ReturnType<typeof parseStored>,
+  { type, purpose, time }: Entry,
   row: Pick<CommitmentRow, 'choice' | 'purpose' | 'at'>,
 ): boolean {
   if (row.choice === 'linked') return type === 'subject.linked' && purpose === null;
-  return type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
+  // Somebody without gpd's key may have written a number that is no time.
+  const at = tryOr(() => entryTime(Number(row.at)), null);
+  return type === `consent.${row.choice}` && purpose === row.purpose && time === at;
 }
 
-/** @param key of the principal @throws {Error} for a row that is not of this form */
-export function opensBody(
-  key: Buffer,
-  { salt, detail }: Pick<CommitmentRow, 'salt' | 'detail'>,
-  body: unknown,
-) {
-  const opening = JSON.parse(detail) as EntryDetail | DoubtDetail;
-  return commitBody({ key, salt: Buffer.from(salt, 'base64url'), detail: opening }) === body;
+/** @returns the key of the principal if the entry says the same and commits to the row; else null */
+export function openingKey(
+  { kid, wrapper }: OpenedBy,
+  row: Omit<CommitmentRow, 'kid' | 'seq'>,
+  wrappedKey: string,
+  entry: Entry,
+): Buffer | null {
+  if (!saysSame(entry, row)) return null;
+  return tryOr(() => {
+    const key = wrapper.unwrap(wrappedKey, principalKeyContext(kid, row.principal));
+    const detail = JSON.parse(row.detail) as EntryDetail | DoubtDetail;
+    const body = commitBody({ key, salt: Buffer.from(row.salt, 'base64url'), detail });
+    return body === entry.body ? key : null;
+  }, null);
 }
 
 /**
  * Leaves out the rows of a principal without a key, who was erased meanwhile.
  * @throws {ConsentStateInvalid} when an entry does not commit to its row: somebody wrote it without gpd's key
  */
-async function requireOpenings<Row extends CommitmentRow>(
+export async function requireOpenings<Row extends CommitmentRow>(
   { read }: Reader,
   { kid, wrapper }: OpenedBy,
   rows: readonly Row[],
@@ -75,15 +83,11 @@ async function requireOpenings<Row extends CommitmentRow>(
   ]);
   const stored = new Map(entries.map(({ seq, entry }) => [Number(seq), entry]));
   const wrappedKeys = new Map(principals.map((one) => [one.principal, one.wrapped_key]));
-  const isOpen = (row: Row, wrapped: string): boolean => {
-    const entry = parseStored(stored.get(Number(row.seq)) ?? '');
-    const key = wrapper.unwrap(wrapped, principalKeyContext(kid, row.principal));
-    return saysSame(entry, row) && opensBody(key, row, entry.body);
-  };
   return rows.filter((row) => {
     const wrapped = wrappedKeys.get(row.principal);
     if (wrapped === undefined) return false;
-    if (!tryOr(() => isOpen(row, wrapped), false)) throw new ConsentStateInvalid(kid);
+    const entry = parseStored(stored.get(Number(row.seq)) ?? '');
+    if (!openingKey({ kid, wrapper }, row, wrapped, entry)) throw new ConsentStateInvalid(kid);
     return true;
   });
 }

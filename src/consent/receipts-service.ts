@@ -39,7 +39,7 @@ export async function issueReceipt(
   // The state has a MAC, which no row of the log's openings has.
   const given =
     (await readStateGiver(database, tenant, opening)) ??
-    (await readGivers(database, tenant.kid, [opening])).get(seq) ??
+    (await readGivers(database, tenant, [opening])).get(seq) ??
     'unknown';
   const receipt: ConsentReceiptAnswer = {
     '@context': 'https://w3id.org/dpv',
@@ -97,7 +97,7 @@ export async function listReceipts(
   const events = await listHistory(database, tenant, principals, { before: null, limit: MAX_RECEIPTS });
   const givers = await readGivers(
     database,
-    kid,
+    tenant,
     events.filter(({ choice }) => choice === 'granted'),
   );
   const choices: ReceiptFacts[] = [];

@@ -2,14 +2,15 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { cellOf, isTrue, pagesOf } from '../db/sql.ts';
-import { createMasterKey, type MasterKey, principalKeyContext } from '../keys/master-key.ts';
+import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
 import type { DoubtDetail, EntryDetail } from '../ledger/entries.ts';
+import { tryOr } from '../lib/errors.ts';
 import { type StoredEntry, textsSince } from '../log/entries-store.ts';
 import { type Entry, type Fold, parseStored } from '../log/fold.ts';
 import type { Problems } from '../log/problems.ts';
 import type { StateRow } from '../tenants/state-mac.ts';
 import { GIVEN_BY } from './decide.ts';
-import { type CommitmentRow, opensBody, saysSame } from './openings-store.ts';
+import { type CommitmentRow, openingKey, saysSame } from './openings-store.ts';
 import { isOptedOut, type PrincipalColumns, type StateColumns, toStateRow } from './state-store.ts';
 
 /**
@@ -65,16 +66,16 @@ function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.Qu
     .select({ doubt: 'd.detail', doubter: 'd.principal', doubted: 'd.purpose' });
 }
 
+/** Somebody without gpd's key may have written a text of any form. */
+const readDetail = (text: string): EntryDetail | null =>
+  tryOr(() => JSON.parse(text) as EntryDetail | null, null);
+
 /** @param wrapper of the tenant; null to leave commitments unopened */
-function opens(kid: string, wrapper: MasterKey | null, row: OpeningRow, body: unknown) {
-  if (row.wrapped_key === null) return false;
-  if (wrapper === null) return true;
-  try {
-    const key = wrapper.unwrap(row.wrapped_key, principalKeyContext(kid, row.principal));
-    return opensBody(key, row, body);
-  } catch {
-    return false;
-  }
+function opens(kid: string, wrapper: MasterKey | null, row: OpeningRow, entry: Entry): boolean {
+  const { purpose, was: choice, told_at: at, wrapped_key: wrapped } = row;
+  if (wrapped === null) return false;
+  const opening = { ...row, purpose, choice, at };
+  return wrapper ? openingKey({ kid, wrapper }, opening, wrapped, entry) !== null : saysSame(entry, opening);
 }
 
 /**
@@ -101,14 +102,14 @@ export async function checkOpenings(
     if (!row && String(entry.type).startsWith('consent.')) missing ??= seq;
     if (!row) continue;
     const { purpose } = row;
-    const detail = JSON.parse(row.detail) as EntryDetail;
-    const isDefined = detail.definition === undefined || definitions.get(detail.definition) === purpose;
-    const isSame = saysSame(entry, { choice: row.was, purpose, at: row.told_at });
-    if (!isDefined || !isSame || !opens(kid, wrapper, row, entry.body))
+    const detail = readDetail(row.detail);
+    const definition = detail?.definition;
+    const isDefined = definition === undefined || definitions.get(definition) === purpose;
+    if (detail === null || !isDefined || !opens(kid, wrapper, row, entry))
       problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
     else if (row.was !== 'linked' && Math.max(Number(row.seq ?? -1), Number(row.doubt_seq)) < seq)
       problems.add('state-changed', `the person’s state does not include entry ${seq}`, seq);
-    if (row.seq !== null && Number(row.seq) === seq && !isSaid(row, hash, detail))
+    if (row.seq !== null && Number(row.seq) === seq && !(detail && isSaid(row, hash, detail)))
       problems.add('state-changed', `a state differs from entry ${seq}`, seq);
   }
   return missing;
@@ -117,7 +118,7 @@ export async function checkOpenings(
 /** Checks the giver of a grant against the log, which has an entry for a person only if a review made one. */
 function isGivenAsSaid({ given, seq, doubtSeq }: StateRow, row: OpeningRow, source: string): boolean {
   if (doubtSeq === null) return given === 'agent' ? source.startsWith('agent:') : given !== 'automation';
-  const by = row.doubt === null ? null : (JSON.parse(row.doubt) as DoubtDetail).class;
+  const by = tryOr(() => (JSON.parse(row.doubt ?? '') as DoubtDetail).class, null);
   const isOwnDoubt = row.doubter === row.principal && row.doubted === row.purpose && doubtSeq > seq;
   return isOwnDoubt && by !== null && GIVEN_BY[by] === given;
 }
@@ -175,7 +176,7 @@ function principalProblem({ wrapped_key: key, erased_at: erased, ...row }: Princ
   }
   if (row.detail === null) return null;
   if (erased !== null && row.granted !== null) return 'a principal is marked as erased and has granted since';
-  const { gpc } = JSON.parse(row.detail) as EntryDetail;
+  const gpc = readDetail(row.detail)?.gpc === true;
   // A grant of one that is joined with this principal may have ended the opt-out since.
   const isRecorded =
     row.account === null ? isOptedOut(isTrue(row.gpc), row.gpc_except, row.purpose ?? '') : isTrue(row.gpc);

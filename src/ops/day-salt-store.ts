@@ -20,18 +20,17 @@ export interface DaySalts {
 }
 
 export function createDaySalts(database: Database, clock: Clock, random: Random): DaySalts {
-  const createSalt = (): string => random(SALT_BYTES).toString('base64url');
   let salts = new Map<number, string>();
-  const saltFor = (day: number): string => salts.get(day) ?? createSalt();
+  function saltOf(day: number): string {
+    const salt = salts.get(day) ?? random(SALT_BYTES).toString('base64url');
+    salts.set(day, salt);
+    return salt;
+  }
   return {
-    saltOf(day) {
-      const salt = saltFor(day);
-      salts.set(day, salt);
-      return salt;
-    },
+    saltOf,
     async renew() {
       const today = Math.floor(clock() / DAY);
-      salts = new Map(await renewDaySalts(database, [today, today + 1], saltFor));
+      salts = new Map(await renewDaySalts(database, [today, today + 1], saltOf));
     },
   };
 }
@@ -45,9 +44,9 @@ const PREFIX = 'day-salt ';
 function renewDaySalts(
   database: Database,
   days: readonly number[],
-  saltFor: (day: number) => string,
+  saltOf: (day: number) => string,
 ): Promise<ReadonlyMap<number, string>> {
-  const rows = days.map((day) => ({ name: `${PREFIX}${day}`, value: saltFor(day) }));
+  const rows = days.map((day) => ({ name: `${PREFIX}${day}`, value: saltOf(day) }));
   const names = rows.map(({ name }) => name);
   return database.transaction(async (tx) => {
     await tx('meta').where('name', 'like', `${PREFIX}%`).whereNotIn('name', names).delete();

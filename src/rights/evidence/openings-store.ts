@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type CommitmentRow, opensBody, saysSame } from '../../consent/openings-store.ts';
+import { type CommitmentRow, openingKey } from '../../consent/openings-store.ts';
 import type { Reader } from '../../db/engine.ts';
 import { ConsentStateInvalid } from '../../db/meta-store.ts';
 import { cellOf } from '../../db/sql.ts';
-import { createMasterKey, principalKeyContext } from '../../keys/master-key.ts';
+import { createMasterKey } from '../../keys/master-key.ts';
 import { committedFields, type DoubtDetail, type EntryDetail } from '../../ledger/entries.ts';
 import type { Json } from '../../lib/json.ts';
 import { parseStored } from '../../log/fold.ts';
@@ -78,10 +78,8 @@ export async function* openedEntries(
         'p.wrapped_key',
       )) as readonly Row[];
     yield rows.map(({ wrapped_key: wrapped, detail, entry, ...row }) => {
-      const key = wrapper.unwrap(wrapped, principalKeyContext(kid, row.principal));
-      const stored = parseStored(entry);
-      if (!saysSame(stored, row) || !opensBody(key, { ...row, detail }, stored.body))
-        throw new ConsentStateInvalid(kid);
+      const key = openingKey({ kid, wrapper }, { ...row, detail }, wrapped, parseStored(entry));
+      if (!key) throw new ConsentStateInvalid(kid);
       const fields = committedFields(JSON.parse(detail) as EntryDetail | DoubtDetail);
       return {
         ...row,

@@ -207,7 +207,7 @@ export async function* receiptDocuments(source: EvidenceSource, scan: LogScan) {
     const [firstChosen] = chosen;
     if (!firstChosen) continue;
     const grants = chosen.filter(({ choice }) => choice === 'granted');
-    const givers = await readGivers(reader, tenant.kid, grants, size);
+    const givers = await readGivers(reader, tenant, grants, size);
     const receipts = chosen.map((one) =>
       describeReceipt({
         ...one,

@@ -150,6 +150,22 @@ describe('a grant', () => {
     expect(graph.map(({ given }) => given)).toEqual([undefined, 'automation']);
   });
 
+  it('has no receipt while its doubt is one that the log does not commit to', async () => {
+    const granted = await grant('bill');
+    await ride('bill', granted, { bot: true });
+    await api.write('withdraw', { principalId: 'bill' });
+    expect(await receiptOf(granted.seq)).toMatchObject({ given: 'automation' });
+    const [doubt] = await doubtsOf('bill');
+    const replace = (before: string, after: string) =>
+      rights.sql(
+        `UPDATE consent_openings SET detail = replace(detail, '${before}', '${after}') WHERE seq = ${doubt?.seq}`,
+      );
+    await replace('undeclared_automation', 'human');
+    expect((await api.get(`/v1/consent/receipts/${granted.seq}`)).status).toBe(503);
+    await replace('human', 'undeclared_automation');
+    expect(await receiptOf(granted.seq)).toMatchObject({ given: 'automation' });
+  });
+
   it('has no giver in a receipt whose state somebody forged in the database', async () => {
     const { seq } = await grant('ben');
     await rights.sql(`UPDATE consent_state SET given = 'person' WHERE seq = ${seq}`);

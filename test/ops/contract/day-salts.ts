@@ -52,6 +52,14 @@ export function daySaltContract(make: MakeDatabase): void {
       expect(another.saltOf(300)).toBe(firstSalt);
     });
 
+    it('that a process used while it asked the database is stored', async () => {
+      const salts = createDaySalts(db.database, () => 400 * DAY, randomBytes);
+      const renewal = salts.renew();
+      const firstSalt = salts.saltOf(400);
+      await renewal;
+      expect(salts.saltOf(400)).toBe(firstSalt);
+    });
+
     it('is one of this process alone while the database cannot give one', () => {
       const salts = createDaySalts(db.database, () => 0, randomBytes);
       expect(salts.saltOf(7)).toBe(salts.saltOf(7));

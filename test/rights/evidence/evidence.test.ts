@@ -168,17 +168,27 @@ describe('gpd evidence', () => {
     expect(readFileSync(file, 'utf8')).toBe('mine');
   });
 
-  it('ends with 75 and writes nothing where an entry does not commit to a row that opens it', async () => {
-    const { dataDir } = people.api.gpd;
-    const seq = '(SELECT min(seq) FROM consent_openings)';
-    await execute(dataDir, `UPDATE consent_openings SET at = at - 5000 WHERE seq = ${seq}`);
-    const file = join(tempDir('out'), 'forged.zip');
-    const ran = await people.cli('evidence', KID, ...PERIOD, '--out', file);
-    expect(ran).toMatchObject({ code: 75 });
-    expect(ran.stderr).toContain('changed a row of the consent ledger');
-    expect(() => statSync(file)).toThrow();
-    await execute(dataDir, `UPDATE consent_openings SET at = at + 5000 WHERE seq = ${seq}`);
-  });
+  it.each([
+    ['at = at - 5000', 'at = at + 5000'],
+    ["detail = '{' || detail", 'detail = substr(detail, 2)'],
+  ])(
+    'ends with 75 and writes nothing where an entry does not commit to a row with %s',
+    async (forged, genuine) => {
+      const { dataDir } = people.api.gpd;
+      const update = (assignment: string) =>
+        execute(
+          dataDir,
+          `UPDATE consent_openings SET ${assignment} WHERE seq = (SELECT min(seq) FROM consent_openings)`,
+        );
+      await update(forged);
+      const file = join(tempDir('out'), 'forged.zip');
+      const ran = await people.cli('evidence', KID, ...PERIOD, '--out', file);
+      expect(ran).toMatchObject({ code: 75 });
+      expect(ran.stderr).toContain('changed a row of the consent ledger');
+      expect(() => statSync(file)).toThrow();
+      await update(genuine);
+    },
+  );
 
   it('ends and writes nothing where a part cannot be made', async () => {
     await execute(people.api.gpd.dataDir, "UPDATE banners SET texts = '{'");
