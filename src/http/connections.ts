@@ -11,8 +11,8 @@ const MAX_UNANSWERED = 16;
 
 /**
  * Counts the requests of each connection that wait for their answers.
- * @returns a function that counts a new request, and closes its connection when there are too many. It returns
- * a function to call when the answer is closed; null: the connection is closed, and the request must be dropped
+ * @returns a function that counts a new request, and closes its connection when there are too many. It
+ * returns a function to call when the answer is closed; null: the request must be dropped
  */
 export function createPipelineLimit(): (response: ServerResponse) => (() => void) | null {
   const unanswered = new WeakMap<Socket, number>();

@@ -11,7 +11,7 @@ export async function tellSafeguards(database: Database, tenant: Tenant): Promis
     const acts = await takeUntoldActs(tx, tenant.kid);
     if (acts.length === 0) return;
     // This process may not have read yet that an act changed notify.email: it would be told to nobody.
-    const told = { ...tenant, settings: await readSettings(tx, tenant.kid) };
-    for (const act of acts) await notifyStaff(tx, told, act);
+    const currentTenant = { ...tenant, settings: await readSettings(tx, tenant.kid) };
+    for (const act of acts) await notifyStaff(tx, currentTenant, act);
   });
 }

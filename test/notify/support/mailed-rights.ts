@@ -13,8 +13,8 @@ export async function startMailedRights(setting: string) {
   await rights.gpd.json(['tenants', 'set', KID, setting]);
   const endRest = () => rights.sql("UPDATE webhook_outbox SET next_at = 0 WHERE state = 'delivered'");
   /**
-   * Takes the mails about changed safeguards away, and the hour that the address rests after one: set-up weakens
-   * some, and its mail would be the first of the hour.
+   * Takes the mails about changed safeguards away, and the hour that the address rests after one: set-up
+   * weakens some, and its mail would be the first of the hour.
    */
   const forgetSafeguards = async (): Promise<void> => {
     await vi.waitFor(async () => {
