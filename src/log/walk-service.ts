@@ -26,9 +26,9 @@ export async function walkLog(
   const roots = new Map<number, Buffer>();
   let frontier = EMPTY_FRONTIER;
   let isChanged = false;
-  const report = (what: string, seq: number): void => {
+  const report = (problem: string, seq: number): void => {
     isChanged = true;
-    problems.add('entry-changed', what, seq);
+    problems.add('entry-changed', problem, seq);
   };
   let checked: Promise<void> = Promise.resolve();
   // Stops at the head: entries that are appended meanwhile belong to the next check.

@@ -70,8 +70,8 @@ it('a newest checkpoint whose size was changed stops the signing', async () => {
 
 it('a changed opening ends nothing: the entries of later pages are compared too, and the checkpoints agree', async () => {
   const people = Array.from({ length: 1000 }, (_, i) => `person-${i}`);
-  for (const some of chunksOf(people, 50))
-    await Promise.all(some.map((principalId) => api.write('grant', { principalId })));
+  for (const chunk of chunksOf(people, 50))
+    await Promise.all(chunk.map((principalId) => api.write('grant', { principalId })));
   const { seq } = await api.write('grant', { principalId: 'last' });
   expect((await sign(seq)).status).toBe(200);
   const move = (ms: number) => sql(`UPDATE consent_openings SET at = at + ${ms} WHERE seq IN (10, ${seq})`);
