@@ -1,6 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
 import { Unavailable } from '../lib/errors.ts';
-import { inTurn } from './turns.ts';
 
 /** Diagnostics channel with one message per batch. It costs nothing while nobody subscribes. */
 export const BATCHES = 'gpd.batch';
@@ -68,12 +67,11 @@ async function answer<Item, Result>(
 ): Promise<void> {
   try {
     const results = await run(batch.map((entry) => entry.item));
-    for (const [i, entry] of batch.entries())
-      inTurn(() => {
-        const result = results[i] as Result | ItemFault;
-        if (result instanceof ItemFault) entry.reject(result.reason);
-        else entry.resolve(result);
-      });
+    batch.forEach((entry, i) => {
+      const result = results[i] as Result | ItemFault;
+      if (result instanceof ItemFault) entry.reject(result.reason);
+      else entry.resolve(result);
+    });
   } catch (error) {
     if (batch.length > 1 && !(error instanceof Unavailable)) {
       const half = batch.length >> 1;

@@ -11,21 +11,20 @@ const MAX_UNANSWERED = 16;
 
 /**
  * Counts the requests of each connection that wait for their answers.
- * @returns a function that counts a new request, and closes its connection when there are too many. False:
- * the connection is closed, and the request must be dropped
+ * @returns a function that counts a new request, and closes its connection when there are too many. It
+ * returns a function to call when the answer is closed; null: the request must be dropped
  */
-export function createPipelineLimit(): (response: ServerResponse) => boolean {
+export function createPipelineLimit(): (response: ServerResponse) => (() => void) | null {
   const unanswered = new WeakMap<Socket, number>();
   return (response) => {
     const { socket } = response.req;
     // Requests that arrived in one chunk are parsed to its end, even when the connection is closed meanwhile.
-    if (socket.destroyed || readingOn.has(socket)) return false;
+    if (socket.destroyed || readingOn.has(socket)) return null;
     const count = (unanswered.get(socket) ?? 0) + 1;
     unanswered.set(socket, count);
-    response.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1));
-    if (count <= MAX_UNANSWERED) return true;
+    if (count <= MAX_UNANSWERED) return () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1);
     socket.destroy();
-    return false;
+    return null;
   };
 }
 
@@ -60,8 +59,9 @@ export function createClientLimit(
 /**
  * Closes the connection of a client that does not read its answer: a complete answer has to leave within two
  * periods, and of a stream that is still written something in each. A handler that still works is left alone.
+ * @returns a function to call when the answer is closed
  */
-export function requireReader(response: ServerResponse, periodMs: number): void {
+export function requireReader(response: ServerResponse, periodMs: number): () => void {
   const { socket } = response.req;
   let wasComplete = false;
   let bytesWritten = -1;
@@ -72,7 +72,7 @@ export function requireReader(response: ServerResponse, periodMs: number): void 
     wasComplete = response.writableEnded && response.socket !== null;
     bytesWritten = socket.bytesWritten;
   }, periodMs).unref();
-  response.once('close', () => clearInterval(timer));
+  return () => clearInterval(timer);
 }
 
 /**

@@ -207,15 +207,19 @@ function createListener(deps: ServerDeps) {
   const limitClient = createClientLimit();
   const served = { ...deps, protection: createProtection(deps.https) };
   const listener: RequestListener = (request, response) => {
-    if (!limitPipeline(response)) return;
+    const noteAnswered = limitPipeline(response);
+    if (!noteAnswered) return;
     clientErrors.began(response);
-    requireReader(response, deps.answerTimeoutMs);
+    const stopReader = requireReader(response, deps.answerTimeoutMs);
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
     const httpRequest = readFacts(deps, clientOf(request), request, target);
     const startedAt = deps.onAnswered ? performance.now() : 0;
     const removeOpen = open.add(response);
+    // One listener for all: a stream adds seven, and Node warns on stderr of the eleventh.
     response.once('close', () => {
+      noteAnswered();
+      stopReader();
       removeOpen();
       const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
       deps.onAnswered?.(path, status, (performance.now() - startedAt) / 1000);

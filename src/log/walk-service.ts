@@ -24,34 +24,38 @@ export async function walkLog(
 ) {
   const blocks = createHashReader(database, kid);
   const roots = new Map<number, Buffer>();
-  const before = problems.found.length;
   let frontier = EMPTY_FRONTIER;
+  let isChanged = false;
+  const report = (problem: string, seq: number): void => {
+    isChanged = true;
+    problems.add('entry-changed', problem, seq);
+  };
+  let checked: Promise<void> = Promise.resolve();
   // Stops at the head: entries that are appended meanwhile belong to the next check.
   while (frontier.size < head.size) {
-    const page = await readMacedEntries(
-      database,
-      kid,
-      frontier.size,
-      Math.min(PAGE, head.size - frontier.size),
-    );
+    const limit = Math.min(PAGE, head.size - frontier.size);
+    const page = await readMacedEntries(database, kid, frontier.size, limit);
     if (page.length === 0) break;
     for (const { seq, hash, entry } of page) {
-      if (seq !== frontier.size)
-        problems.add('entry-changed', `entry ${frontier.size} is missing`, frontier.size);
+      if (seq !== frontier.size) report(`entry ${frontier.size} is missing`, frontier.size);
       const leaf = leafHash(Buffer.from(entry));
-      if (leaf.toString('hex') !== hash) problems.add('entry-changed', `entry ${seq} was changed`, seq);
+      if (leaf.toString('hex') !== hash) report(`entry ${seq} was changed`, seq);
       const { frontier: next, completed } = appendLeaves(frontier, [leaf]);
       frontier = next;
       for (const { level, index, hash: block } of completed) {
         const [stored] = await blocks.read(level, index, index + 1).catch(() => []);
-        if (!stored?.equals(block))
-          problems.add('entry-changed', `block ${index} of level ${level} was changed`, seq);
+        if (!stored?.equals(block)) report(`block ${index} of level ${level} was changed`, seq);
       }
       if (sizes.has(frontier.size)) roots.set(frontier.size, frontierRoot(frontier));
-      if (problems.found.length > before) return { frontier, roots };
+      if (isChanged) break;
     }
-    await onPage(page);
+    await checked;
+    if (isChanged) return { frontier, roots };
+    // The database reads the next page meanwhile. The next `await` throws what this rejects with.
+    checked = onPage(page);
+    checked.catch(() => {});
   }
+  await checked;
   const missing = head.size - frontier.size;
   if (missing > 0) problems.add('entry-changed', `the last ${missing} entries are missing`, frontier.size);
   else if (!frontierRoot(frontier).equals(head.root))

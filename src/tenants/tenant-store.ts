@@ -129,6 +129,11 @@ export async function insertTenant(tx: Knex.Transaction, newTenant: NewTenant): 
   return true;
 }
 
+/** The stored settings: those of a process are up to a few seconds older. The tenant exists. */
+export async function readSettings(tx: Knex.Transaction, kid: string): Promise<TenantSettings> {
+  return rowToTenant((await tx<TenantRow>('tenants').where({ kid }).first()) as TenantRow).settings;
+}
+
 type SettingsChange = (settings: TenantSettings) => TenantSettings;
 
 /**
@@ -137,8 +142,7 @@ type SettingsChange = (settings: TenantSettings) => TenantSettings;
  */
 export async function changeSettings(tx: Knex.Transaction, kid: string, change: SettingsChange, by: Act) {
   if (!(await bumpTenant(tx, kid))) return null;
-  const row = (await tx<TenantRow>('tenants').where({ kid }).first()) as TenantRow;
-  const before = rowToTenant(row).settings;
+  const before = await readSettings(tx, kid);
   const after = change(before);
   await tx('tenants')
     .where({ kid })

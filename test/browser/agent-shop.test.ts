@@ -141,9 +141,11 @@ describeInChromium('browser/a shop integrated by a coding agent', () => {
 
   it('7: a yes starts the statistics and the film', async () => {
     const page = await visitor();
+    const film = page.waitForRequest(/video\.html/, { timeout: 0 });
     await choose(page, 'accept');
     await expect.poll(() => counted(page)).toBe(true);
-    await page.locator(FILM).waitFor({ state: 'attached' });
+    await film;
+    expect(await page.locator(FILM).count()).toBe(1);
   });
 
   it('8: after a yes the server renders the offers', async () => {

@@ -130,7 +130,7 @@ const LARGE = Buffer.alloc(64 * 1024 * 1024);
 /** A server of Node with the deadline for readers. @returns a client that asked, and what is open */
 async function serve(answer: (response: ServerResponse) => unknown) {
   const server = createServer((_request, response) => {
-    requireReader(response, PERIOD_MS);
+    response.once('close', requireReader(response, PERIOD_MS));
     answer(response);
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { DAY } from '../../src/lib/clock.ts';
 import { type Console, signIn, startConsole, type Visitor } from '../console/support/console.ts';
 import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
+import { startGpd } from '../support/server.ts';
 import { startRelay } from './support/relay.ts';
 
 /** Acts that weaken a safeguard are told to notify.email, wherever they were done. */
@@ -104,4 +106,19 @@ describe('a safeguard that is switched off', () => {
     expect(relay.mails.at(-1)?.text).not.toMatch(/retention|basis/);
     expect(await execute(site.gpd.dataDir, 'SELECT 1 FROM audit_log WHERE unsent = 1')).toEqual([]);
   });
+});
+
+it('a change of notify.email that the server has not read yet is told to the new address', async () => {
+  const relay = await startRelay();
+  const settings = { GPD_SMTP_URL: relay.url };
+  const behind = await startGpd({ settings, app: { intervals: { poll: DAY, housekeeping: 20 } } });
+  await behind.json(['tenants', 'set', KID, `notify.email=${DPO}`]);
+  const { dataDir } = behind;
+  await expect.poll(() => execute(dataDir, 'SELECT 1 FROM audit_log WHERE unsent = 1')).toEqual([]);
+  await behind.stop();
+  const current = await startGpd({ settings, dataDir });
+  await expect.poll(() => relay.mails.map(({ to }) => to)).toEqual([[DPO]]);
+  expect(relay.mails[0]?.text).toMatch(/notify\.email was changed/);
+  await current.stop();
+  await relay.stop();
 });

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { inTurn } from '../../db/turns.ts';
 import { chunksOf } from '../../lib/collections.ts';
 import type { SealKeyChanges } from '../../tenants/directory.ts';
 import { readEnvelope, type Unsealed, unseal } from '../open.ts';
@@ -109,7 +108,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
   function take(answers: FromWorker): void {
     [isReady, hasEnded, restartMs] = [true, false, RESTART_MS];
     for (const [i, { resolve }] of (underWay.shift() ?? []).entries())
-      inTurn(() => resolve(noteUse(answers[i] ?? null, deps)));
+      resolve(noteUse(answers[i] ?? null, deps));
   }
 
   function end(code: number): void {

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/merkle.ts';
+import { chunksOf } from '../../../src/lib/collections.ts';
 import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
@@ -65,6 +66,27 @@ it('a newest checkpoint whose size was changed stops the signing', async () => {
   expectError(await sign(seq), 'unavailable');
   await grow(-1000);
   expect((await api.get('/v1/ledger/checkpoint')).status).toBe(200);
+});
+
+it('a changed opening ends nothing: the entries of later pages are compared too, and the checkpoints agree', async () => {
+  const people = Array.from({ length: 1000 }, (_, i) => `person-${i}`);
+  for (const chunk of chunksOf(people, 50))
+    await Promise.all(chunk.map((principalId) => api.write('grant', { principalId })));
+  const { seq } = await api.write('grant', { principalId: 'last' });
+  expect((await sign(seq)).status).toBe(200);
+  const move = (ms: number) => sql(`UPDATE consent_openings SET at = at + ${ms} WHERE seq IN (10, ${seq})`);
+  await move(-5000);
+  const { stdout } = await api.gpd.cli(['consent', 'verify', KID, '--json']);
+  const checked = JSON.parse(stdout) as { size: number; problems: { code: string; seq: number }[] };
+  expect(checked.size).toBe(seq + 1);
+  expect(checked.problems.map((one) => `${one.code} ${one.seq}`)).toEqual([
+    'opening-changed 10',
+    'state-changed 10',
+    `opening-changed ${seq}`,
+    `state-changed ${seq}`,
+  ]);
+  await move(5000);
+  expect(await verify()).toEqual({ code: 0, codes: [] });
 });
 
 it('a log agrees with checkpoints that were kept elsewhere, until its last entry is taken: it is not signed then, and checks go on', async () => {

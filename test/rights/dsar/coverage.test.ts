@@ -3,6 +3,7 @@ import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
 import { gatherDsar } from '../../../src/rights/dsar/service.ts';
 import { tablesWhere } from '../../../src/rights/person-map.ts';
 import { reachOfRequests } from '../../../src/rights/subject.ts';
+import { runGpd } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { noteStatements } from '../../support/database.ts';
 import { NOW } from '../../support/make.ts';
@@ -11,10 +12,10 @@ import { open, record } from '../support/eraser.ts';
 
 it('an export reads every table that the map of a person says it contains, and no other of a person', async () => {
   const { dataDir } = await initGpd();
+  const env = { GPD_DATA_DIR: dataDir };
+  await runGpd(['consent', 'grant', KID, 'paul', 'device-identification'], { env });
   const { database, tenantOf } = await open(dataDir);
   await record(database, 'a');
-  const event = { kid: KID, seq: 1000, principal: 'p', purpose: 'ads', choice: 'granted', at: NOW };
-  await database.transaction((tx) => tx('consent_openings').insert({ ...event, salt: 's', detail: '{}' }));
   const read = new Set<string>();
   let ofOthers = 0;
   noteStatements(database.read, () => {
@@ -26,7 +27,7 @@ it('an export reads every table that the map of a person says it contains, and n
   const contestTexts = contestTextsOf(tenantOf);
   const reach = {
     ...reachOfRequests(KID, ['req_b']),
-    ...{ durable: 'mine', visitorId: 'v', principal: 'p', principalId: 'paul' },
+    ...{ durable: 'mine', visitorId: 'v', principal: tenantOf(KID)!.refOf('paul'), principalId: 'paul' },
   };
   const dsar = await gatherDsar({ database, tenantOf, clock: () => NOW, contestTexts }, reach);
   for await (const page of dsar?.decisions() ?? []) expect(page).toHaveLength(1);

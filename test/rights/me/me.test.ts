@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { forgottenSchema, transparencyViewSchema } from '../../../src/schema/rights.ts';
 import { ORIGIN, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
@@ -184,6 +184,16 @@ it('an export tells all of the device, and the next visit finds nothing of it af
   expect(await rights.sql(receipt)).toEqual([{ subject: subject.reference }]);
   expectError(await rights.me(visit, 'export'), 'no-data');
   expect((await exported(await rights.visit({ device }))).decisions).toHaveLength(1);
+});
+
+it('an export is sent without a warning of a leak', async () => {
+  const warnings: string[] = [];
+  const note = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', note);
+  onTestFinished(() => void process.off('warning', note));
+  const visit = await rights.visit();
+  expect((await rights.me(visit, 'export')).status).toBe(200);
+  expect(warnings).toEqual([]);
 });
 
 describe('view', () => {

@@ -44,7 +44,7 @@ function forgerOn(at: Nodes) {
   afterAll(() => void unsubscribe(STATE_INVALID, hear));
   return {
     reported: () => reportedKids,
-    async addWithdrawn(kid: string): Promise<void> {
+    addWithdrawn: async (kid: string): Promise<void> => {
       await addLog(at.db, kid);
       await append(createAppender(at.db), createAppend(kid, { choice: 'withdrawn', gpc: true }));
       reportedKids = [];
