@@ -54,7 +54,7 @@ export function openingKey(
   }, null);
 }
 
-/** An entry of the log as it is stored; null where there is none. */
+/** An entry of the log as it is stored; null if it is missing. */
 interface StoredText {
   readonly entry: string | null;
   readonly hash: string | null;
@@ -64,13 +64,13 @@ export interface ProvenRow extends CommitmentRow, StoredText {
   readonly wrapped_key: string;
 }
 
-/** Empty unless the text is the one that the log has hashed: a commitment leaves out what an entry says openly. */
+/** Empty unless the log has hashed this text: a commitment leaves out what an entry says openly. */
 export const parseHashed = ({ entry, hash }: StoredText): Entry =>
   entry !== null && leafHash(Buffer.from(entry)).toString('hex') === hash ? parseStored(entry) : {};
 
 /**
- * Joins openings with their entries and with the keys of persons who are not erased, in one statement: between
- * two a person could be erased and come back with another key.
+ * Joins openings with their entries and with the keys of persons who are not erased, in one statement:
+ * between two a person could be erased and come back with another key.
  * @param openings the name of `consent_openings` in the query
  */
 export const withProof = (query: Knex.QueryBuilder, openings: string): Knex.QueryBuilder =>
