@@ -11,10 +11,7 @@ export interface ControllerDeps {
   /** Null if nobody can be asked; `missing` is the reason. */
   readonly server: Server | null;
   readonly missing: string;
-  /** The store of this host; `openStore` may put another one in its place. */
   readonly store: Store;
-  /** Null if the choices cannot be read now. */
-  readonly openStore: () => Promise<Store | null>;
   readonly language: string;
   /** The Global Privacy Control of this browser. */
   readonly gpc: () => boolean;

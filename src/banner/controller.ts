@@ -257,15 +257,12 @@ function serialise<T>(context: Context, work: () => Promise<T>): Promise<T> {
 
 /** @param inPage the terms that the page's server has written into the page; null to ask gpd */
 async function loadConfig(context: Context, inPage: Config | null): Promise<void> {
-  const { server } = context;
-  const terms = server
-    ? (inPage ?? server.config(context.language))
+  const { server, store } = context;
+  const answer = server
+    ? (inPage ?? (await server.config(context.language)))
     : { problem: context.missing, transient: false };
-  const [store, answer] = await Promise.all([context.openStore(), terms]);
-  // Without terms too: a withdrawal is in force here at once.
-  if (store) context.store = store;
-  if (!store || isFailure(answer)) {
-    context.problem = isFailure(answer) ? answer.problem : 'unreachable';
+  if (isFailure(answer)) {
+    context.problem = answer.problem;
     notifyPage(context);
     return;
   }

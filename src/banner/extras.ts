@@ -1,11 +1,10 @@
-import { createCookieStore } from './cookie.ts';
 import { createMedia, type MediaDeps } from './media.ts';
 import { createScripts } from './scripts.ts';
 import { css } from './view/sheet.css';
 import { sheetParts } from './view/sheet.ts';
 
 /**
- * The second file of the banner, for a press, a grant or a cookie; `load-extras.ts` fetches it. Without it
+ * The second file of the banner, for a press or a grant; `load-extras.ts` fetches it. Without it
  * nothing that waits starts, and the first layer takes every answer.
  */
 
@@ -19,4 +18,4 @@ function createRunner(deps: MediaDeps): () => void {
   };
 }
 
-export const extras = { createCookieStore, createRunner, css, sheetParts };
+export const extras = { createRunner, css, sheetParts };

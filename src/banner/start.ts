@@ -1,10 +1,11 @@
 import { browserGpc, doc, guarded, untilSeen } from '../browser/page.ts';
 import { type Controller, createController } from './controller.ts';
+import { createCookieStore } from './cookie.ts';
 import { findFragment, isRefusedEarly } from './fragment.ts';
 import { createGates } from './gates.ts';
 import { directionOf, explainProblem, keyProblem, pickLanguage } from './html-tag.ts';
-import { createLoader, type ImportExtras, type LoadExtras } from './load-extras.ts';
-import { createStore, type Store } from './record.ts';
+import { createLoader, type ImportExtras } from './load-extras.ts';
+import { createStore } from './record.ts';
 import { createServerClient } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent, LinkResult } from './types.ts';
 import { css } from './view/banner.css';
@@ -63,21 +64,6 @@ function createGoogle(attribute: string | null): ((granted: ReadonlySet<string>)
   return (granted) => pushToDataLayer('consent', 'update', statesOf(granted));
 }
 
-/** Choices in a cookie cannot be read, and nothing is granted, before the file that reads it has come. */
-function createStores(isCookie: boolean, domain: string | null, loadExtras: LoadExtras) {
-  const store = createStore();
-  let cookie: Store | null = null;
-  return {
-    store,
-    openStore: async (): Promise<Store | null> => {
-      if (!isCookie) return store;
-      const extras = await loadExtras();
-      cookie ??= extras?.createCookieStore(store, domain) ?? null;
-      return cookie;
-    },
-  };
-}
-
 function readOptions(importExtras: ImportExtras, key: string, server: string, attribute: ReadAttribute) {
   const loadExtras = createLoader(importExtras);
   // A principal's id is a hash, and browsers compute hashes in secure contexts only.
@@ -88,7 +74,8 @@ function readOptions(importExtras: ImportExtras, key: string, server: string, at
     language: pickLanguage([attribute('lang'), doc.documentElement.lang, ...navigator.languages]),
     google: createGoogle(attribute('google-consent')),
     theme: attribute('theme'),
-    ...createStores(attribute('store') === 'cookie', attribute('domain'), loadExtras),
+    store:
+      attribute('store') === 'cookie' ? createCookieStore(createStore(), attribute('domain')) : createStore(),
     loadExtras,
   };
 }
@@ -143,11 +130,10 @@ function createApi(
 }
 
 /** The controller reaches the browser through these alone, so tests run it without one. */
-const browserDeps = ({ server, missing, language, store, openStore }: ReturnType<typeof readOptions>) => ({
+const browserDeps = ({ server, missing, language, store }: ReturnType<typeof readOptions>) => ({
   server,
   missing,
   store,
-  openStore,
   language: language.code,
   gpc: browserGpc,
   now: Date.now,

@@ -26,14 +26,14 @@ const gzipped = async (name: string): Promise<number> => gzipSync(await read(nam
 const languages = (): string[] => files.filter((name) => /^[a-z]{2}\.json$/.test(name));
 
 describe('the built banner', () => {
-  it('has at most 15 KB gzip with English, and a language at most 1.5 KB', async () => {
+  it('has at most 16.5 KB gzip with English, and a language at most 1.5 KB', async () => {
     const [script = 0, extras = 0, pinned = 0] = await Promise.all(SCRIPTS.map(gzipped));
     const sizes = await Promise.all(languages().map(gzipped));
     process.stderr.write(
       `banner: ${script} bytes of gzip with English, ${extras} of extras, ${pinned} in one; a language ${Math.min(...sizes)} to ${Math.max(...sizes)}\n`,
     );
-    expect(script).toBeLessThanOrEqual(15 * KB);
-    expect(extras).toBeLessThanOrEqual(7 * KB);
+    expect(script).toBeLessThanOrEqual(16.5 * KB);
+    expect(extras).toBeLessThanOrEqual(5 * KB);
     expect(pinned).toBeLessThanOrEqual(20 * KB);
     expect(sizes).toHaveLength(25);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1.5 * KB);

@@ -97,7 +97,6 @@ async function open(options: Options = {}) {
     server,
     missing: 'no-key',
     store,
-    openStore: async () => store,
     language: 'en',
     gpc,
     now: () => Date.now(),

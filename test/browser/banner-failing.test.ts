@@ -167,11 +167,18 @@ describeBanner('banner without its server', [], (at) => {
     await at.banner.waitFor('save');
   });
 
-  it('a cookie that needs a file which does not come: nothing is granted', async () => {
+  it('without its second file a choice in a cookie is known, and a no withdraws at once', async () => {
     const src = `${at.shop.origin}/alone/v1/embed.js`;
     await open({ snippet: { src, 'data-server': gpdUrl(), 'data-store': 'cookie' } });
-    expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', problem: 'unreachable' });
-    await expectUnharmed();
+    await at.banner.answer('accept');
+    await at.page.reload();
+    await vi.waitFor(async () => expect((await at.banner.state()).granted).toHaveLength(2), SEEN_WITHIN);
+    await at.banner.press('reopen');
+    await at.banner.answer('reject');
+    expect((await at.banner.state()).granted).toEqual([]);
+    await at.page.reload();
+    await vi.waitFor(async () => expect((await at.banner.state()).phase).toBe('decided'), SEEN_WITHIN);
+    expect((await at.banner.state()).granted).toEqual([]);
   });
 
   it('a refusal that the server was never told of stands before a later grant', async () => {
