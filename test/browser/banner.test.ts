@@ -130,6 +130,7 @@ describeBanner('banner', [], (at, name) => {
     expect(await at.banner.shown('banner')).toBe(false);
     // The settings name the entry of the refusal, and the answer can be another one.
     await at.banner.press('reopen');
+    await at.banner.waitFor('save');
     const { proof } = (await at.shop.api.check(id)) as { proof: { seq: number } };
     expect(await at.banner.text('.purposes')).toContain(`Entry no. ${proof.seq}.`);
     await at.banner.tick(AGENT);
@@ -155,6 +156,7 @@ describeBanner('banner', [], (at, name) => {
     await open();
     await at.banner.press('accept');
     await at.banner.press('reopen');
+    await at.banner.waitFor('save');
     expect(
       await at.banner.inside("return [...root.querySelectorAll('input')].every((box) => box.checked)"),
     ).toBe(true);
@@ -266,6 +268,7 @@ describeBanner('banner', [], (at, name) => {
   it('runs gated scripts once their purposes are granted, in their order and not before', async () => {
     await open({ body: GATED });
     await at.banner.press('settings');
+    await at.banner.waitFor('save');
     expect(await at.page.evaluate('window.gated ?? null')).toBeNull();
     await at.banner.tick(ANALYTICS);
     await at.banner.press('save');
