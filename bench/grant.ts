@@ -32,5 +32,7 @@ export async function benchGrant(rig: Rig, { rounds, count }: GrantPlan): Promis
     },
   ];
   const results = await runRounds('grant', subjects, rounds);
-  return [compare({ name: 'grant CPU', pair: ['gpd', 'floor'], unit: 'x floor', goal: null }, results)];
+  return [
+    compare({ name: 'grant CPU', pair: ['gpd', 'floor'], unit: 'x floor', goal: { atMost: 2.5 } }, results),
+  ];
 }
